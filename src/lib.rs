@@ -1,0 +1,12 @@
+//! Counters in MySQL and MariaDB that thousands of connections increment at once.
+//!
+//! The rooms of the house; data flows from the first to the last:
+//! - [`package`]: the model. Options, names, errors, the list of objects. Pure.
+//! - [`render`]: package to files, through the templates. Pure.
+//! - [`script`]: splits a script with DELIMITER into statements for a driver. Pure.
+//! - [`server`]: a connection, its flavour and version; finding server programs; private throw-away servers.
+//! - [`bench`]: load from many connections, and what it measured.
+//! - [`cli`]: one file per command: its flags, and calls into the rooms above.
+
+pub mod package;
+pub mod render;

@@ -1,0 +1,221 @@
+//! The options of a package.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::MAX_SLOTS;
+use super::ident::{Ident, IdentError, Prefix};
+
+/// The number of slots that `counter_setup(.., NULL, ..)` makes, as in the origin.
+pub const DEFAULT_SLOTS: u32 = 5;
+
+/// How many slots a counter has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slots {
+    /// Each counter has its own number, looked up by each increment.
+    PerCounter,
+    /// Every counter has this many; saves the look-up.
+    Fixed(u32),
+}
+
+impl fmt::Display for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerCounter => f.write_str("per-counter"),
+            Self::Fixed(n) => write!(f, "{n}"),
+        }
+    }
+}
+
+impl FromStr for Slots {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "per-counter" {
+            return Ok(Self::PerCounter);
+        }
+        slot_count(text).map(Self::Fixed).map_err(|error| format!("{error}, or 'per-counter'"))
+    }
+}
+
+/// Reads a number of slots.
+///
+/// # Errors
+/// Anything that is not a whole number in 1..=[`MAX_SLOTS`].
+pub fn slot_count(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if (1..=MAX_SLOTS).contains(&n) => Ok(n),
+        _ => Err(format!("a number of slots is 1 to {MAX_SLOTS}")),
+    }
+}
+
+/// How an increment picks its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// The connection's own slot: a transaction never holds two slots of one counter.
+    Connection,
+    /// A random slot for each increment, as in the origin.
+    Random,
+}
+
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connection => "connection",
+            Self::Random => "random",
+        })
+    }
+}
+
+/// Whose privileges a routine runs with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// The creator's: an application needs EXECUTE and nothing else.
+    Definer,
+    /// The caller's: nothing breaks when the creator's account is gone.
+    Invoker,
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sql().to_lowercase())
+    }
+}
+
+impl Security {
+    /// The word after SQL SECURITY.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Definer => "DEFINER",
+            Self::Invoker => "INVOKER",
+        }
+    }
+}
+
+/// A collation of utf8mb4, which decides when two counter names are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collation(String);
+
+impl fmt::Display for Collation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Collation {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if plain && name.len() > "utf8mb4_".len() && name.starts_with("utf8mb4_") {
+            return Ok(Self(name.to_owned()));
+        }
+        Err("a collation of utf8mb4 is needed, such as utf8mb4_unicode_ci or utf8mb4_bin".into())
+    }
+}
+
+/// Everything that can be chosen when a package is rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Slots per counter, or one number for all.
+    pub slots: Slots,
+    /// What NULL slots mean in `counter_setup`; None is [`DEFAULT_SLOTS`]. Not with fixed slots.
+    pub default_slots: Option<u32>,
+    /// How an increment picks its slot.
+    pub pick: Pick,
+    /// The table.
+    pub table: Ident,
+    /// What routine and view names begin with.
+    pub prefix: Prefix,
+    /// How names compare.
+    pub collation: Collation,
+    /// Whose privileges the routines run with.
+    pub security: Security,
+    /// Whether to make `counter_get`, which some servers refuse to unprivileged accounts (1419).
+    pub function: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            slots: Slots::PerCounter,
+            default_slots: None,
+            pick: Pick::Connection,
+            table: "counters".parse().expect("an identifier"),
+            prefix: "counter_".parse().expect("a prefix"),
+            collation: "utf8mb4_unicode_ci".parse().expect("a collation"),
+            security: Security::Definer,
+            function: true,
+        }
+    }
+}
+
+/// Why options cannot go together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// A default for a number that is hard-coded.
+    #[error("--default-slots {0} has no meaning with --slots {1}: every counter has {1}")]
+    DefaultOfFixed(u32, u32),
+    /// A routine or view would get a name that no server takes.
+    #[error("--prefix: {0}")]
+    Prefix(IdentError),
+    /// Table and view would have the same name.
+    #[error("--table {0} is also the name of a view of the package: choose another --table or --prefix")]
+    TableIsView(String),
+}
+
+impl Options {
+    pub(super) fn check(&self) -> Result<(), OptionsError> {
+        match (self.slots, self.default_slots) {
+            (Slots::Fixed(n), Some(default)) => Err(OptionsError::DefaultOfFixed(default, n)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What `counter_setup` makes when the number of slots is NULL.
+    pub fn setup_slots(&self) -> u32 {
+        match self.slots {
+            Slots::PerCounter => self.default_slots.unwrap_or(DEFAULT_SLOTS),
+            Slots::Fixed(n) => n,
+        }
+    }
+
+    /// The arguments of `slotted generate counters` that give these options; empty for the defaults.
+    pub fn arguments(&self) -> String {
+        let default = Self::default();
+        let mut arguments = Vec::new();
+        let mut say = |flag: &str, value: &str| arguments.push(format!(" --{flag} {}", shell_word(value)));
+        if self.slots != default.slots {
+            say("slots", &self.slots.to_string());
+        }
+        if let Some(n) = self.default_slots {
+            say("default-slots", &n.to_string());
+        }
+        if self.pick != default.pick {
+            say("pick", &self.pick.to_string());
+        }
+        if self.table != default.table {
+            say("table", self.table.name());
+        }
+        if self.prefix != default.prefix {
+            say("prefix", self.prefix.name());
+        }
+        if self.collation != default.collation {
+            say("collation", &self.collation.to_string());
+        }
+        if self.security != default.security {
+            say("security", &self.security.to_string());
+        }
+        if !self.function {
+            arguments.push(" --no-function".into());
+        }
+        arguments.concat()
+    }
+}
+
+/// A word as a POSIX shell reads it back.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,279 @@
+//! From a package to its files: the askama structs and what they ask of the model. Pure: no I/O, no clock, so the
+//! same options give the same bytes.
+
+use askama::Template;
+
+use crate::package::{
+    self, DESCRIPTION_MAX, Detail, Ident, MAX_SLOTS, MESSAGE_MAX, NAME_MAX, NAME_PARAMETER, Options, Package,
+    PackageError as E, Pick, Routine, Security, Signal, Slots,
+};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A file of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name in the folder of the package.
+    pub name: &'static str,
+    /// All of it.
+    pub text: String,
+}
+
+/// All files of a package.
+pub fn files(package: &Package) -> Vec<File> {
+    let c = &Context { package, name: &package.options.table, errors: &[] };
+    let file = |name, text| File { name, text };
+    vec![
+        file("setup.sql", setup(package)),
+        file("create_tables.sql", text(&CreateTables { c })),
+        file("create_procedures.sql", text(&CreateProcedures { c })),
+        file("uninstall.sql", text(&Uninstall { c })),
+        file("grants.sql", text(&Grants { c })),
+        file("test_insertdata.sql", text(&TestInsertdata { c })),
+    ]
+}
+
+/// The one script that creates everything, `setup.sql`.
+pub fn setup(package: &Package) -> String {
+    text(&Setup { c: &Context { package, name: &package.options.table, errors: &[] } })
+}
+
+/// Renders; that ends with one line end, as a text file does.
+fn text(template: &impl Template) -> String {
+    let mut text = fragment(template);
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// Renders a part of a statement.
+fn fragment(template: &impl Template) -> String {
+    template.render().expect("a template that has only fields and pure methods renders")
+}
+
+/// What every template can ask for.
+struct Context<'a> {
+    package: &'a Package,
+    /// The object that the template creates.
+    name: &'a Ident,
+    /// What the object signals.
+    errors: &'a [E],
+}
+
+/// A struct a template, each with the context only.
+macro_rules! templates {
+    ($($name:ident $path:tt)*) => {
+        $(#[derive(Template)]
+        #[template(path = $path)]
+        struct $name<'a> { c: &'a Context<'a> })*
+    };
+}
+
+templates! {
+    Setup "setup.sql"
+    CreateTables "create_tables.sql"
+    CreateProcedures "create_procedures.sql"
+    Uninstall "uninstall.sql"
+    Grants "grants.sql"
+    TestInsertdata "test_insertdata.sql"
+    Counters "counters.sql"
+    CounterSetup "counter_setup.sql"
+    CounterIncrement "counter_increment.sql"
+    CounterAdd "counter_add.sql"
+    CounterReset "counter_reset.sql"
+    CounterResize "counter_resize.sql"
+    CounterDelete "counter_delete.sql"
+    CounterGet "counter_get.sql"
+    CounterTotals "counter_totals.sql"
+    CounterPackage "counter_package.sql"
+}
+
+#[derive(Template)]
+#[template(path = "_signal.sql")]
+struct SignalStatement {
+    signal: Signal,
+}
+
+#[derive(Template)]
+#[template(path = "_count.sql")]
+struct Count<'a> {
+    c: &'a Context<'a>,
+    amount: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "_update_slot.sql")]
+struct UpdateSlot<'a> {
+    c: &'a Context<'a>,
+    amount: &'a str,
+    slot: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "_over_snapshot.sql")]
+struct OverSnapshot;
+
+#[derive(Template)]
+#[template(path = "_numbers.sql")]
+struct Numbers<'a> {
+    c: &'a Context<'a>,
+    limit: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "_digits.sql")]
+struct Digits<'a> {
+    alias: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "_routine.sql")]
+struct RoutineScript<'a> {
+    file: &'a str,
+    kind: &'a str,
+    name: &'a Ident,
+    create: String,
+}
+
+/// The CREATE statement of a routine and the template that it comes from.
+fn create(c: &Context<'_>, routine: Routine) -> (&'static str, String) {
+    match routine {
+        Routine::Setup => ("counter_setup.sql", fragment(&CounterSetup { c })),
+        Routine::Increment => ("counter_increment.sql", fragment(&CounterIncrement { c })),
+        Routine::Add => ("counter_add.sql", fragment(&CounterAdd { c })),
+        Routine::Reset => ("counter_reset.sql", fragment(&CounterReset { c })),
+        Routine::Resize => ("counter_resize.sql", fragment(&CounterResize { c })),
+        Routine::Delete | Routine::Drop => ("counter_delete.sql", fragment(&CounterDelete { c })),
+        Routine::Get => ("counter_get.sql", fragment(&CounterGet { c })),
+    }
+}
+
+impl<'a> Context<'a> {
+    fn options(&self) -> &'a Options {
+        &self.package.options
+    }
+
+    fn table(&self) -> &'a Ident {
+        &self.options().table
+    }
+
+    fn per_counter(&self) -> bool {
+        self.options().slots == Slots::PerCounter
+    }
+
+    fn random(&self) -> bool {
+        self.options().pick == Pick::Random
+    }
+
+    /// The number of slots in an increment: what it looked up, or the hard-coded number.
+    fn slots(&self) -> String {
+        match self.options().slots {
+            Slots::PerCounter => "v_slots".into(),
+            Slots::Fixed(n) => n.to_string(),
+        }
+    }
+
+    /// A string type with everything written out: with the database's default, a comparison of column and
+    /// parameter would fail (1267) or could not use the key.
+    fn name_type(&self, characters: u32) -> String {
+        format!("VARCHAR({characters}) CHARACTER SET utf8mb4 COLLATE {}", self.options().collation)
+    }
+
+    /// Goes before a change that does not depend on what the caller's transaction has read.
+    ///
+    /// MariaDB from 11.6.2 refuses it otherwise (1020, and the whole transaction is gone) where another
+    /// connection has changed the row since this transaction's first SELECT; a comment to every other server.
+    fn over_snapshot(&self) -> String {
+        fragment(&OverSnapshot)
+    }
+
+    fn signal(&self, error: E) -> String {
+        debug_assert!(self.errors.contains(&error), "{} does not list {error:?}", self.name);
+        fragment(&SignalStatement { signal: package::signal(self.options(), self.name.name(), error) })
+    }
+
+    fn update_slot(&self, amount: &str, slot: &str) -> String {
+        fragment(&UpdateSlot { c: self, amount, slot })
+    }
+
+    /// Everything between validation and END of a routine that counts.
+    fn count(&self, amount: &str) -> String {
+        fragment(&Count { c: self, amount })
+    }
+
+    /// The numbers from 1 to `limit` and some more, as a SELECT.
+    fn numbers(&self, limit: &str) -> String {
+        fragment(&Numbers { c: self, limit })
+    }
+
+    fn digits(&self, alias: &str) -> String {
+        fragment(&Digits { alias })
+    }
+
+    fn create_table(&self) -> String {
+        fragment(&Counters { c: self })
+    }
+
+    /// The lines of the manual about errors.
+    fn errors(&self) -> String {
+        let line = |error: &E| {
+            let (head, detail, tail) = error.sentence(self.options().slots);
+            let detail = match detail {
+                Detail::None => "",
+                Detail::Name => "'...'",
+                Detail::Slots => "...",
+            };
+            format!("  {}  {head}{detail}{tail}", error.number())
+        };
+        self.errors.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn pick_text(&self) -> &'static str {
+        match self.options().pick {
+            Pick::Connection => "A connection always has the same slot, so transactions that count one counter several times cannot\n  deadlock.",
+            Pick::Random => "The slot is picked at random.",
+        }
+    }
+
+    fn delete_names(&self) -> String {
+        let name = |routine| self.package.routine(routine).map(Ident::typed).unwrap_or_default();
+        format!("{} and {} are the same.", name(Routine::Delete), name(Routine::Drop))
+    }
+
+    fn banner(&self) -> String {
+        format!(
+            "-- Generated by slotted {VERSION} from its templates. Do not edit: change a template or the options and run\n\
+             --   slotted generate counters{}",
+            self.options().arguments()
+        )
+    }
+
+    /// Every routine and view as a script creates it. The function comes last: a server may refuse it to an
+    /// account without privileges (1418, 1419), and then all the rest is there.
+    fn routines_and_views(&self) -> Vec<String> {
+        let procedures = self.package.routines().filter(|(r, _)| *r != Routine::Get);
+        let function = self.package.routines().filter(|(r, _)| *r == Routine::Get);
+        let script = |(routine, name): (Routine, &Ident)| {
+            let errors = routine.errors(self.options().slots);
+            let (file, create) = create(&Context { package: self.package, name, errors: &errors }, routine);
+            fragment(&RoutineScript { file, kind: routine.kind(), name, create })
+        };
+        let mut scripts: Vec<String> = procedures.map(script).collect();
+        scripts.push(format!("-- From templates/counter_totals.sql\n{}", fragment(&CounterTotals { c: self })));
+        scripts.push(format!("-- From templates/counter_package.sql\n{}", fragment(&CounterPackage { c: self })));
+        scripts.extend(function.map(script));
+        scripts
+    }
+}
+
+mod filters {
+    use std::fmt::Display;
+
+    use crate::package::SqlStr;
+
+    /// The text as an SQL string literal.
+    #[askama::filter_fn]
+    pub(super) fn sql_string(text: impl Display, _: &dyn askama::Values) -> askama::Result<SqlStr<String>> {
+        Ok(SqlStr(text.to_string()))
+    }
+}

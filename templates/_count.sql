@@ -1,0 +1,11 @@
+{%- include "_slot_into_variable.sql" %}
+
+{{ c.update_slot(amount, "v_slot") }}
+IF ROW_COUNT() = 0 THEN
+  -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
+  -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
+  {{ c.update_slot(amount, "1")|indent(2) }}
+  IF ROW_COUNT() = 0 THEN
+    {{ c.signal(E::UnknownCounter)|indent(4) }}
+  END IF;
+END IF;

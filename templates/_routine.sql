@@ -1,0 +1,6 @@
+-- From templates/{{ file }}
+DROP {{ kind }} IF EXISTS {{ name }};
+
+DELIMITER ;;
+{{ create }};;
+DELIMITER ;

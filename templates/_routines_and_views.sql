@@ -1,0 +1,3 @@
+{%- for object in c.routines_and_views() %}
+{{ object }}
+{% endfor -%}

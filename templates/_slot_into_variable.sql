@@ -1,0 +1,17 @@
+{%- if c.per_counter() -%}
+SELECT MAX(counter_id)
+  INTO v_slots
+  FROM {{ c.table() }}
+ WHERE counter_name = p_counter_name;
+{% endif %}
+{%- if c.random() -%}
+SET v_slot = 1 + FLOOR(RAND() * {{ c.slots() }});
+{%- else -%}
+-- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
+-- node, and no two nodes share a slot; elsewhere both are 1 and this is 1 + MOD(CONNECTION_ID(), slots).
+SET v_slot = 1 + MOD(
+  CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+  IF({{ c.slots() }} < @@auto_increment_increment,
+     {{ c.slots() }},
+     {{ c.slots() }} - MOD({{ c.slots() }}, @@auto_increment_increment)));
+{%- endif %}

@@ -1,0 +1,96 @@
+CREATE PROCEDURE {{ c.name }}(
+  IN p_counter_name {{ c.name_type(NAME_PARAMETER) }},
+  IN p_slots BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ c.options().security.sql() }}
+  COMMENT {% filter sql_string -%}
+Description
+  Changes the number of slots of the counter, also while others count: the total stays right at every
+  moment and nothing is lost. Growing is one statement. Shrinking moves the counts of the slots that go
+  into slot 1, then deletes those slots, again and again until none is left.
+  Waits for transactions that hold a slot of the counter. Stopped half-way (lock wait time-out 1205,
+  KILL, a lost connection) the total is right and a second call finishes the work.
+
+Parameters
+  p_counter_name  the name of the counter
+  p_slots         the new number of slots, 1 to {{ MAX_SLOTS }}
+
+Errors
+{{ c.errors() }}
+
+Example
+  CALL {{ c.name.typed() }}('downloads', 64);
+{%- endfilter %}
+BEGIN
+  DECLARE v_last BIGINT;
+  DECLARE v_rows BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
+
+{% include "_check_name.sql" %}
+  IF p_slots IS NULL OR p_slots < 1 OR p_slots > {{ MAX_SLOTS }} THEN
+    {{ c.signal(E::SlotsOutOfRange)|indent(4) }}
+  END IF;
+  SELECT MAX(counter_id), COUNT(*), SUM(IF(counter_id = 1 OR counter_id > p_slots, counter, 0))
+    INTO v_last, v_rows, v_total
+    FROM {{ c.table() }}
+   WHERE counter_name = p_counter_name;
+  IF v_last IS NULL THEN
+    {{ c.signal(E::UnknownCounter)|indent(4) }}
+  END IF;
+
+  IF p_slots < v_last THEN
+    IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+      {{ c.signal(E::TotalOutOfRange)|indent(6) }}
+    END IF;
+    REPEAT
+      -- All in one statement: the locking read holds what it has summed until the same rows are written.
+      -- FOR UPDATE, because at READ COMMITTED the sum would otherwise be an older one and counts would be lost.
+      -- Slot 1 is read with the others, so that locks are taken in the order of the key.
+      {{ c.over_snapshot()|indent(6) }}
+      UPDATE {{ c.table() }} AS slot
+       CROSS JOIN (
+         SELECT SUM(IF(counter_id > p_slots, counter, 0)) AS counter
+           FROM {{ c.table() }}
+          WHERE counter_name = p_counter_name
+            AND (counter_id = 1 OR counter_id > p_slots)
+            FOR UPDATE
+       ) AS moved
+         SET slot.counter = IF(slot.counter_id = 1, slot.counter + moved.counter, 0)
+       WHERE slot.counter_name = p_counter_name
+         AND (slot.counter_id = 1 OR slot.counter_id > p_slots);
+
+      -- Only what is still empty: somebody may have counted there since. The next round moves that too.
+      {{ c.over_snapshot()|indent(6) }}
+      DELETE FROM {{ c.table() }}
+       WHERE counter_name = p_counter_name
+         AND counter_id > p_slots
+         AND counter = 0;
+
+      -- A locking read: in an old snapshot slots that are gone would be seen for ever.
+      SELECT COUNT(*)
+        INTO v_rows
+        FROM {{ c.table() }}
+       WHERE counter_name = p_counter_name
+         AND counter_id > p_slots
+        LOCK IN SHARE MODE;
+    UNTIL v_rows = 0 END REPEAT;
+  ELSEIF p_slots > v_rows THEN
+    -- Slot 1 is read with a lock, so that a counter that is deleted at this moment does not come back in part.
+    -- A slot that another resize has made meanwhile is left as it is. A counter with gaps gets them filled.
+    INSERT INTO {{ c.table() }} (counter_name, counter_id, description, start_date, counter)
+    SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+      FROM {{ c.table() }} AS first
+     CROSS JOIN (
+       {{ c.numbers("p_slots")|indent(7) }}
+     ) AS numbers
+     WHERE first.counter_name = p_counter_name
+       AND first.counter_id = 1
+       AND numbers.number > IF(v_rows = v_last, v_last, 1)
+       AND numbers.number <= p_slots
+     ORDER BY numbers.number
+      LOCK IN SHARE MODE
+    ON DUPLICATE KEY UPDATE counter = {{ c.table() }}.counter;
+  END IF;
+END

@@ -1,0 +1,71 @@
+CREATE PROCEDURE {{ c.name }}(
+  IN p_counter_name {{ c.name_type(NAME_PARAMETER) }},
+  IN p_description {{ c.name_type(DESCRIPTION_MAX) }},
+  IN p_slots BIGINT,
+  IN p_value BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ c.options().security.sql() }}
+  COMMENT {% filter sql_string -%}
+Description
+  Creates a counter with all its slots, in one statement. The value goes into slot 1.
+
+Parameters
+  p_counter_name  the name, at most {{ NAME_MAX }} characters, compared by {{ c.options().collation }}
+  p_description   what is counted, at most {{ DESCRIPTION_MAX }} characters, or NULL
+{%- if c.per_counter() %}
+  p_slots         the number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ c.options().setup_slots() }}.
+                  Best is a few more than the connections that increment at once.
+{%- else %}
+  p_slots         NULL or {{ c.options().setup_slots() }}: this package has that number for every counter
+{%- endif %}
+  p_value         the first total; NULL means 0
+
+Errors
+{{ c.errors() }}
+
+Example
+  CALL {{ c.name.typed() }}('downloads', 'Downloads of the installer', NULL, NULL);
+{%- endfilter %}
+BEGIN
+  DECLARE v_slots BIGINT;
+  DECLARE v_existing BIGINT;
+  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
+  -- Another session created the counter between the look-up and the INSERT. No other error
+  -- is handled: the caller has to see it.
+  DECLARE EXIT HANDLER FOR 1062
+  BEGIN
+    {{ c.signal(E::CounterExists)|indent(4) }}
+  END;
+
+{% include "_check_name.sql" %}
+{%- if c.per_counter() %}
+  SET v_slots = COALESCE(p_slots, {{ c.options().setup_slots() }});
+  IF v_slots < 1 OR v_slots > {{ MAX_SLOTS }} THEN
+    {{ c.signal(E::SlotsOutOfRange)|indent(4) }}
+  END IF;
+{%- else %}
+  SET v_slots = COALESCE(p_slots, {{ c.options().setup_slots() }});
+  IF v_slots <> {{ c.options().setup_slots() }} THEN
+    {{ c.signal(E::SlotsFixed)|indent(4) }}
+  END IF;
+{%- endif %}
+
+  -- Looked up first, because a failed INSERT would leave a lock on slot 1 until the caller commits.
+  SELECT MAX(counter_id)
+    INTO v_existing
+    FROM {{ c.table() }}
+   WHERE counter_name = p_counter_name;
+  IF v_existing IS NOT NULL THEN
+    {{ c.signal(E::CounterExists)|indent(4) }}
+  END IF;
+
+  -- In the order of the key, so that two sessions that create one counter at once cannot deadlock.
+  INSERT INTO {{ c.table() }} (counter_name, counter_id, description, start_date, counter)
+  SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
+    FROM (
+      {{ c.numbers("v_slots")|indent(6) }}
+    ) AS numbers
+   WHERE numbers.number <= v_slots
+   ORDER BY numbers.number;
+END

@@ -1,0 +1,10 @@
+{{ c.banner() }}
+--
+-- Creates the table alone. create_procedures.sql makes what works on it.
+
+{% include "_session_begin.sql" %}
+
+-- From templates/counters.sql
+{{ c.create_table() }}
+
+{% include "_session_end.sql" %}
