@@ -8,5 +8,9 @@
 //! - [`bench`]: load from many connections, and what it measured.
 //! - [`cli`]: one file per command: its flags, and calls into the rooms above.
 
+pub mod bench;
+pub mod cli;
 pub mod package;
 pub mod render;
+pub mod script;
+pub mod server;

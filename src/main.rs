@@ -1,7 +1,9 @@
-fn main() {
-    for p in slotted::package::committed() {
-        let d = std::path::Path::new("generated").join(p.folder());
-        std::fs::create_dir_all(&d).unwrap();
-        for f in slotted::render::files(&p) { std::fs::write(d.join(f.name), f.text).unwrap(); }
-    }
+//! Parses, runs, and passes on the exit code; nothing else.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    slotted::cli::Cli::parse().run()
 }

@@ -1,8 +1,5 @@
 {%- if c.per_counter() -%}
-SELECT MAX(counter_id)
-  INTO v_slots
-  FROM {{ c.table() }}
- WHERE counter_name = p_counter_name;
+{{ c.last_slot("v_slots") }}
 {% endif %}
 {%- if c.random() -%}
 SET v_slot = 1 + FLOOR(RAND() * {{ c.slots() }});

@@ -31,10 +31,7 @@ BEGIN
 
   IF p_amount = 0 THEN
     -- A change by 0 changes no row, which would look like an unknown counter.
-    SELECT MAX(counter_id)
-      INTO v_slot
-      FROM {{ c.table() }}
-     WHERE counter_name = p_counter_name;
+    {{ c.last_slot("v_slot")|indent(4) }}
     IF v_slot IS NULL THEN
       {{ c.signal(E::UnknownCounter)|indent(6) }}
     END IF;

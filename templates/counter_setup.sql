@@ -52,10 +52,7 @@ BEGIN
 {%- endif %}
 
   -- Looked up first, because a failed INSERT would leave a lock on slot 1 until the caller commits.
-  SELECT MAX(counter_id)
-    INTO v_existing
-    FROM {{ c.table() }}
-   WHERE counter_name = p_counter_name;
+  {{ c.last_slot("v_existing")|indent(2) }}
   IF v_existing IS NOT NULL THEN
     {{ c.signal(E::CounterExists)|indent(4) }}
   END IF;

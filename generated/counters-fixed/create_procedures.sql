@@ -74,10 +74,13 @@ BEGIN
   END IF;
 
   -- Looked up first, because a failed INSERT would leave a lock on slot 1 until the caller commits.
-  SELECT MAX(counter_id)
+  -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
+  SELECT counter_id
     INTO v_existing
     FROM `counters`
-   WHERE counter_name = p_counter_name;
+   WHERE counter_name = p_counter_name
+   ORDER BY counter_id DESC
+   LIMIT 1;
   IF v_existing IS NOT NULL THEN
     SET v_message = CONCAT('counter_setup: there already is a counter ''', LEFT(p_counter_name, 84), '''');
     SIGNAL SQLSTATE '45000'
@@ -228,10 +231,13 @@ BEGIN
 
   IF p_amount = 0 THEN
     -- A change by 0 changes no row, which would look like an unknown counter.
-    SELECT MAX(counter_id)
+    -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
+    SELECT counter_id
       INTO v_slot
       FROM `counters`
-     WHERE counter_name = p_counter_name;
+     WHERE counter_name = p_counter_name
+     ORDER BY counter_id DESC
+     LIMIT 1;
     IF v_slot IS NULL THEN
       SET v_message = CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
       SIGNAL SQLSTATE '45000'

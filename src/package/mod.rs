@@ -6,7 +6,7 @@ mod options;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
 pub use ident::{IDENT_MAX, Ident, IdentError, Prefix, SqlStr};
-pub use options::{Collation, DEFAULT_SLOTS, Options, OptionsError, Pick, Security, Slots};
+pub use options::{Collation, DEFAULT_SLOTS, Options, OptionsError, Pick, Security, Slots, slot_count};
 
 /// The most slots of a counter. Reading sums them all: 512 take about 85 microseconds of server time.
 pub const MAX_SLOTS: u32 = 10_000;

@@ -102,6 +102,13 @@ struct Count<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "_last_slot.sql")]
+struct LastSlot<'a> {
+    c: &'a Context<'a>,
+    variable: &'a str,
+}
+
+#[derive(Template)]
 #[template(path = "_update_slot.sql")]
 struct UpdateSlot<'a> {
     c: &'a Context<'a>,
@@ -194,6 +201,11 @@ impl<'a> Context<'a> {
 
     fn update_slot(&self, amount: &str, slot: &str) -> String {
         fragment(&UpdateSlot { c: self, amount, slot })
+    }
+
+    /// Reads the highest slot of the counter; the variable stays NULL where there is no counter.
+    fn last_slot(&self, variable: &str) -> String {
+        fragment(&LastSlot { c: self, variable })
     }
 
     /// Everything between validation and END of a routine that counts.

@@ -1,0 +1,93 @@
+//! Servers: which one a connection talks to, which programs are on this machine, private throw-away servers.
+
+mod find;
+mod private;
+
+use std::fmt;
+
+use mysql::prelude::Queryable;
+
+pub use find::{NoServer, Program, SERVER_VARIABLE, find, provided};
+pub use private::{PrivateServer, StartError};
+
+/// The two families of servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Flavour {
+    /// MySQL, of Oracle or a build of it.
+    MySql,
+    /// MariaDB.
+    MariaDb,
+}
+
+/// What a server is: its family and release series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version {
+    /// The family.
+    pub flavour: Flavour,
+    /// The first number of the version.
+    pub major: u16,
+    /// The second number of the version.
+    pub minor: u16,
+}
+
+impl Version {
+    /// Reads what `SELECT VERSION()` or `mysqld --version` says; None where it has no version in it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let flavour = if text.to_lowercase().contains("mariadb") { Flavour::MariaDb } else { Flavour::MySql };
+        let number = text.split_whitespace().find(|word| {
+            word.starts_with(|c: char| c.is_ascii_digit()) && word.split('.').count() >= 3
+        })?;
+        let mut parts = number.split('.').map(str::parse);
+        match (parts.next(), parts.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Some(Self { flavour, major, minor }),
+            _ => None,
+        }
+    }
+
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// Those of the connection, and a version that cannot be read.
+    pub fn of(connection: &mut mysql::Conn) -> Result<Self, mysql::Error> {
+        let text: String = connection.query_first("SELECT VERSION()")?.unwrap_or_default();
+        Self::parse(&text).ok_or_else(|| std::io::Error::other(format!("unknown version '{text}'")).into())
+    }
+
+    /// As in a file or test name: `mysql-9.7`.
+    pub fn slug(&self) -> String {
+        let flavour = match self.flavour {
+            Flavour::MySql => "mysql",
+            Flavour::MariaDb => "mariadb",
+        };
+        format!("{flavour}-{}.{}", self.major, self.minor)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flavour = match self.flavour {
+            Flavour::MySql => "MySQL",
+            Flavour::MariaDb => "MariaDB",
+        };
+        write!(f, "{flavour} {}.{}", self.major, self.minor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Version;
+
+    #[test]
+    fn versions_are_read_from_servers_and_programs() {
+        for (text, slug) in [
+            ("9.7.4-2", "mysql-9.7"),
+            ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0"),
+            ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11"),
+            ("/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", "mysql-9.7"),
+            ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", "mariadb-11.8"),
+        ] {
+            assert_eq!(Version::parse(text).map(|v| v.slug()).as_deref(), Some(slug), "{text}");
+        }
+        assert_eq!(Version::parse("nothing here"), None);
+    }
+}

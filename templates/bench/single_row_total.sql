@@ -1,0 +1,3 @@
+SELECT counter
+  FROM single_row
+ WHERE id = 1
