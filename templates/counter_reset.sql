@@ -22,6 +22,7 @@ Example
   CALL {{ c.name.typed() }}('downloads', 0, TRUE);
 {%- endfilter %}
 BEGIN
+  DECLARE v_rows BIGINT;
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 
 {% include "_check_name.sql" %}

@@ -69,6 +69,7 @@ BEGIN
          AND counter = 0;
 
       -- A locking read: in an old snapshot slots that are gone would be seen for ever.
+      {{ c.over_snapshot()|indent(6) }}
       SELECT COUNT(*)
         INTO v_rows
         FROM {{ c.table() }}
@@ -79,6 +80,7 @@ BEGIN
   ELSEIF p_slots > v_rows THEN
     -- Slot 1 is read with a lock, so that a counter that is deleted at this moment does not come back in part.
     -- A slot that another resize has made meanwhile is left as it is. A counter with gaps gets them filled.
+    {{ c.over_snapshot()|indent(4) }}
     INSERT INTO {{ c.table() }} (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
       FROM {{ c.table() }} AS first

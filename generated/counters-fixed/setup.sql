@@ -329,6 +329,7 @@ Errors
 Example
   CALL counter_reset(''downloads'', 0, TRUE);'
 BEGIN
+  DECLARE v_rows BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
@@ -349,13 +350,15 @@ BEGIN
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     -- No row changed, which need not mean that there is none. A locking read sees what the change saw.
-    IF NOT EXISTS (
-      SELECT 1
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-        LOCK IN SHARE MODE
-    ) THEN
+    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT COUNT(*)
+      INTO v_rows
+      FROM `counters`
+     WHERE counter_name = p_counter_name
+       AND counter_id = 1
+      LOCK IN SHARE MODE;
+    IF v_rows = 0 THEN
       SET v_message = CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50003,

@@ -324,6 +324,7 @@ Errors
 Example
   CALL counter_reset(''downloads'', 0, TRUE);'
 BEGIN
+  DECLARE v_rows BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
@@ -344,13 +345,15 @@ BEGIN
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     -- No row changed, which need not mean that there is none. A locking read sees what the change saw.
-    IF NOT EXISTS (
-      SELECT 1
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-        LOCK IN SHARE MODE
-    ) THEN
+    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT COUNT(*)
+      INTO v_rows
+      FROM `counters`
+     WHERE counter_name = p_counter_name
+       AND counter_id = 1
+      LOCK IN SHARE MODE;
+    IF v_rows = 0 THEN
       SET v_message = CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50003,
@@ -457,6 +460,8 @@ BEGIN
          AND counter = 0;
 
       -- A locking read: in an old snapshot slots that are gone would be seen for ever.
+      -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       SELECT COUNT(*)
         INTO v_rows
         FROM `counters`
@@ -467,6 +472,8 @@ BEGIN
   ELSEIF p_slots > v_rows THEN
     -- Slot 1 is read with a lock, so that a counter that is deleted at this moment does not come back in part.
     -- A slot that another resize has made meanwhile is left as it is. A counter with gaps gets them filled.
+    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
       FROM `counters` AS first

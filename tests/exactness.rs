@@ -1,0 +1,202 @@
+//! Totals are exact under load, also while slots come and go.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use rand::RngExt;
+use slotted::package::{Package, Slots};
+
+use crate::support::{Module, Schema, Server, error_of, package, variants};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(sixty_four_connections_count_exactly)
+        .on_servers(a_resize_loses_nothing_at_read_committed)
+        .on_servers(a_resize_does_not_hang_in_an_old_snapshot)
+        .on_servers(a_counter_younger_than_the_snapshot_is_counted);
+}
+
+const WRITERS: usize = 64;
+/// Calls of each writer.
+const CALLS: usize = 120;
+
+/// What writers have sent and what has been acknowledged, gains and losses apart: a read is right where it lies
+/// between.
+#[derive(Default)]
+struct Ledger {
+    gains_sent: AtomicI64,
+    gains_done: AtomicI64,
+    losses_sent: AtomicI64,
+    losses_done: AtomicI64,
+}
+
+impl Ledger {
+    /// Runs a change by `amount`.
+    fn change(&self, amount: i64, change: impl FnOnce()) {
+        let (sent, done) = if amount >= 0 {
+            (&self.gains_sent, &self.gains_done)
+        } else {
+            (&self.losses_sent, &self.losses_done)
+        };
+        sent.fetch_add(amount.abs(), SeqCst);
+        change();
+        done.fetch_add(amount.abs(), SeqCst);
+    }
+
+    fn check(&self, read: impl FnOnce() -> i64) {
+        let (gains_done, losses_done) = (self.gains_done.load(SeqCst), self.losses_done.load(SeqCst));
+        let total = read();
+        let (gains_sent, losses_sent) = (self.gains_sent.load(SeqCst), self.losses_sent.load(SeqCst));
+        let (least, most) = (gains_done - losses_sent, gains_sent - losses_done);
+        assert!((least..=most).contains(&total), "read {total}, and only {least} to {most} is possible");
+    }
+
+    fn total(&self) -> i64 {
+        self.gains_done.load(SeqCst) - self.losses_done.load(SeqCst)
+    }
+}
+
+fn isolated(schema: &Schema<'_>, isolation: &str) -> Conn {
+    let mut connection = schema.connect();
+    connection.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")).expect("isolation");
+    connection
+}
+
+fn write(schema: &Schema<'_>, isolation: &str, ledger: &Ledger, deadlocks: &AtomicU64) {
+    let mut connection = isolated(schema, isolation);
+    let mut random = rand::rng();
+    for _ in 0..CALLS {
+        match random.random_range(0..10) {
+            0..6 => ledger.change(1, || {
+                connection.query_drop("CALL counter_increment('hot')").expect("an increment");
+            }),
+            6..9 => {
+                let amount = random.random_range(-5..=5);
+                ledger.change(amount, || {
+                    connection.exec_drop("CALL counter_add('hot', ?)", (amount,)).expect("an add");
+                });
+            }
+            _ => {
+                // Taken back: no reader may ever see it. A transaction that missed its slot may be the victim of a
+                // deadlock with a resize; then it is rolled back too.
+                connection.query_drop("START TRANSACTION").expect("a transaction");
+                if let Err(error) = connection.query_drop("CALL counter_add('hot', 1000000)") {
+                    assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                    deadlocks.fetch_add(1, SeqCst);
+                }
+                connection.query_drop("ROLLBACK").expect("a rollback");
+            }
+        }
+    }
+}
+
+fn resize(schema: &Schema<'_>, isolation: &str, done: &AtomicBool, deadlocks: &AtomicU64) -> u64 {
+    let mut connection = isolated(schema, isolation);
+    let mut resizes = 0;
+    for slots in [1, 64, 3, 20].into_iter().cycle() {
+        match connection.exec_drop("CALL counter_resize('hot', ?)", (slots,)) {
+            Ok(()) => resizes += 1,
+            Err(error) => {
+                assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                deadlocks.fetch_add(1, SeqCst);
+            }
+        }
+        if done.load(SeqCst) {
+            break;
+        }
+    }
+    connection.query_drop("CALL counter_resize('hot', 20)").expect("the last resize");
+    resizes
+}
+
+fn hammer(schema: &Schema<'_>, package: &Package, isolation: &str, what: &str) {
+    let ledger = Ledger::default();
+    let (done, deadlocks) = (AtomicBool::new(false), AtomicU64::new(0));
+    schema.install(package);
+    schema.run("CALL counter_setup('hot', 'counted by 64 connections', NULL, NULL)");
+    let resizable = package.options.slots == Slots::PerCounter;
+    let (reads, resizes) = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut connection = isolated(schema, isolation);
+            let mut reads = 0;
+            while !done.load(SeqCst) {
+                for query in
+                    ["SELECT counter_get('hot')", "SELECT total FROM counter_totals WHERE counter_name = 'hot'"]
+                {
+                    ledger.check(|| connection.query_first(query).expect("a read").expect("a total"));
+                    reads += 1;
+                }
+            }
+            reads
+        });
+        let resizer = scope.spawn(|| if resizable { resize(schema, isolation, &done, &deadlocks) } else { 0 });
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|_| scope.spawn(|| write(schema, isolation, &ledger, &deadlocks)))
+            .collect();
+        let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        done.store(true, SeqCst);
+        let counts = (reader.join().expect("the reader"), resizer.join().expect("the resizer"));
+        written.into_iter().for_each(|result| result.expect("a writer"));
+        counts
+    });
+    let total: i64 = schema.first("SELECT counter_get('hot')");
+    assert_eq!(total, ledger.total());
+    assert!(reads >= 10, "only {reads} reads");
+    assert!(!resizable || resizes >= 4, "only {resizes} resizes");
+    let slots: (i64, i64) = schema.first("SELECT COUNT(*), MAX(counter_id) FROM counters");
+    assert_eq!(slots, (20, 20));
+    eprintln!(
+        "{}, {what}, {isolation}: {} calls, total {total}, {reads} reads, {resizes} resizes, {} deadlocks",
+        schema.server.version,
+        WRITERS * CALLS,
+        deadlocks.load(SeqCst)
+    );
+}
+
+fn sixty_four_connections_count_exactly(server: &Server) {
+    for (what, mut package) in variants() {
+        if package.options.slots == Slots::PerCounter {
+            package = crate::support::package(|options| {
+                *options = package.options.clone();
+                options.default_slots = Some(20);
+            });
+        }
+        hammer(&server.schema(), &package, "REPEATABLE READ", &what);
+    }
+}
+
+fn a_resize_loses_nothing_at_read_committed(server: &Server) {
+    let package = package(|options| options.default_slots = Some(20));
+    hammer(&server.schema(), &package, "READ COMMITTED", "slots per-counter, pick connection");
+}
+
+fn a_resize_does_not_hang_in_an_old_snapshot(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('a', NULL, 8, 5)");
+    let mut old = isolated(&schema, "REPEATABLE READ");
+    old.query_drop("START TRANSACTION").expect("a transaction");
+    let seen: Option<i64> = old.query_first("SELECT counter_get('a')").expect("a read");
+    assert_eq!(seen, Some(5));
+    // Others shrink it and count on.
+    schema.run("CALL counter_resize('a', 2); CALL counter_increment('a'); CALL counter_increment('a')");
+    old.query_drop("CALL counter_resize('a', 1)").expect("a resize in an old snapshot");
+    old.query_drop("COMMIT").expect("a commit");
+    assert_eq!(schema.first::<(i64, i64)>("SELECT slots, total FROM counter_totals"), (1, 7));
+}
+
+fn a_counter_younger_than_the_snapshot_is_counted(server: &Server) {
+    for (what, package) in variants() {
+        let schema = server.schema();
+        schema.install(&package);
+        let mut old = isolated(&schema, "REPEATABLE READ");
+        old.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a transaction");
+        schema.run("CALL counter_setup('young', NULL, NULL, NULL)");
+        old.query_drop("CALL counter_increment('young')").expect(&what);
+        old.query_drop("CALL counter_add('young', 4)").expect(&what);
+        old.query_drop("COMMIT").expect("a commit");
+        assert_eq!(schema.first::<i64>("SELECT counter_get('young')"), 5, "{what}");
+    }
+}

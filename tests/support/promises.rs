@@ -1,0 +1,66 @@
+//! Promises as trials of the test runner.
+
+use libtest_mimic::{Failed, Trial};
+
+use super::servers::{self, Server, with_server_log};
+
+/// Everything that is promised.
+#[derive(Default)]
+pub struct Promises(Vec<Trial>);
+
+/// The promises of one module.
+pub struct Module<'a> {
+    name: &'static str,
+    trials: &'a mut Vec<Trial>,
+}
+
+impl Promises {
+    /// Where a module adds its promises.
+    pub fn of(&mut self, module: &'static str) -> Module<'_> {
+        Module { name: module, trials: &mut self.0 }
+    }
+
+    pub fn into_trials(self) -> Vec<Trial> {
+        self.0
+    }
+}
+
+/// The name of a function without its modules.
+fn name_of<F>(_: &F) -> &'static str {
+    let path = std::any::type_name::<F>();
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+impl Module<'_> {
+    /// A promise that needs no server.
+    pub fn plain<F: Fn() + Send + 'static>(&mut self, promise: F) -> &mut Self {
+        let name = format!("{}::{}", self.name, name_of(&promise));
+        self.trials.push(Trial::test(name, move || {
+            promise();
+            Ok(())
+        }));
+        self
+    }
+
+    /// A promise that is kept on every server.
+    pub fn on_servers<F: Fn(&Server) + Copy + Send + 'static>(&mut self, promise: F) -> &mut Self {
+        self.on(|_| true, promise)
+    }
+
+    /// A promise that is kept on those servers whose name (`mariadb-11.8`) is chosen.
+    pub fn on<F>(&mut self, chosen: fn(&str) -> bool, promise: F) -> &mut Self
+    where
+        F: Fn(&Server) + Copy + Send + 'static,
+    {
+        for slot in servers::all().iter().filter(|slot| chosen(&slot.name)) {
+            let server = slot.name.replace(['-', '.'], "_");
+            let name = format!("{}::{}::{server}", self.name, name_of(&promise));
+            self.trials.push(Trial::test(name, move || {
+                let server = slot.get().map_err(Failed::from)?;
+                with_server_log(&server, || promise(&server));
+                Ok(())
+            }));
+        }
+        self
+    }
+}

@@ -1,0 +1,92 @@
+//! A schema of its own for each test.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mysql::prelude::{FromRow, Queryable};
+use mysql::{Conn, OptsBuilder, Value};
+use slotted::package::{Ident, Package};
+use slotted::{render, script};
+
+use super::{Client, Server};
+
+pub struct Schema<'a> {
+    pub server: &'a Server,
+    pub name: String,
+}
+
+/// The number and the words of the error that the server answered with.
+pub fn error_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {
+    match result {
+        Err(mysql::Error::MySqlError(error)) => (error.code, error.message),
+        other => panic!("an error of the server was expected, not {other:?}"),
+    }
+}
+
+impl<'a> Schema<'a> {
+    pub fn new(server: &'a Server) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self::named(server, &format!("slotted_test_{}_{number}", std::process::id()), "")
+    }
+
+    /// With a name, and with more words behind CREATE DATABASE.
+    pub fn named(server: &'a Server, name: &str, more: &str) -> Self {
+        let schema = Self { server, name: name.to_owned() };
+        server
+            .connect()
+            .query_drop(format!("CREATE DATABASE {} {more}", schema.ident()))
+            .expect("a new schema");
+        schema
+    }
+
+    pub fn ident(&self) -> Ident {
+        Ident::new(&self.name).expect("a name for a schema")
+    }
+
+    pub fn options(&self) -> OptsBuilder {
+        self.server.options().db_name(Some(&self.name))
+    }
+
+    pub fn connect(&self) -> Conn {
+        Conn::new(self.options()).expect("the server takes a connection")
+    }
+
+    pub fn client(&self) -> Client {
+        self.server.client(&self.name)
+    }
+
+    /// Installs a package with setup.sql, through the driver.
+    pub fn install(&self, package: &Package) {
+        self.run(&render::setup(package));
+    }
+
+    /// Runs a script through the driver.
+    pub fn run(&self, text: &str) {
+        let mut connection = self.connect();
+        for statement in script::statements(text) {
+            connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in\n{statement}"));
+        }
+    }
+
+    /// The first row of a query.
+    pub fn first<T: FromRow>(&self, query: &str) -> T {
+        self.connect().query_first(query).expect(query).unwrap_or_else(|| panic!("no row: {query}"))
+    }
+
+    /// All of a table, in the order of its key.
+    pub fn rows(&self, table: &Ident) -> Vec<Vec<Value>> {
+        let rows: Vec<mysql::Row> =
+            self.connect().query(format!("SELECT * FROM {table} ORDER BY 1, 2")).expect("the table");
+        rows.into_iter().map(mysql::Row::unwrap).collect()
+    }
+}
+
+impl Drop for Schema<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut connection) = Conn::new(self.server.options()) {
+            // A connection that a failed test has left in a transaction must not hang the run.
+            let _ = connection.query_drop("SET SESSION lock_wait_timeout = 5");
+            let _ = connection.query_drop(format!("DROP DATABASE {}", self.ident()));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The servers that the tests run on.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use mysql::{Conn, Opts, OptsBuilder};
+use slotted::server::{Flavour, PrivateServer, Program, Version, provided};
+
+use super::{Client, Schema};
+
+/// What has to be there unless SLOTTED_TEST_URLS names others.
+const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
+
+/// Room for the article's 250 clients beside other tests.
+const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
+
+/// A server that is needed, started when it is first asked for.
+pub struct Needed {
+    /// Such as `mysql-9.7`.
+    pub name: String,
+    source: Source,
+    started: OnceLock<Result<Arc<Server>, String>>,
+}
+
+enum Source {
+    Program(Program),
+    Url(Box<Opts>, Version),
+    Missing(String),
+}
+
+/// A running server.
+pub struct Server {
+    pub version: Version,
+    options: Opts,
+    program: Option<Program>,
+    private: Mutex<Option<PrivateServer>>,
+}
+
+/// All servers that the tests run on.
+pub fn all() -> &'static [Needed] {
+    static ALL: OnceLock<Vec<Needed>> = OnceLock::new();
+    ALL.get_or_init(|| match env::var("SLOTTED_TEST_URLS") {
+        Ok(urls) if !urls.trim().is_empty() => of_urls(&urls),
+        _ => of_programs(),
+    })
+}
+
+fn of_programs() -> Vec<Needed> {
+    let mut there: BTreeMap<_, _> =
+        provided().into_iter().map(|program| (program.version.slug(), program)).collect();
+    let needed = |name: &&str| {
+        let missing = || {
+            Source::Missing(format!(
+                "there is no {name} to test on: run scripts/servers, or name running servers in SLOTTED_TEST_URLS"
+            ))
+        };
+        let source = there.remove(*name).map_or_else(missing, Source::Program);
+        Needed { name: name.to_string(), source, started: OnceLock::new() }
+    };
+    WANTED.iter().map(needed).collect()
+}
+
+fn of_urls(urls: &str) -> Vec<Needed> {
+    let needed = |(number, url): (usize, &str)| {
+        let version = || -> Result<(Opts, Version), Box<dyn std::error::Error>> {
+            let options = Opts::from_url(url)?;
+            let version = Version::of(&mut Conn::new(options.clone())?)?;
+            Ok((options, version))
+        };
+        let (name, source) = match version() {
+            Ok((options, version)) => (version.slug(), Source::Url(Box::new(options), version)),
+            Err(error) => (
+                format!("server-{}", number + 1),
+                Source::Missing(format!("server {} of SLOTTED_TEST_URLS: {error}", number + 1)),
+            ),
+        };
+        Needed { name, source, started: OnceLock::new() }
+    };
+    urls.split_whitespace().enumerate().map(needed).collect()
+}
+
+impl Needed {
+    /// The server, or one sentence about why there is none.
+    pub fn get(&self) -> Result<Arc<Server>, String> {
+        self.started.get_or_init(|| self.start()).clone()
+    }
+
+    fn start(&self) -> Result<Arc<Server>, String> {
+        let server = match &self.source {
+            Source::Missing(why) => return Err(why.clone()),
+            Source::Url(options, version) => Server {
+                version: *version,
+                options: options.as_ref().clone(),
+                program: None,
+                private: Mutex::new(None),
+            },
+            Source::Program(program) => {
+                let private = PrivateServer::start(program, &ARGUMENTS, &AtomicBool::new(false))
+                    .map_err(|error| error.to_string())?;
+                Server {
+                    version: program.version,
+                    options: private.options().into(),
+                    program: Some(program.clone()),
+                    private: Mutex::new(Some(private)),
+                }
+            }
+        };
+        Ok(Arc::new(server))
+    }
+}
+
+/// Ends the servers that this run has started.
+pub fn stop_servers() {
+    for needed in all() {
+        if let Some(Ok(server)) = needed.started.get() {
+            server.private.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        }
+    }
+}
+
+/// Runs a promise; where it fails, what the server logged last is printed with it.
+pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
+    if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(promise)) {
+        if let Some(private) = &*server.private.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            eprintln!("{} logged last:\n{}", server.version, private.last_log_lines());
+        }
+        panic::resume_unwind(panic);
+    }
+}
+
+impl Server {
+    pub fn is_mysql(&self) -> bool {
+        self.version.flavour == Flavour::MySql
+    }
+
+    /// Whether it has innodb_snapshot_isolation, and on: MariaDB 11.8.
+    pub fn refuses_old_snapshots(&self) -> bool {
+        self.version.flavour == Flavour::MariaDb && (self.version.major, self.version.minor) >= (11, 7)
+    }
+
+    /// How to connect as an account that may do everything.
+    pub fn options(&self) -> OptsBuilder {
+        OptsBuilder::from_opts(self.options.clone())
+    }
+
+    pub fn connect(&self) -> Conn {
+        Conn::new(self.options()).expect("the server takes a connection")
+    }
+
+    /// A new, empty schema, dropped in the end.
+    pub fn schema(&self) -> Schema<'_> {
+        Schema::new(self)
+    }
+
+    /// A program of this server's own package, such as mysqlslap.
+    pub fn tool(&self, names: &[&str]) -> PathBuf {
+        let beside = self.program.as_ref().and_then(|program| program.client(names));
+        beside.unwrap_or_else(|| PathBuf::from(names[0]))
+    }
+
+    /// The server's own command-line client.
+    pub fn client(&self, schema: &str) -> Client {
+        let name = if self.is_mysql() { "mysql" } else { "mariadb" };
+        Client::new(self.tool(&[name]), &self.options, schema)
+    }
+}
