@@ -15,4 +15,4 @@ CREATE TABLE {{ c.table() }} (
 )
   ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE {{ c.options().collation }}
-  COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view {{ c.package.package.name() }}';
+  COMMENT = {% filter sql_string %}Counters in slots: the value of a counter is the sum of its rows. See the view {{ c.package.package.typed() }}.{% endfilter %};

@@ -24,8 +24,10 @@ macro_rules! promises {
 
 promises! {
     article
+    bad_input
     exactness
     locks
+    surroundings
 }
 
 fn main() {

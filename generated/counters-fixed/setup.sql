@@ -32,7 +32,7 @@ CREATE TABLE `counters` (
 )
   ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
-  COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view counter_package';
+  COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view counter_package.';
 
 -- From templates/counter_setup.sql
 DROP PROCEDURE IF EXISTS `counter_setup`;

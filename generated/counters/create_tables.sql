@@ -29,7 +29,7 @@ CREATE TABLE `counters` (
 )
   ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
-  COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view counter_package';
+  COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view counter_package.';
 
 SET SESSION sql_mode = @slotted_sql_mode,
     SESSION character_set_client = @slotted_character_set_client,

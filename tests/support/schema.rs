@@ -15,6 +15,7 @@ pub struct Schema<'a> {
 }
 
 /// The number and the words of the error that the server answered with.
+#[track_caller]
 pub fn error_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {
     match result {
         Err(mysql::Error::MySqlError(error)) => (error.code, error.message),

@@ -1,0 +1,328 @@
+//! Bad input: the documented number and sentence, and nothing is changed.
+
+use mysql::consts::CapabilityFlags;
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row, Value};
+use slotted::package::{MESSAGE_MAX, Package, Pick, Slots};
+
+use crate::support::{Module, Schema, Server, error_of, package};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(bad_input_is_refused_and_changes_nothing)
+        .on_servers(names_compare_as_the_collation_says)
+        .on_servers(hostile_names_are_names)
+        .on_servers(values_go_to_the_ends_of_bigint)
+        .on_servers(zero_changes_nothing_and_is_no_error);
+}
+
+/// How a session takes arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The server's default, which is strict.
+    Strict,
+    /// sql_mode '': what does not fit is cut.
+    Lax,
+    /// Rows found are reported for rows changed, as Connector/J and mysql2 ask for.
+    FoundRows,
+}
+
+const MODES: [Mode; 3] = [Mode::Strict, Mode::Lax, Mode::FoundRows];
+
+/// Prepared data: 'x' has 3 slots and 12, 'full' is at the end of BIGINT, 'vast' has two slots that are.
+const DATA: &str = "CALL counter_setup('x', NULL, NULL, 5); CALL counter_setup('full', NULL, NULL, 9223372036854775807); \
+     CALL counter_setup('vast', NULL, NULL, 9223372036854775807); \
+     UPDATE counters SET counter = 7 WHERE counter_name = 'x' AND counter_id = 2; \
+     UPDATE counters SET counter = 9223372036854775807 WHERE counter_name = 'full'; \
+     UPDATE counters SET counter = 9223372036854775807 WHERE counter_name = 'vast';";
+
+/// Calls with a name, `{}` for it, that are right but for the name.
+const NAMED: [(&str, &str); 8] = [
+    ("counter_setup", "CALL counter_setup({}, NULL, NULL, NULL)"),
+    ("counter_increment", "CALL counter_increment({})"),
+    ("counter_add", "CALL counter_add({}, 1)"),
+    ("counter_reset", "CALL counter_reset({}, 1, TRUE)"),
+    ("counter_resize", "CALL counter_resize({}, 2)"),
+    ("counter_delete", "CALL counter_delete({})"),
+    ("counter_drop", "CALL counter_drop({})"),
+    ("counter_get", "SELECT counter_get({})"),
+];
+
+const EMPTY: (u16, &str) = (50001, "the counter name is NULL or empty");
+const TOO_LONG: (u16, &str) = (50002, "the counter name is longer than 100 characters");
+
+/// Names that no routine takes.
+const BAD_NAMES: [(&str, (u16, &str)); 9] = [
+    ("NULL", EMPTY),
+    ("''", EMPTY),
+    ("'   '", EMPTY),
+    // Control characters have no weight in utf8mb4_unicode_ci: this is an empty name too.
+    ("CHAR(1)", EMPTY),
+    ("REPEAT('a', 101)", TOO_LONG),
+    ("REPEAT('a', 255)", TOO_LONG),
+    // Equal to 'x' once it is cut to its first 255 characters, but it is no such name.
+    ("CONCAT('x', REPEAT(' ', 254), 'y')", TOO_LONG),
+    ("REPEAT('a', 10000)", TOO_LONG),
+    ("REPEAT('\u{1F600}', 10000)", TOO_LONG),
+];
+
+/// Names that nobody has, as literals, and how a message has them.
+const UNKNOWN_NAMES: [(&str, &str); 10] = [
+    ("'nobody'", "nobody"),
+    ("'it''s'", "it's"),
+    ("'\"'", "\""),
+    ("'back\\\\slash'", "back\\slash"),
+    ("'%'", "%"),
+    ("'_'", "_"),
+    ("CONCAT('a', CHAR(10), 'b')", "a\nb"),
+    ("'`x`; DROP TABLE counters'", "`x`; DROP TABLE counters"),
+    // Messages are three-byte UTF-8 on both servers.
+    ("'\u{1F600}'", "?"),
+    (
+        "REPEAT('n', 100)",
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+    ),
+];
+
+/// Calls that are wrong in something else than the name: call, number, message.
+const COMMON: [(&str, u16, &str); 12] = [
+    ("CALL counter_setup('x', NULL, NULL, NULL)", 50004, "counter_setup: there already is a counter 'x'"),
+    ("CALL counter_setup('X', NULL, NULL, NULL)", 50004, "counter_setup: there already is a counter 'X'"),
+    ("CALL counter_setup('x ', NULL, NULL, NULL)", 50004, "counter_setup: there already is a counter 'x '"),
+    ("CALL counter_add('x', NULL)", 50007, "counter_add: the amount is NULL"),
+    ("CALL counter_add(NULL, NULL)", 50001, "counter_add: the counter name is NULL or empty"),
+    ("CALL counter_add('nobody', 0)", 50003, "counter_add: unknown counter 'nobody'"),
+    ("CALL counter_reset('nobody', NULL, NULL)", 50003, "counter_reset: unknown counter 'nobody'"),
+    ("SELECT counter_get('vast')", 50008, "counter_get: the total is beyond BIGINT for counter 'vast'"),
+    // The server's own words.
+    ("CALL counter_increment('full')", 1690, "BIGINT value is out of range"),
+    ("CALL counter_add('full', 1)", 1690, "BIGINT value is out of range"),
+    ("CALL counter_add('full', 9223372036854775807)", 1690, "BIGINT value is out of range"),
+    ("CALL counter_add('FULL ', 1)", 1690, "BIGINT value is out of range"),
+];
+
+const PER_COUNTER: [(&str, u16, &str); 12] = [
+    ("CALL counter_setup('new', NULL, 0, NULL)", 50005, "counter_setup: slots must be 1 to 10000, not 0"),
+    ("CALL counter_setup('new', NULL, -1, NULL)", 50005, "counter_setup: slots must be 1 to 10000, not -1"),
+    ("CALL counter_setup('new', NULL, 10001, 1)", 50005, "counter_setup: slots must be 1 to 10000, not 10001"),
+    (
+        "CALL counter_setup('new', NULL, -9223372036854775808, 1)",
+        50005,
+        "counter_setup: slots must be 1 to 10000, not -9223372036854775808",
+    ),
+    ("CALL counter_setup('x', NULL, 0, NULL)", 50005, "counter_setup: slots must be 1 to 10000, not 0"),
+    ("CALL counter_resize('x', 0)", 50005, "counter_resize: slots must be 1 to 10000, not 0"),
+    ("CALL counter_resize('x', -1)", 50005, "counter_resize: slots must be 1 to 10000, not -1"),
+    ("CALL counter_resize('x', NULL)", 50005, "counter_resize: slots must be 1 to 10000, not NULL"),
+    ("CALL counter_resize('x', 10001)", 50005, "counter_resize: slots must be 1 to 10000, not 10001"),
+    (
+        "CALL counter_resize('x', 9223372036854775807)",
+        50005,
+        "counter_resize: slots must be 1 to 10000, not 9223372036854775807",
+    ),
+    ("CALL counter_resize('vast', 1)", 50008, "counter_resize: the total is beyond BIGINT for counter 'vast'"),
+    ("CALL counter_resize('nobody', 3)", 50003, "counter_resize: unknown counter 'nobody'"),
+];
+
+const FIXED: [(&str, u16, &str); 4] = [
+    ("CALL counter_setup('new', NULL, 19, NULL)", 50006, "counter_setup: slots are fixed at 20, not 19"),
+    ("CALL counter_setup('new', NULL, 0, NULL)", 50006, "counter_setup: slots are fixed at 20, not 0"),
+    ("CALL counter_setup('new', NULL, -1, NULL)", 50006, "counter_setup: slots are fixed at 20, not -1"),
+    // There is nothing to resize.
+    ("CALL counter_resize('x', 3)", 1305, "PROCEDURE"),
+];
+
+fn packages() -> [Package; 2] {
+    let per_counter = package(|options| options.default_slots = Some(3));
+    let fixed = package(|options| (options.slots, options.pick) = (Slots::Fixed(20), Pick::Random));
+    [per_counter, fixed]
+}
+
+fn connect(schema: &Schema<'_>, mode: Mode) -> Conn {
+    let flags = if mode == Mode::FoundRows { CapabilityFlags::CLIENT_FOUND_ROWS } else { CapabilityFlags::empty() };
+    let mut connection = Conn::new(schema.options().additional_capabilities(flags)).expect("a connection");
+    if mode == Mode::Lax {
+        connection.query_drop("SET SESSION sql_mode = ''").expect("a mode");
+    }
+    connection
+}
+
+fn bad_input_is_refused_and_changes_nothing(server: &Server) {
+    for package in packages() {
+        let schema = server.schema();
+        schema.install(&package);
+        schema.run(DATA);
+        let table = &package.options.table;
+        let before = schema.rows(table);
+        let fixed = package.options.slots != Slots::PerCounter;
+        for mode in MODES {
+            let mut connection = connect(&schema, mode);
+            let mut refused = |call: &str, number: u16, message: &str| {
+                // All rows are read: an error can come where the first should be.
+                let result = connection.query::<Row, _>(call);
+                assert!(result.is_err(), "{mode:?}: not refused: {call}");
+                let got = error_of(result);
+                if number >= 50000 {
+                    assert_eq!(got, (number, message.to_owned()), "{mode:?}: {call}");
+                    assert!(got.1.chars().count() <= MESSAGE_MAX, "{}", got.1);
+                } else {
+                    assert!(got.0 == number && got.1.contains(message), "{mode:?}: {call}: {got:?}");
+                }
+                assert_eq!(schema.rows(table), before, "{mode:?}: {call}");
+            };
+            for (routine, call) in NAMED {
+                if fixed && routine == "counter_resize" {
+                    continue;
+                }
+                for (name, (number, message)) in BAD_NAMES {
+                    let call = call.replace("{}", name);
+                    // A strict server refuses itself what does not even fit the parameter.
+                    let longer = name.contains("10000") || name.contains("254");
+                    if longer && mode != Mode::Lax {
+                        refused(&call, 1406, "Data too long for column 'p_counter_name'");
+                    } else {
+                        refused(&call, number, &format!("{routine}: {message}"));
+                    }
+                }
+                for (name, text) in UNKNOWN_NAMES {
+                    if routine == "counter_setup" {
+                        continue;
+                    }
+                    let mut message = format!("{routine}: unknown counter '{text}'");
+                    if message.chars().count() > MESSAGE_MAX {
+                        message = message.chars().take(MESSAGE_MAX - 1).collect::<String>() + "'";
+                    }
+                    refused(&call.replace("{}", name), 50003, &message);
+                }
+            }
+            let own: &[_] = if fixed { &FIXED } else { &PER_COUNTER };
+            for (call, number, message) in COMMON.iter().chain(own) {
+                refused(call, *number, message);
+            }
+        }
+        // 'vast' can be read all the same, and repaired.
+        let total: String = schema.first("SELECT total FROM counter_totals WHERE counter_name = 'vast'");
+        assert!(total.len() > "9223372036854775807".len() || total > "9223372036854775807".to_owned(), "{total}");
+        schema.run("CALL counter_reset('vast', 1, FALSE)");
+        assert_eq!(schema.first::<i64>("SELECT counter_get('vast')"), 1);
+    }
+}
+
+fn names_compare_as_the_collation_says(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0)");
+    for name in ["Caf\u{e9}", "caf\u{e9}", "CAF\u{c9}", "Caf\u{e9}  ", "cafe"] {
+        schema.connect().exec_drop("CALL counter_increment(?)", (name,)).expect(name);
+    }
+    assert_eq!(schema.first::<i64>("SELECT counter_get('CAFE')"), 5);
+
+    // To the letter, where that is wanted.
+    let schema = server.schema();
+    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().expect("a collation")));
+    let mut connection = schema.connect();
+    for name in ["a", "A", "\u{e4}", "\u{1F600}", "\u{1F389}"] {
+        connection.exec_drop("CALL counter_setup(?, NULL, 2, 0)", (name,)).expect(name);
+        connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
+    }
+    assert_eq!(schema.first::<(i64, i64)>("SELECT COUNT(*), MAX(total) FROM counter_totals"), (5, 1));
+    let unknown = error_of(connection.query_drop("CALL counter_increment('\u{c4}')"));
+    assert_eq!(unknown, (50003, "counter_increment: unknown counter '\u{c4}'".into()));
+}
+
+fn hostile_names_are_names(server: &Server) {
+    let schema = server.schema();
+    // With this collation no two of them are the same.
+    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().expect("a collation")));
+    let mut connection = schema.connect();
+    let names = [
+        "it's",
+        "\"",
+        "back\\slash",
+        "\\",
+        "\\'",
+        "%",
+        "_",
+        "a%",
+        "`x`",
+        "; DROP TABLE counters; --",
+        "\u{1F600}",
+        "a\nb",
+        "\u{1}\u{2}",
+        "NULL",
+        "0",
+        " leading",
+        &"n".repeat(100),
+        &"\u{1F600}".repeat(100),
+    ];
+    for (number, name) in names.iter().enumerate() {
+        connection.exec_drop("CALL counter_setup(?, ?, 3, ?)", (name, name, number)).expect(name);
+    }
+    for name in names {
+        connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
+        connection.exec_drop("CALL counter_resize(?, 2)", (name,)).expect(name);
+    }
+    for (number, name) in names.iter().enumerate() {
+        let total: Option<usize> = connection.exec_first("SELECT counter_get(?)", (name,)).expect(name);
+        assert_eq!(total, Some(number + 1), "{name}");
+        let stored: Option<(String, String)> = connection
+            .exec_first("SELECT counter_name, description FROM counter_totals WHERE counter_name = ?", (name,))
+            .expect(name);
+        assert_eq!(stored, Some((name.to_string(), name.to_string())));
+    }
+    for name in names {
+        connection.exec_drop("CALL counter_delete(?)", (name,)).expect(name);
+    }
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0);
+}
+
+fn values_go_to_the_ends_of_bigint(server: &Server) {
+    for package in packages() {
+        let schema = server.schema();
+        schema.install(&package);
+        let mut connection = schema.connect();
+        for end in [i64::MIN, i64::MAX] {
+            connection.exec_drop("CALL counter_setup('end', NULL, NULL, ?)", (end,)).expect("setup");
+            let total: Option<i64> = connection.query_first("SELECT counter_get('end')").expect("get");
+            assert_eq!(total, Some(end));
+            connection.query_drop("CALL counter_reset('end', 0, FALSE)").expect("reset");
+            connection.exec_drop("CALL counter_add('end', ?)", (end,)).expect("add");
+            let total: Option<i64> = connection.query_first("SELECT counter_get('end')").expect("get");
+            assert_eq!(total, Some(end));
+            connection.exec_drop("CALL counter_reset('end', ?, FALSE)", (end,)).expect("reset");
+            let total: Option<i64> = connection.query_first("SELECT counter_get('end')").expect("get");
+            assert_eq!(total, Some(end));
+            connection.query_drop("CALL counter_delete('end')").expect("delete");
+        }
+        // NULL means the default.
+        connection.query_drop("CALL counter_setup('null', NULL, NULL, NULL)").expect("setup");
+        let slots = u64::from(package.options.setup_slots());
+        let row: (u64, i64, Option<String>) = schema.first("SELECT slots, total, description FROM counter_totals");
+        assert_eq!(row, (slots, 0, None));
+        connection.query_drop("CALL counter_add('null', 5)").expect("add");
+        connection.query_drop("CALL counter_reset('null', NULL, NULL)").expect("reset");
+        assert_eq!(schema.first::<i64>("SELECT counter_get('null')"), 0);
+    }
+}
+
+fn zero_changes_nothing_and_is_no_error(server: &Server) {
+    for package in packages() {
+        let schema = server.schema();
+        schema.install(&package);
+        schema.run(DATA);
+        let before = schema.rows(&package.options.table);
+        for mode in MODES {
+            let mut connection = connect(&schema, mode);
+            connection.query_drop("CALL counter_add('x', 0)").expect("add nothing");
+            // Resetting to what it is already, in all slots.
+            schema.run("CALL counter_setup('same', NULL, NULL, 4)");
+            connection.query_drop("CALL counter_reset('same', 4, FALSE)").expect("reset to the same");
+            connection.query_drop("CALL counter_delete('same')").expect("delete");
+            if package.options.slots == Slots::PerCounter {
+                connection.query_drop("CALL counter_resize('x', 3)").expect("resize to the same");
+            }
+        }
+        let after: Vec<Vec<Value>> = schema.rows(&package.options.table);
+        assert_eq!(before, after);
+    }
+}
