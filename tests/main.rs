@@ -26,8 +26,10 @@ promises! {
     article
     bad_input
     exactness
+    install
     locks
     surroundings
+    transactions
 }
 
 fn main() {
