@@ -15,14 +15,20 @@ pub fn statements(script: &str) -> Vec<String> {
         if statement.is_empty() {
             let line = rest.lines().next().unwrap_or_default();
             let mut words = line.split_whitespace();
-            if words.next().is_some_and(|word| word.eq_ignore_ascii_case("delimiter"))
+            if words
+                .next()
+                .is_some_and(|word| word.eq_ignore_ascii_case("delimiter"))
                 && let Some(word) = words.next()
             {
                 delimiter = word.to_owned();
                 rest = &rest[line.len()..];
                 continue;
             }
-            let skipped = if c.is_whitespace() { c.len_utf8() } else { line_comment(rest) };
+            let skipped = if c.is_whitespace() {
+                c.len_utf8()
+            } else {
+                line_comment(rest)
+            };
             if skipped > 0 {
                 rest = &rest[skipped..];
                 continue;
@@ -56,8 +62,14 @@ fn token(text: &str, first: char) -> usize {
 
 /// The length of the comment up to the end of the line, 0 where there is none.
 fn line_comment(text: &str) -> usize {
-    let dashes = text.strip_prefix("--").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
-    if dashes || text.starts_with('#') { text.find('\n').unwrap_or(text.len()) } else { 0 }
+    let dashes = text
+        .strip_prefix("--")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+    if dashes || text.starts_with('#') {
+        text.find('\n').unwrap_or(text.len())
+    } else {
+        0
+    }
 }
 
 fn quoted(text: &str, quote: char) -> usize {
@@ -82,14 +94,21 @@ mod tests {
         let script = "SELECT ';', \"a\\\";\", 'it''s;' -- no; end\n , `;` /* ; */ FROM t; # ;\nSELECT 2";
         assert_eq!(
             statements(script),
-            ["SELECT ';', \"a\\\";\", 'it''s;' -- no; end\n , `;` /* ; */ FROM t", "SELECT 2"]
+            [
+                "SELECT ';', \"a\\\";\", 'it''s;' -- no; end\n , `;` /* ; */ FROM t",
+                "SELECT 2"
+            ]
         );
     }
 
     #[test]
     fn the_delimiter_changes_and_changes_back() {
-        let script = "-- first\nDROP x;\n\ndelimiter ;;\nCREATE x BEGIN a; b; END;;\nDELIMITER ;\nSELECT 1;\n";
-        assert_eq!(statements(script), ["DROP x", "CREATE x BEGIN a; b; END", "SELECT 1"]);
+        let script =
+            "-- first\nDROP x;\n\ndelimiter ;;\nCREATE x BEGIN a; b; END;;\nDELIMITER ;\nSELECT 1;\n";
+        assert_eq!(
+            statements(script),
+            ["DROP x", "CREATE x BEGIN a; b; END", "SELECT 1"]
+        );
     }
 
     #[test]

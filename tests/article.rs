@@ -7,6 +7,7 @@ use mysql::prelude::Queryable;
 use slotted::package::{Package, Pick};
 use slotted::{render, script};
 
+use crate::support::transcript::{expected, printed, timeless};
 use crate::support::{Module, Schema, Server, package, root};
 
 pub fn promises(mut module: Module<'_>) {
@@ -23,46 +24,7 @@ const TOUR: &str = include_str!("../templates/tour.sql");
 
 /// Statements and the answers that the transcript has to them.
 fn transcript() -> Vec<(&'static str, Vec<&'static str>)> {
-    let mut answers: Vec<(&str, Vec<&str>)> = Vec::new();
-    for line in TRANSCRIPT.lines().filter(|line| !line.starts_with('#')) {
-        match (line.strip_prefix("mysql> "), answers.last_mut()) {
-            (Some(statement), _) => answers.push((statement, Vec::new())),
-            (None, Some((_, answer))) => answer.push(line),
-            (None, None) => panic!("the transcript begins with a statement"),
-        }
-    }
-    answers
-}
-
-/// What a client with -t -vvv printed: each statement that it echoed, and the answer.
-fn answers(printed: &str) -> Vec<(String, Vec<String>)> {
-    let mut answers: Vec<(String, Vec<String>)> = Vec::new();
-    let mut lines = printed.lines();
-    while let Some(line) = lines.next() {
-        if line == "--------------" {
-            let statement: Vec<_> = lines.by_ref().take_while(|line| *line != "--------------").collect();
-            answers.push((statement.join("\n"), Vec::new()));
-        } else if let Some((_, answer)) = answers.last_mut()
-            && !line.is_empty()
-            && line != "Bye"
-        {
-            answer.push(line.to_owned());
-        }
-    }
-    answers
-}
-
-/// A line without what differs from run to run: dates and times.
-fn timeless(line: &str) -> String {
-    let mut line = line.to_owned();
-    if let Some(at) = line.find(" sec)") {
-        let from = line[..at].rfind('(').expect("a bracket before it");
-        line.replace_range(from + 1..at, "0.00");
-    }
-    let is_date = |word: &&str| word.len() == 10 && word.bytes().filter(|b| *b == b'-').count() == 2;
-    let is_time = |word: &&str| word.len() == 8 && word.bytes().filter(|b| *b == b':').count() == 2;
-    let word = |word| if is_date(&word) { "some date " } else if is_time(&word) { "and time" } else { word };
-    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    expected(TRANSCRIPT.lines().filter(|line| !line.starts_with('#')))
 }
 
 fn last_column(lines: &[String]) -> Vec<i64> {
@@ -77,9 +39,9 @@ fn without_last_column(line: &str) -> String {
 fn the_tour_runs_word_for_word(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    let expected = transcript();
+    let transcript = transcript();
     let mut input = String::new();
-    for (statement, _) in &expected {
+    for (statement, _) in &transcript {
         // The article's author took longer than a second; a start_date is no finer than that.
         if statement.starts_with("call counter_reset") {
             input += "DO SLEEP(1.1);\n";
@@ -88,12 +50,12 @@ fn the_tour_runs_word_for_word(server: &Server) {
     }
     let said = schema.client().pipe(&["-t", "-vvv"], &input);
     assert!(said.success, "{said:?}");
-    let mut answers = answers(&said.stdout);
+    let mut answers = printed(&said.stdout);
     answers.retain(|(statement, _)| !statement.starts_with("DO SLEEP"));
-    assert_eq!(answers.len(), expected.len(), "{}", said.stdout);
+    assert_eq!(answers.len(), transcript.len(), "{}", said.stdout);
 
     let mut start_dates = Vec::new();
-    for ((statement, want), (echoed, got)) in expected.iter().zip(&answers) {
+    for ((statement, want), (echoed, got)) in transcript.iter().zip(&answers) {
         assert_eq!(statement.trim_end_matches(';'), echoed);
         if statement.starts_with("SELECT *") {
             start_dates.push(got.iter().filter_map(|line| line.split('|').nth(4)).skip(1).collect::<Vec<_>>());

@@ -25,9 +25,13 @@ macro_rules! promises {
 promises! {
     article
     bad_input
+    command_line
+    demo
     exactness
     install
     locks
+    readme
+    rendering
     surroundings
     transactions
 }

@@ -56,8 +56,9 @@ pub fn run(
     load: Load,
     interrupted: &AtomicBool,
 ) -> Result<Measured, mysql::Error> {
-    let connections =
-        (0..load.connections).map(|_| Conn::new(options.clone())).collect::<Result<Vec<_>, _>>()?;
+    let connections = (0..load.connections)
+        .map(|_| Conn::new(options.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
     let barrier = Barrier::new(load.connections);
     let stop = AtomicBool::new(false);
     let work = |mut connection: Conn| -> Result<(Instant, Instant, Histogram<u64>), mysql::Error> {
@@ -76,18 +77,26 @@ pub fn run(
                 .exec_drop(&prepared, ())
                 .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
             let now = Instant::now();
-            latency.record((now - last).as_micros() as u64).expect("the histogram grows with the time");
+            latency
+                .record((now - last).as_micros() as u64)
+                .expect("the histogram grows with the time");
             last = now;
         }
         Ok((begin, last, latency))
     };
     let results = thread::scope(|scope| {
         let work = &work;
-        let threads: Vec<_> =
-            connections.into_iter().map(|connection| scope.spawn(move || work(connection))).collect();
+        let threads: Vec<_> = connections
+            .into_iter()
+            .map(|connection| scope.spawn(move || work(connection)))
+            .collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .collect::<Result<Vec<_>, _>>()
     })?;
 
@@ -98,5 +107,10 @@ pub fn run(
     for (.., one) in &results {
         latency.add(one).expect("histograms of one precision add up");
     }
-    Ok(Measured { name: name.to_owned(), done: latency.len(), elapsed, latency })
+    Ok(Measured {
+        name: name.to_owned(),
+        done: latency.len(),
+        elapsed,
+        latency,
+    })
 }

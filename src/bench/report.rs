@@ -33,12 +33,25 @@ pub fn table(measured: &[Measured]) -> String {
 /// A bar per contender, as long as its rate is high.
 pub fn bars(measured: &[Measured]) -> String {
     let most = measured.iter().map(Measured::rate).fold(0.0, f64::max);
-    let width = measured.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let width = measured
+        .iter()
+        .map(|one| one.name.chars().count())
+        .max()
+        .unwrap_or(0);
     let bar = |one: &Measured| {
         // In eighths of a character.
-        let eighths = if most > 0.0 { (one.rate() / most * (BAR * 8) as f64).round() as usize } else { 0 };
+        let eighths = if most > 0.0 {
+            (one.rate() / most * (BAR * 8) as f64).round() as usize
+        } else {
+            0
+        };
         let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
-        format!("{:width$}  {}{part} {:.0}/s\n", one.name, "█".repeat(eighths / 8), one.rate())
+        format!(
+            "{:width$}  {}{part} {:.0}/s\n",
+            one.name,
+            "█".repeat(eighths / 8),
+            one.rate()
+        )
     };
     measured.iter().map(bar).collect()
 }

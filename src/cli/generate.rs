@@ -50,7 +50,12 @@ enum PackageName {
 struct OptionFlags {
     /// per-counter: each counter has its own number of slots. A number: every counter has that many, which saves each
     /// increment a look-up
-    #[arg(long, value_name = "per-counter|N", requires = "package", default_value = "per-counter")]
+    #[arg(
+        long,
+        value_name = "per-counter|N",
+        requires = "package",
+        default_value = "per-counter"
+    )]
     slots: Slots,
 
     /// How many slots counter_setup makes when it is given NULL [default: 5]
@@ -146,7 +151,11 @@ impl Generate {
         }
         if outcome == Outcome::Differs {
             let arguments = packages[0].options.arguments();
-            let package = if self.package.is_some() { format!(" counters{arguments}") } else { String::new() };
+            let package = if self.package.is_some() {
+                format!(" counters{arguments}")
+            } else {
+                String::new()
+            };
             eprintln!("error: {} is stale", self.out.display());
             eprintln!("hint: slotted generate{package}, and review the difference");
         }
@@ -163,7 +172,11 @@ fn write(package: &Package, folder: &Path) -> anyhow::Result<()> {
         if !same {
             fs::write(&path, &file.text).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        eprintln!("{} {}", if same { "unchanged" } else { "wrote    " }, path.display());
+        eprintln!(
+            "{} {}",
+            if same { "unchanged" } else { "wrote    " },
+            path.display()
+        );
     }
     Ok(())
 }
@@ -171,8 +184,10 @@ fn write(package: &Package, folder: &Path) -> anyhow::Result<()> {
 /// What differs between a package and its folder, as a unified diff; empty where nothing does. A file that the
 /// package does not have differs too.
 fn difference(package: &Package, folder: &Path) -> anyhow::Result<String> {
-    let mut wanted: BTreeMap<PathBuf, String> =
-        render::files(package).into_iter().map(|file| (folder.join(file.name), file.text)).collect();
+    let mut wanted: BTreeMap<PathBuf, String> = render::files(package)
+        .into_iter()
+        .map(|file| (folder.join(file.name), file.text))
+        .collect();
     if let Ok(entries) = folder.read_dir() {
         for entry in entries {
             wanted.entry(entry?.path()).or_default();
@@ -188,7 +203,10 @@ fn difference(package: &Package, folder: &Path) -> anyhow::Result<String> {
         if there != text {
             let name = path.display().to_string();
             let diff = TextDiff::from_lines(&there, &text);
-            difference += &diff.unified_diff().header(&name, &format!("{name} (rendered)")).to_string();
+            difference += &diff
+                .unified_diff()
+                .header(&name, &format!("{name} (rendered)"))
+                .to_string();
         }
     }
     Ok(difference)

@@ -9,7 +9,12 @@ use clap::{Parser, Subcommand};
 
 /// Counters in MySQL and MariaDB that thousands of connections increment at once.
 #[derive(Debug, Parser)]
-#[command(name = "slotted", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "slotted",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

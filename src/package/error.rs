@@ -75,9 +75,7 @@ impl PackageError {
             Self::NameTooLong => plain(format!("the counter name is longer than {NAME_MAX} characters")),
             Self::UnknownCounter => ("unknown counter ".into(), Detail::Name, ""),
             Self::CounterExists => ("there already is a counter ".into(), Detail::Name, ""),
-            Self::SlotsOutOfRange => {
-                (format!("slots must be 1 to {MAX_SLOTS}, not "), Detail::Slots, "")
-            }
+            Self::SlotsOutOfRange => (format!("slots must be 1 to {MAX_SLOTS}, not "), Detail::Slots, ""),
             Self::SlotsFixed => {
                 let fixed = match slots {
                     Slots::Fixed(n) => n.to_string(),
@@ -100,7 +98,9 @@ impl PackageError {
             Self::SlotsOutOfRange => "Give a number in the range.",
             Self::SlotsFixed => "Give NULL or that number, or install the package with slots per counter.",
             Self::AmountNull => "Give a number; 0 changes nothing.",
-            Self::TotalOutOfRange => "Read the total from counter_totals, which is DECIMAL, and reset the counter.",
+            Self::TotalOutOfRange => {
+                "Read the total from counter_totals, which is DECIMAL, and reset the counter."
+            }
         }
     }
 }
@@ -123,7 +123,11 @@ pub fn signal(options: &Options, routine: &str, error: PackageError) -> Signal {
     let number = error.number();
     let room = MESSAGE_MAX.saturating_sub(head.chars().count() + tail.chars().count() + 2);
     match detail {
-        Detail::None => Signal { number, message: SqlStr(head + tail).to_string(), composed: false },
+        Detail::None => Signal {
+            number,
+            message: SqlStr(head + tail).to_string(),
+            composed: false,
+        },
         Detail::Name => Signal {
             number,
             message: format!(

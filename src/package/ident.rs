@@ -62,7 +62,11 @@ impl Ident {
     /// underscore may be reserved on some server (add, drop).
     pub fn typed(&self) -> String {
         let word = |c: char| c.is_ascii_lowercase() || c == '_';
-        if self.0.contains('_') && self.0.chars().all(word) { self.0.clone() } else { self.to_string() }
+        if self.0.contains('_') && self.0.chars().all(word) {
+            self.0.clone()
+        } else {
+            self.to_string()
+        }
     }
 }
 
@@ -125,6 +129,10 @@ pub struct SqlStr<T>(pub T);
 
 impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}'", self.0.as_ref().replace('\\', "\\\\").replace('\'', "''"))
+        write!(
+            f,
+            "'{}'",
+            self.0.as_ref().replace('\\', "\\\\").replace('\'', "''")
+        )
     }
 }

@@ -130,7 +130,12 @@ impl Package {
                 return Err(OptionsError::TableIsView(view.name().to_owned()));
             }
         }
-        Ok(Self { options, totals, package, names })
+        Ok(Self {
+            options,
+            totals,
+            package,
+            names,
+        })
     }
 
     /// The routines of the package with their names, in the order of creation.
@@ -140,7 +145,10 @@ impl Package {
 
     /// The name of a routine; None where the package has none of this kind.
     pub fn routine(&self, routine: Routine) -> Option<&Ident> {
-        self.names.iter().find(|(r, _)| *r == routine).map(|(_, name)| name)
+        self.names
+            .iter()
+            .find(|(r, _)| *r == routine)
+            .map(|(_, name)| name)
     }
 
     /// The folder of this package below the output folder.
@@ -154,6 +162,11 @@ impl Package {
 
 /// The packages whose files are committed under `generated/`.
 pub fn committed() -> Vec<Package> {
-    let fixed = Options { slots: Slots::Fixed(20), ..Options::default() };
-    [Options::default(), fixed].map(|options| Package::new(options).expect("committed options are sound")).into()
+    let fixed = Options {
+        slots: Slots::Fixed(20),
+        ..Options::default()
+    };
+    [Options::default(), fixed]
+        .map(|options| Package::new(options).expect("committed options are sound"))
+        .into()
 }

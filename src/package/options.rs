@@ -33,7 +33,9 @@ impl FromStr for Slots {
         if text == "per-counter" {
             return Ok(Self::PerCounter);
         }
-        slot_count(text).map(Self::Fixed).map_err(|error| format!("{error}, or 'per-counter'"))
+        slot_count(text)
+            .map(Self::Fixed)
+            .map_err(|error| format!("{error}, or 'per-counter'"))
     }
 }
 
@@ -104,7 +106,9 @@ impl fmt::Display for Collation {
 impl FromStr for Collation {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        let plain = name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         if plain && name.len() > "utf8mb4_".len() && name.starts_with("utf8mb4_") {
             return Ok(Self(name.to_owned()));
         }
@@ -182,7 +186,11 @@ impl Options {
     pub fn arguments(&self) -> String {
         let default = Self::default();
         let mut arguments = Vec::new();
-        let mut say = |flag: &str, value: &str| arguments.push(format!(" --{flag} {}", shell_word(value)));
+        let mut say = |flag: &str, value: &str| {
+            // A value that begins with a dash would be taken for a flag.
+            let between = if value.starts_with('-') { '=' } else { ' ' };
+            arguments.push(format!(" --{flag}{between}{}", shell_word(value)));
+        };
         if self.slots != default.slots {
             say("slots", &self.slots.to_string());
         }

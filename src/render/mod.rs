@@ -21,7 +21,11 @@ pub struct File {
 
 /// All files of a package.
 pub fn files(package: &Package) -> Vec<File> {
-    let c = &Context { package, name: &package.options.table, errors: &[] };
+    let c = &Context {
+        package,
+        name: &package.options.table,
+        errors: &[],
+    };
     let file = |name, text| File { name, text };
     vec![
         file("setup.sql", setup(package)),
@@ -35,7 +39,13 @@ pub fn files(package: &Package) -> Vec<File> {
 
 /// The one script that creates everything, `setup.sql`.
 pub fn setup(package: &Package) -> String {
-    text(&Setup { c: &Context { package, name: &package.options.table, errors: &[] } })
+    text(&Setup {
+        c: &Context {
+            package,
+            name: &package.options.table,
+            errors: &[],
+        },
+    })
 }
 
 /// Renders; that ends with one line end, as a text file does.
@@ -48,7 +58,9 @@ fn text(template: &impl Template) -> String {
 
 /// Renders a part of a statement.
 fn fragment(template: &impl Template) -> String {
-    template.render().expect("a template that has only fields and pure methods renders")
+    template
+        .render()
+        .expect("a template that has only fields and pure methods renders")
 }
 
 /// What every template can ask for.
@@ -183,7 +195,10 @@ impl<'a> Context<'a> {
     /// A string type with everything written out: with the database's default, a comparison of column and
     /// parameter would fail (1267) or could not use the key.
     fn name_type(&self, characters: u32) -> String {
-        format!("VARCHAR({characters}) CHARACTER SET utf8mb4 COLLATE {}", self.options().collation)
+        format!(
+            "VARCHAR({characters}) CHARACTER SET utf8mb4 COLLATE {}",
+            self.options().collation
+        )
     }
 
     /// Goes before a change that does not depend on what the caller's transaction has read.
@@ -195,12 +210,22 @@ impl<'a> Context<'a> {
     }
 
     fn signal(&self, error: E) -> String {
-        debug_assert!(self.errors.contains(&error), "{} does not list {error:?}", self.name);
-        fragment(&SignalStatement { signal: package::signal(self.options(), self.name.name(), error) })
+        debug_assert!(
+            self.errors.contains(&error),
+            "{} does not list {error:?}",
+            self.name
+        );
+        fragment(&SignalStatement {
+            signal: package::signal(self.options(), self.name.name(), error),
+        })
     }
 
     fn update_slot(&self, amount: &str, slot: &str) -> String {
-        fragment(&UpdateSlot { c: self, amount, slot })
+        fragment(&UpdateSlot {
+            c: self,
+            amount,
+            slot,
+        })
     }
 
     /// Reads the highest slot of the counter; the variable stays NULL where there is no counter.
@@ -242,14 +267,25 @@ impl<'a> Context<'a> {
 
     fn pick_text(&self) -> &'static str {
         match self.options().pick {
-            Pick::Connection => "A connection always has the same slot, so transactions that count one counter several times cannot\n  deadlock.",
+            Pick::Connection => {
+                "A connection always has the same slot, so transactions that count one counter several times cannot\n  deadlock."
+            }
             Pick::Random => "The slot is picked at random.",
         }
     }
 
     fn delete_names(&self) -> String {
-        let name = |routine| self.package.routine(routine).map(Ident::typed).unwrap_or_default();
-        format!("{} and {} are the same.", name(Routine::Delete), name(Routine::Drop))
+        let name = |routine| {
+            self.package
+                .routine(routine)
+                .map(Ident::typed)
+                .unwrap_or_default()
+        };
+        format!(
+            "{} and {} are the same.",
+            name(Routine::Delete),
+            name(Routine::Drop)
+        )
     }
 
     fn banner(&self) -> String {
@@ -267,12 +303,30 @@ impl<'a> Context<'a> {
         let function = self.package.routines().filter(|(r, _)| *r == Routine::Get);
         let script = |(routine, name): (Routine, &Ident)| {
             let errors = routine.errors(self.options().slots);
-            let (file, create) = create(&Context { package: self.package, name, errors: &errors }, routine);
-            fragment(&RoutineScript { file, kind: routine.kind(), name, create })
+            let (file, create) = create(
+                &Context {
+                    package: self.package,
+                    name,
+                    errors: &errors,
+                },
+                routine,
+            );
+            fragment(&RoutineScript {
+                file,
+                kind: routine.kind(),
+                name,
+                create,
+            })
         };
         let mut scripts: Vec<String> = procedures.map(script).collect();
-        scripts.push(format!("-- From templates/counter_totals.sql\n{}", fragment(&CounterTotals { c: self })));
-        scripts.push(format!("-- From templates/counter_package.sql\n{}", fragment(&CounterPackage { c: self })));
+        scripts.push(format!(
+            "-- From templates/counter_totals.sql\n{}",
+            fragment(&CounterTotals { c: self })
+        ));
+        scripts.push(format!(
+            "-- From templates/counter_package.sql\n{}",
+            fragment(&CounterPackage { c: self })
+        ));
         scripts.extend(function.map(script));
         scripts
     }

@@ -33,13 +33,21 @@ pub struct Version {
 impl Version {
     /// Reads what `SELECT VERSION()` or `mysqld --version` says; None where it has no version in it.
     pub fn parse(text: &str) -> Option<Self> {
-        let flavour = if text.to_lowercase().contains("mariadb") { Flavour::MariaDb } else { Flavour::MySql };
-        let number = text.split_whitespace().find(|word| {
-            word.starts_with(|c: char| c.is_ascii_digit()) && word.split('.').count() >= 3
-        })?;
+        let flavour = if text.to_lowercase().contains("mariadb") {
+            Flavour::MariaDb
+        } else {
+            Flavour::MySql
+        };
+        let number = text
+            .split_whitespace()
+            .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.split('.').count() >= 3)?;
         let mut parts = number.split('.').map(str::parse);
         match (parts.next(), parts.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Some(Self { flavour, major, minor }),
+            (Some(Ok(major)), Some(Ok(minor))) => Some(Self {
+                flavour,
+                major,
+                minor,
+            }),
             _ => None,
         }
     }
@@ -83,10 +91,20 @@ mod tests {
             ("9.7.4-2", "mysql-9.7"),
             ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0"),
             ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11"),
-            ("/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", "mysql-9.7"),
-            ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", "mariadb-11.8"),
+            (
+                "/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
+                "mysql-9.7",
+            ),
+            (
+                "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu",
+                "mariadb-11.8",
+            ),
         ] {
-            assert_eq!(Version::parse(text).map(|v| v.slug()).as_deref(), Some(slug), "{text}");
+            assert_eq!(
+                Version::parse(text).map(|v| v.slug()).as_deref(),
+                Some(slug),
+                "{text}"
+            );
         }
         assert_eq!(Version::parse("nothing here"), None);
     }

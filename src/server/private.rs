@@ -49,7 +49,9 @@ pub enum StartError {
         log: String,
     },
     /// MariaDB without the SQL of its system tables.
-    #[error("found no mariadb_system_tables.sql that belongs to {0}: install the whole package mariadb-server-core")]
+    #[error(
+        "found no mariadb_system_tables.sql that belongs to {0}: install the whole package mariadb-server-core"
+    )]
     NoSystemTables(PathBuf),
     /// The server ended, or did not answer in time.
     #[error("{program} did not start: {reason}; it said:\n{log}")]
@@ -72,13 +74,22 @@ impl PrivateServer {
     ///
     /// # Errors
     /// Where the program does not run, with the last lines that it logged.
-    pub fn start(program: &Program, arguments: &[&str], interrupted: &AtomicBool) -> Result<Self, StartError> {
+    pub fn start(
+        program: &Program,
+        arguments: &[&str],
+        interrupted: &AtomicBool,
+    ) -> Result<Self, StartError> {
         let folder = short_folder()?;
-        let (data, log, socket) =
-            (folder.path().join("data"), folder.path().join("log"), folder.path().join("s"));
+        let (data, log, socket) = (
+            folder.path().join("data"),
+            folder.path().join("log"),
+            folder.path().join("s"),
+        );
         let command = || -> io::Result<Command> {
             let mut command = Command::new(&program.path);
-            command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+            command
+                .arg("--no-defaults")
+                .arg(format!("--datadir={}", data.display()));
             if fs::metadata(folder.path())?.uid() == 0 {
                 command.arg("--user=root");
             }
@@ -129,7 +140,12 @@ impl PrivateServer {
             start.arg("--mysqlx=OFF");
         }
         start.args(arguments);
-        let server = Self { child: start.spawn()?, socket, log, _folder: folder };
+        let server = Self {
+            child: start.spawn()?,
+            socket,
+            log,
+            _folder: folder,
+        };
         server.wait_until_up(program, interrupted)
     }
 
@@ -146,12 +162,18 @@ impl PrivateServer {
             }
             pause(interrupted)?;
         };
-        Err(StartError::NotUp { program: program.path.clone(), reason, log: self.last_log_lines() })
+        Err(StartError::NotUp {
+            program: program.path.clone(),
+            reason,
+            log: self.last_log_lines(),
+        })
     }
 
     /// How to connect, as the account root, which has no password here.
     pub fn options(&self) -> OptsBuilder {
-        OptsBuilder::new().user(Some("root")).socket(Some(self.socket.display().to_string()))
+        OptsBuilder::new()
+            .user(Some("root"))
+            .socket(Some(self.socket.display().to_string()))
     }
 
     /// The socket.
@@ -203,14 +225,19 @@ fn short_folder() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("slotted-");
     let folder = builder.tempdir()?;
-    if folder.path().join("s").as_os_str().len() > SOCKET_MAX { builder.tempdir_in("/tmp") } else { Ok(folder) }
+    if folder.path().join("s").as_os_str().len() > SOCKET_MAX {
+        builder.tempdir_in("/tmp")
+    } else {
+        Ok(folder)
+    }
 }
 
 fn system_tables(program: &Program) -> Result<String, StartError> {
     let missing = || StartError::NoSystemTables(program.path.clone());
     let (folder, name) = program.system_tables().ok_or_else(missing)?;
     // The scripts expect a session like that of MariaDB's own installer.
-    let mut script = String::from("create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n");
+    let mut script =
+        String::from("create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n");
     for file in [
         format!("{name}_system_tables.sql"),
         format!("{name}_performance_tables.sql"),

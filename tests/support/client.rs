@@ -39,14 +39,21 @@ impl Client {
                 say("port", options.get_tcp_port().to_string());
             }
         }
-        Self { program, arguments, schema: schema.to_owned() }
+        Self {
+            program,
+            arguments,
+            schema: schema.to_owned(),
+        }
     }
 
     /// The command, with more arguments, in a folder.
     pub fn command(&self, more: &[&str], folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
         // A schema's name may begin with a dash.
-        command.args(&self.arguments).args(more).arg(format!("--database={}", self.schema));
+        command
+            .args(&self.arguments)
+            .args(more)
+            .arg(format!("--database={}", self.schema));
         command.current_dir(folder).env("TERM", "dumb");
         command
     }
@@ -70,6 +77,10 @@ impl Client {
         let output = child.wait_with_output().expect("the client ends");
         writer.join().expect("the writer ends");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        Said { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Said {
+            success: output.status.success(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 }

@@ -4,6 +4,7 @@ mod client;
 mod promises;
 mod schema;
 mod servers;
+pub mod transcript;
 
 pub use client::Client;
 pub use promises::{Module, Promises};

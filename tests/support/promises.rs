@@ -17,7 +17,10 @@ pub struct Module<'a> {
 impl Promises {
     /// Where a module adds its promises.
     pub fn of(&mut self, module: &'static str) -> Module<'_> {
-        Module { name: module, trials: &mut self.0 }
+        Module {
+            name: module,
+            trials: &mut self.0,
+        }
     }
 
     pub fn into_trials(self) -> Vec<Trial> {

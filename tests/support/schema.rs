@@ -27,12 +27,19 @@ impl<'a> Schema<'a> {
     pub fn new(server: &'a Server) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::named(server, &format!("slotted_test_{}_{number}", std::process::id()), "")
+        Self::named(
+            server,
+            &format!("slotted_test_{}_{number}", std::process::id()),
+            "",
+        )
     }
 
     /// With a name, and with more words behind CREATE DATABASE.
     pub fn named(server: &'a Server, name: &str, more: &str) -> Self {
-        let schema = Self { server, name: name.to_owned() };
+        let schema = Self {
+            server,
+            name: name.to_owned(),
+        };
         server
             .connect()
             .query_drop(format!("CREATE DATABASE {} {more}", schema.ident()))
@@ -65,19 +72,26 @@ impl<'a> Schema<'a> {
     pub fn run(&self, text: &str) {
         let mut connection = self.connect();
         for statement in script::statements(text) {
-            connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in\n{statement}"));
+            connection
+                .query_drop(&statement)
+                .unwrap_or_else(|error| panic!("{error} in\n{statement}"));
         }
     }
 
     /// The first row of a query.
     pub fn first<T: FromRow>(&self, query: &str) -> T {
-        self.connect().query_first(query).expect(query).unwrap_or_else(|| panic!("no row: {query}"))
+        self.connect()
+            .query_first(query)
+            .expect(query)
+            .unwrap_or_else(|| panic!("no row: {query}"))
     }
 
     /// All of a table, in the order of its key.
     pub fn rows(&self, table: &Ident) -> Vec<Vec<Value>> {
-        let rows: Vec<mysql::Row> =
-            self.connect().query(format!("SELECT * FROM {table} ORDER BY 1, 2")).expect("the table");
+        let rows: Vec<mysql::Row> = self
+            .connect()
+            .query(format!("SELECT * FROM {table} ORDER BY 1, 2"))
+            .expect("the table");
         rows.into_iter().map(mysql::Row::unwrap).collect()
     }
 }

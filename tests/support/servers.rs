@@ -50,8 +50,10 @@ pub fn all() -> &'static [Needed] {
 }
 
 fn of_programs() -> Vec<Needed> {
-    let mut there: BTreeMap<_, _> =
-        provided().into_iter().map(|program| (program.version.slug(), program)).collect();
+    let mut there: BTreeMap<_, _> = provided()
+        .into_iter()
+        .map(|program| (program.version.slug(), program))
+        .collect();
     let needed = |name: &&str| {
         let missing = || {
             Source::Missing(format!(
@@ -59,7 +61,11 @@ fn of_programs() -> Vec<Needed> {
             ))
         };
         let source = there.remove(*name).map_or_else(missing, Source::Program);
-        Needed { name: name.to_string(), source, started: OnceLock::new() }
+        Needed {
+            name: name.to_string(),
+            source,
+            started: OnceLock::new(),
+        }
     };
     WANTED.iter().map(needed).collect()
 }
@@ -78,7 +84,11 @@ fn of_urls(urls: &str) -> Vec<Needed> {
                 Source::Missing(format!("server {} of SLOTTED_TEST_URLS: {error}", number + 1)),
             ),
         };
-        Needed { name, source, started: OnceLock::new() }
+        Needed {
+            name,
+            source,
+            started: OnceLock::new(),
+        }
     };
     urls.split_whitespace().enumerate().map(needed).collect()
 }
@@ -117,7 +127,11 @@ impl Needed {
 pub fn stop_servers() {
     for needed in all() {
         if let Some(Ok(server)) = needed.started.get() {
-            server.private.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            server
+                .private
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
+                .take();
         }
     }
 }
@@ -125,7 +139,11 @@ pub fn stop_servers() {
 /// Runs a promise; where it fails, what the server logged last is printed with it.
 pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
     if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(promise)) {
-        if let Some(private) = &*server.private.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        if let Some(private) = &*server
+            .private
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        {
             eprintln!("{} logged last:\n{}", server.version, private.last_log_lines());
         }
         panic::resume_unwind(panic);
@@ -154,6 +172,11 @@ impl Server {
     /// A new, empty schema, dropped in the end.
     pub fn schema(&self) -> Schema<'_> {
         Schema::new(self)
+    }
+
+    /// The server program; None where a URL was given.
+    pub fn daemon(&self) -> Option<PathBuf> {
+        self.program.as_ref().map(|program| program.path.clone())
     }
 
     /// A program of this server's own package, such as mysqlslap.

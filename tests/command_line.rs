@@ -1,0 +1,180 @@
+//! The command line: its words, its exit codes, what goes where.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use slotted::package::committed;
+use slotted::render;
+
+use crate::support::{Module, package, root};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .plain(help_is_as_reviewed)
+        .plain(options_that_cannot_go_together_are_refused)
+        .plain(the_committed_tree_is_fresh)
+        .plain(check_is_red_when_a_file_differs)
+        .plain(generate_writes_the_tree_and_touches_no_more)
+        .plain(stdout_is_one_script_for_a_client)
+        .plain(the_banner_says_how_to_make_the_file_again);
+}
+
+fn slotted(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_slotted"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .expect("slotted runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+fn help_is_as_reviewed() {
+    for (name, arguments) in [
+        ("help", vec!["--help"]),
+        ("help_generate", vec!["generate", "--help"]),
+        ("help_demo", vec!["demo", "--help"]),
+    ] {
+        let output = slotted(&arguments, root());
+        assert!(output.status.success());
+        insta::assert_snapshot!(name, text(&output.stdout));
+    }
+    let version = slotted(&["--version"], root());
+    assert_eq!(text(&version.stdout), format!("slotted {}\n", env!("CARGO_PKG_VERSION")));
+    // Nothing to do is no success.
+    assert_eq!(slotted(&[], root()).status.code(), Some(2));
+}
+
+fn options_that_cannot_go_together_are_refused() {
+    let long = "x".repeat(60);
+    let cases: [&[&str]; 19] = [
+        &["generate", "nothing"],
+        &["generate", "--slots", "20"],
+        &["generate", "--pick", "random"],
+        &["generate", "--stdout"],
+        &["generate", "counters", "--slots", "0"],
+        &["generate", "counters", "--slots", "10001"],
+        &["generate", "counters", "--slots", "many"],
+        &["generate", "counters", "--default-slots", "0"],
+        &["generate", "counters", "--slots", "20", "--default-slots", "5"],
+        &["generate", "counters", "--pick", "first"],
+        &["generate", "counters", "--stdout", "--check"],
+        &["generate", "counters", "--stdout", "--out", "x"],
+        &["generate", "counters", "--collation", "latin1_swedish_ci"],
+        &["generate", "counters", "--collation", "utf8mb4_bin; DROP"],
+        &["generate", "counters", "--table", ""],
+        &["generate", "counters", "--table", "ends with a space "],
+        &["generate", "counters", "--table", "two\nlines"],
+        &["generate", "counters", "--table", "counter_totals"],
+        &["generate", "counters", "--prefix", &long],
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut said = String::new();
+    for arguments in cases {
+        let output = slotted(arguments, folder.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+        said += &format!("$ slotted {arguments:?}\n{}\n", text(&output.stderr).trim_end());
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "nothing is written");
+    insta::assert_snapshot!("refused", said);
+}
+
+fn the_committed_tree_is_fresh() {
+    let output = slotted(&["generate", "--check"], root());
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(text(&output.stdout), "");
+}
+
+fn check_is_red_when_a_file_differs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = || slotted(&["generate", "--check", "--out", "here"], folder.path());
+    // Nothing there at all.
+    let output = check();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("+CREATE TABLE `counters`"));
+
+    assert!(slotted(&["generate", "--out", "here"], folder.path()).status.success());
+    assert!(check().status.success());
+    let script = folder.path().join("here/counters/setup.sql");
+    let fresh = fs::read_to_string(&script).expect("a script");
+    let edits: [(&str, String); 2] =
+        [("a changed line", fresh.replace("5);", "6);")), ("one more line", format!("{fresh}\n"))];
+    for (what, stale) in edits {
+        assert_ne!(stale, fresh);
+        fs::write(&script, &stale).expect("an edit");
+        let output = check();
+        assert_eq!(output.status.code(), Some(1), "{what}");
+        assert!(text(&output.stdout).contains("--- here/counters/setup.sql"), "{}", text(&output.stdout));
+        assert!(text(&output.stderr).contains("hint: slotted generate"), "{}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(&script).expect("a script"), stale, "check writes nothing");
+    }
+    fs::write(&script, &fresh).expect("the old text");
+    fs::write(folder.path().join("here/counters/left_over.sql"), "SELECT 1;\n").expect("a file");
+    let output = check();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("left_over.sql"));
+}
+
+fn generate_writes_the_tree_and_touches_no_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(slotted(&["generate"], folder.path()).status.success());
+    for package in committed() {
+        let out = folder.path().join("generated").join(package.folder());
+        for file in render::files(&package) {
+            assert_eq!(fs::read_to_string(out.join(file.name)).expect("a file"), file.text);
+        }
+    }
+    let again = slotted(&["generate"], folder.path());
+    assert!(!text(&again.stderr).contains("wrote"), "{}", text(&again.stderr));
+
+    // One package, with options, elsewhere.
+    let arguments = ["generate", "counters", "--slots", "64", "--pick", "random", "--out", "mine"];
+    assert!(slotted(&arguments, folder.path()).status.success());
+    let script = fs::read_to_string(folder.path().join("mine/counters-fixed/setup.sql")).expect("a script");
+    assert!(script.contains("1 + FLOOR(RAND() * 64)"), "{script}");
+
+    // Where it cannot write, it says so.
+    fs::write(folder.path().join("file"), "").expect("a file");
+    let output = slotted(&["generate", "--out", "file"], folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: cannot make the folder file/counters: "));
+}
+
+fn stdout_is_one_script_for_a_client() {
+    let output = slotted(&["generate", "counters", "--stdout"], root());
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout), render::setup(&package(|_| {})));
+    assert_eq!(text(&output.stderr), "");
+}
+
+fn the_banner_says_how_to_make_the_file_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hostile = [
+        "generate",
+        "counters",
+        "--stdout",
+        "--table",
+        "it's `my` $table",
+        "--prefix",
+        "a b\\",
+        "--collation",
+        "utf8mb4_bin",
+        "--security",
+        "invoker",
+        "--no-function",
+        "--default-slots",
+        "7",
+        "--pick",
+        "random",
+    ];
+    let first = text(&slotted(&hostile, folder.path()).stdout);
+    let line = first.lines().nth(1).expect("a banner").trim_start_matches("-- ").trim();
+    let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
+    let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");
+    assert_eq!(text(&output.stdout), first, "{line}");
+}

@@ -1,0 +1,56 @@
+//! Transcripts: what is typed at the prompt of a client, and what it answers.
+
+/// Statements behind `mysql> `, and the lines under each.
+pub fn expected<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut answers: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in lines {
+        match (line.strip_prefix("mysql> "), answers.last_mut()) {
+            (Some(statement), _) => answers.push((statement, Vec::new())),
+            (None, Some((_, answer))) => answer.push(line),
+            (None, None) => panic!("a transcript begins with a statement, not with {line}"),
+        }
+    }
+    answers
+}
+
+/// What a client with -t -vvv printed: each statement that it echoed, and the answer.
+pub fn printed(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut answers: Vec<(String, Vec<String>)> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line == "--------------" {
+            let statement: Vec<_> = lines
+                .by_ref()
+                .take_while(|line| *line != "--------------")
+                .collect();
+            answers.push((statement.join("\n"), Vec::new()));
+        } else if let Some((_, answer)) = answers.last_mut()
+            && !line.is_empty()
+            && line != "Bye"
+        {
+            answer.push(line.to_owned());
+        }
+    }
+    answers
+}
+
+/// A line without what differs from run to run: dates and times.
+pub fn timeless(line: &str) -> String {
+    let mut line = line.to_owned();
+    if let Some(at) = line.find(" sec)") {
+        let from = line[..at].rfind('(').expect("a bracket before it");
+        line.replace_range(from + 1..at, "0.00");
+    }
+    let is_date = |word: &&str| word.len() == 10 && word.bytes().filter(|b| *b == b'-').count() == 2;
+    let is_time = |word: &&str| word.len() == 8 && word.bytes().filter(|b| *b == b':').count() == 2;
+    let word = |word| {
+        if is_date(&word) {
+            "some date"
+        } else if is_time(&word) {
+            "and time"
+        } else {
+            word
+        }
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
