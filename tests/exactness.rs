@@ -14,6 +14,7 @@ pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(sixty_four_connections_count_exactly)
         .on_servers(a_resize_loses_nothing_at_read_committed)
+        .on_servers(a_counter_deleted_during_a_resize_does_not_come_back_in_part)
         .on_servers(a_resize_does_not_hang_in_an_old_snapshot)
         .on_servers(a_counter_younger_than_the_snapshot_is_counted);
 }
@@ -170,6 +171,48 @@ fn sixty_four_connections_count_exactly(server: &Server) {
 fn a_resize_loses_nothing_at_read_committed(server: &Server) {
     let package = package(|options| options.default_slots = Some(20));
     hammer(&server.schema(), &package, "READ COMMITTED", "slots per-counter, pick connection");
+}
+
+fn a_counter_deleted_during_a_resize_does_not_come_back_in_part(server: &Server) {
+    const ROUNDS: u32 = 300;
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for slots in [40, 2] {
+            let (schema, done) = (&schema, &done);
+            scope.spawn(move || {
+                // READ COMMITTED, where a read that does not lock sees rows that are gone a moment later.
+                let mut connection = isolated(schema, "READ COMMITTED");
+                while !done.load(SeqCst) {
+                    if let Err(error) = connection.exec_drop("CALL counter_resize('a', ?)", (slots,)) {
+                        let (number, message) = error_of::<()>(Err(error));
+                        assert!([50003, 1213].contains(&number), "{number}: {message}");
+                    }
+                }
+            });
+        }
+        // Also where this thread fails, so that the others end.
+        let _done = SetOnDrop(&done);
+        let mut connection = schema.connect();
+        for _ in 0..ROUNDS {
+            connection.query_drop("CALL counter_setup('a', NULL, 2, 7)").expect("setup");
+            thread::sleep(std::time::Duration::from_micros(500));
+            while let Err(error) = connection.query_drop("CALL counter_delete('a')") {
+                assert_eq!(error_of::<()>(Err(error)).0, 1213);
+            }
+            let left = connection.query::<i64, _>("SELECT counter_id FROM counters").expect("the table");
+            assert!(left.is_empty(), "slots of a deleted counter: {left:?}");
+        }
+    });
+}
+
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
 }
 
 fn a_resize_does_not_hang_in_an_old_snapshot(server: &Server) {
