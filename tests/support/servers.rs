@@ -182,7 +182,14 @@ impl Server {
     /// A program of this server's own package, such as mysqlslap.
     pub fn tool(&self, names: &[&str]) -> PathBuf {
         let beside = self.program.as_ref().and_then(|program| program.client(names));
-        beside.unwrap_or_else(|| PathBuf::from(names[0]))
+        // As a whole path: README's test makes programs of the same names.
+        let on_path = || {
+            let path = env::var_os("PATH").unwrap_or_default();
+            env::split_paths(&path)
+                .map(|folder| folder.join(names[0]))
+                .find(|path| path.is_file())
+        };
+        beside.or_else(on_path).unwrap_or_else(|| PathBuf::from(names[0]))
     }
 
     /// The server's own command-line client.
