@@ -1,5 +1,9 @@
 {%- include "_slot_into_variable.sql" %}
 
+{% if c.keyed() -%}
+-- On the primary key, the only unique one, this locks one record and no gap.
+{{ c.upsert(amount, "v_slot") }}
+{%- else -%}
 {{ c.update_slot(amount, "v_slot") }}
 IF ROW_COUNT() = 0 THEN
   -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
@@ -9,3 +13,4 @@ IF ROW_COUNT() = 0 THEN
     {{ c.signal(E::UnknownCounter)|indent(4) }}
   END IF;
 END IF;
+{%- endif %}

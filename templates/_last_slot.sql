@@ -2,6 +2,6 @@
 SELECT counter_id
   INTO {{ variable }}
   FROM {{ c.table() }}
- WHERE counter_name = p_counter_name
+ WHERE {{ c.key_is("") }}
  ORDER BY counter_id DESC
  LIMIT 1;

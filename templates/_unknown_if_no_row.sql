@@ -4,7 +4,7 @@
     SELECT COUNT(*)
       INTO v_rows
       FROM {{ c.table() }}
-     WHERE counter_name = p_counter_name
+     WHERE {{ c.key_is("")|indent(4) }}
        AND counter_id = 1
       LOCK IN SHARE MODE;
     IF v_rows = 0 THEN

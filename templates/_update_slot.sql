@@ -1,5 +1,5 @@
 {{ c.over_snapshot() }}
 UPDATE {{ c.table() }}
-   SET counter = counter + {{ amount }}
- WHERE counter_name = p_counter_name
-   AND counter_id = {{ slot }};
+   SET {{ c.count_column() }} = {{ c.count_column() }} + {{ amount }}
+ WHERE {{ c.key_is("") }}
+   AND {{ c.slot_column() }} = {{ slot }};

@@ -1,34 +1,40 @@
 CREATE PROCEDURE {{ c.name }}(
-  IN p_counter_name {{ c.name_type(NAME_PARAMETER) }},
+{{ c.key_parameters("IN ") }},
   IN p_amount BIGINT
 )
   MODIFIES SQL DATA
   SQL SECURITY {{ c.options().security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds an amount to one slot of the counter, in the transaction of the caller, which it neither begins nor
+  Adds an amount to one slot of the {{ c.subject() }}, in the transaction of the caller, which it neither begins nor
   ends: a rollback takes the amount back.
   {{ c.pick_text() }}
 
 Parameters
-  p_counter_name  the name of the counter
-  p_amount        what to add; negative subtracts, 0 changes nothing
+{{ c.key_manual() }}
+{{ c.manual("p_amount") }}what to add; negative subtracts, 0 changes nothing
 
 Errors
 {{ c.errors() }}
   1690   the slot would go beyond BIGINT (the error of the server)
 
 Example
-  CALL {{ c.name.typed() }}('downloads', 10);
+  CALL {{ c.name.typed() }}({{ c.key_example() }}, 10);
 {%- endfilter %}
 BEGIN
 {%- include "_count_variables.sql" %}
 
-{% include "_check_name.sql" %}
+{%- include "_check_key.sql" %}
   IF p_amount IS NULL THEN
     {{ c.signal(E::AmountNull)|indent(4) }}
   END IF;
 
+{%- if c.keyed() %}
+  -- Nothing to add needs no row.
+  IF p_amount <> 0 THEN
+    {{ c.count("p_amount")|indent(4) }}
+  END IF;
+{%- else %}
   IF p_amount = 0 THEN
     -- A change by 0 changes no row, which would look like an unknown counter.
     {{ c.last_slot("v_slot")|indent(4) }}
@@ -38,4 +44,5 @@ BEGIN
   ELSE
     {{ c.count("p_amount")|indent(4) }}
   END IF;
+{%- endif %}
 END

@@ -1,29 +1,33 @@
 CREATE PROCEDURE {{ c.name }}(
-  IN p_counter_name {{ c.name_type(NAME_PARAMETER) }}
+{{ c.key_parameters("IN ") }}
 )
   MODIFIES SQL DATA
   SQL SECURITY {{ c.options().security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Removes the counter with all its slots, in one statement. {{ c.delete_names() }}
+  Removes the {{ c.subject() }} with all its slots, in one statement. {{ c.delete_names() }}
 
 Parameters
-  p_counter_name  the name of the counter
+{{ c.key_manual() }}
 
 Errors
 {{ c.errors() }}
 
 Example
-  CALL {{ c.name.typed() }}('downloads');
+  CALL {{ c.name.typed() }}({{ c.key_example() }});
 {%- endfilter %}
 BEGIN
+{%- if !c.keyed() %}
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
+{%- endif %}
 
-{% include "_check_name.sql" %}
+{%- include "_check_key.sql" %}
   {{ c.over_snapshot()|indent(2) }}
   DELETE FROM {{ c.table() }}
-   WHERE counter_name = p_counter_name;
+   WHERE {{ c.key_is("")|indent(2) }};
+{%- if !c.keyed() %}
   IF ROW_COUNT() = 0 THEN
     {{ c.signal(E::UnknownCounter)|indent(4) }}
   END IF;
+{%- endif %}
 END

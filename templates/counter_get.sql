@@ -1,5 +1,5 @@
 CREATE FUNCTION {{ c.name }}(
-  p_counter_name {{ c.name_type(NAME_PARAMETER) }}
+{{ c.key_parameters("") }}
 )
   RETURNS BIGINT
   NOT DETERMINISTIC
@@ -7,12 +7,12 @@ CREATE FUNCTION {{ c.name }}(
   SQL SECURITY {{ c.options().security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  The total of the counter: the sum of its slots. An unknown counter is an error, never 0.
+  The total of the {{ c.subject() }}: the sum of its slots. {% if c.keyed() %}0 where nothing was ever counted.{% else %}An unknown counter is an error, never 0.{% endif %}
   Takes no lock. In REPEATABLE READ it reads the snapshot of the transaction, but what that
   transaction has counted itself comes on top.
 
 Parameters
-  p_counter_name  the name of the counter
+{{ c.key_manual() }}
 
 Returns
   BIGINT, the total
@@ -21,20 +21,26 @@ Errors
 {{ c.errors() }}
 
 Example
-  SELECT {{ c.name.typed() }}('downloads') AS total;
+  SELECT {{ c.name.typed() }}({{ c.key_example() }}) AS total;
 {%- endfilter %}
 BEGIN
   DECLARE v_total DECIMAL(65, 0);
+{%- if !c.keyed() %}
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
+{%- endif %}
 
-{% include "_check_name.sql" %}
-  SELECT SUM(counter)
+{%- include "_check_key.sql" %}
+  SELECT SUM({{ c.count_column() }})
     INTO v_total
     FROM {{ c.table() }}
-   WHERE counter_name = p_counter_name;
+   WHERE {{ c.key_is("")|indent(2) }};
+{%- if c.keyed() %}
+  SET v_total = COALESCE(v_total, 0);
+{%- else %}
   IF v_total IS NULL THEN
     {{ c.signal(E::UnknownCounter)|indent(4) }}
   END IF;
+{%- endif %}
   IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
     {{ c.signal(E::TotalOutOfRange)|indent(4) }}
   END IF;

@@ -28,7 +28,7 @@ BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 
-{% include "_check_name.sql" %}
+{%- include "_check_key.sql" %}
   IF p_slots IS NULL OR p_slots < 1 OR p_slots > {{ MAX_SLOTS }} THEN
     {{ c.signal(E::SlotsOutOfRange)|indent(4) }}
   END IF;
@@ -45,36 +45,15 @@ BEGIN
       {{ c.signal(E::TotalOutOfRange)|indent(6) }}
     END IF;
     REPEAT
-      -- All in one statement: the locking read holds what it has summed until the same rows are written.
-      -- FOR UPDATE, because at READ COMMITTED the sum would otherwise be an older one and counts would be lost.
-      -- Slot 1 is read with the others, so that locks are taken in the order of the key.
-      {{ c.over_snapshot()|indent(6) }}
-      UPDATE {{ c.table() }} AS slot
-       CROSS JOIN (
-         SELECT SUM(IF(counter_id > p_slots, counter, 0)) AS counter
-           FROM {{ c.table() }}
-          WHERE counter_name = p_counter_name
-            AND (counter_id = 1 OR counter_id > p_slots)
-            FOR UPDATE
-       ) AS moved
-         SET slot.counter = IF(slot.counter_id = 1, slot.counter + moved.counter, 0)
-       WHERE slot.counter_name = p_counter_name
-         AND (slot.counter_id = 1 OR slot.counter_id > p_slots);
-
-      -- Only what is still empty: somebody may have counted there since. The next round moves that too.
-      {{ c.over_snapshot()|indent(6) }}
-      DELETE FROM {{ c.table() }}
-       WHERE counter_name = p_counter_name
-         AND counter_id > p_slots
-         AND counter = 0;
+      {{ c.fold("p_slots")|indent(6) }}
 
       -- A locking read: in an old snapshot slots that are gone would be seen for ever.
       {{ c.over_snapshot()|indent(6) }}
-      SELECT COUNT(*)
+      SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
         INTO v_rows
         FROM {{ c.table() }}
        WHERE counter_name = p_counter_name
-         AND counter_id > p_slots
+         AND (counter_id = 1 OR counter_id > p_slots)
         LOCK IN SHARE MODE;
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF p_slots > v_rows THEN

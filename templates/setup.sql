@@ -7,7 +7,7 @@
 
 {% include "_session_begin.sql" %}
 
--- From templates/counters.sql
+-- From templates/{{ c.table_template() }}
 {{ c.create_table() }}
 {% include "_routines_and_views.sql" %}
 {% include "_session_end.sql" %}

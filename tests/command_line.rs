@@ -51,7 +51,7 @@ fn help_is_as_reviewed() {
 
 fn options_that_cannot_go_together_are_refused() {
     let long = "x".repeat(60);
-    let cases: [&[&str]; 19] = [
+    let cases: [&[&str]; 26] = [
         &["generate", "nothing"],
         &["generate", "--slots", "20"],
         &["generate", "--pick", "random"],
@@ -71,6 +71,13 @@ fn options_that_cannot_go_together_are_refused() {
         &["generate", "counters", "--table", "two\nlines"],
         &["generate", "counters", "--table", "counter_totals"],
         &["generate", "counters", "--prefix", &long],
+        &["generate", "counters", "--key", "url VARCHAR(255)"],
+        &["generate", "slotted_counters", "--slots", "per-counter"],
+        &["generate", "slotted_counters", "--default-slots", "5"],
+        &["generate", "slotted_counters", "--key", "url TEXT"],
+        &["generate", "slotted_counters", "--key", "url VARCHAR(800)"],
+        &["generate", "slotted_counters", "--key", "slot INT"],
+        &["generate", "slotted_counters", "--key", "a INT, a INT"],
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let mut said = String::new();

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Package, Routine, Security, Slots};
+use slotted::package::{Kind, Package, Routine, Security, Slots};
 use slotted::render;
 
 use crate::support::{Module, Schema, Server, error_of, package, root};
@@ -304,9 +304,8 @@ fn a_client_passes_on_what_only_mariadb_reads(server: &Server) {
 }
 
 fn every_routine_carries_its_manual(server: &Server) {
-    for slots in [Slots::PerCounter, Slots::Fixed(20)] {
+    for package in slotted::package::committed() {
         let schema = server.schema();
-        let package = package(|options| options.slots = slots);
         schema.install(&package);
         let manuals: Vec<(String, String, String)> = schema
             .connect()
@@ -326,14 +325,14 @@ fn every_routine_carries_its_manual(server: &Server) {
             };
             assert_eq!(headings, expected, "{name}");
             let (routine, _) = package.routines().find(|(_, ident)| ident.name() == name).expect("a routine");
-            for error in routine.errors(slots) {
+            for error in routine.errors(&package.options) {
                 assert!(manual.contains(&format!("\n  {}  ", error.number())), "{name}: {error:?}");
             }
             // The example works as it is printed, on a counter that is there, or not yet.
             let example = manual.lines().last().expect("an example").trim();
             let mut connection = schema.connect();
-            connection.query_drop("DELETE FROM counters").expect("an empty table");
-            if routine != Routine::Setup {
+            connection.query_drop(format!("DELETE FROM {}", package.options.table)).expect("an empty table");
+            if package.options.kind == Kind::Counters && routine != Routine::Setup {
                 connection.query_drop("CALL counter_setup('downloads', NULL, NULL, NULL)").expect("setup");
             }
             connection.query::<mysql::Row, _>(example).unwrap_or_else(|error| panic!("{example}: {error}"));
@@ -347,18 +346,20 @@ fn the_package_says_what_it_is(server: &Server) {
         options.slots = Slots::Fixed(7);
         options.security = Security::Invoker;
     }));
-    let row: (String, String, u32, String, String, String, String, String) =
+    let row: (String, String, String, String, u32, String, String, String, String, String) =
         schema.first("SELECT * FROM counter_package");
-    let expected = (env!("CARGO_PKG_VERSION"), "7", 7, "connection", "counters", "counter_", "utf8mb4_unicode_ci", "invoker");
-    let row = (
-        row.0.as_str(),
-        row.1.as_str(),
-        row.2,
-        row.3.as_str(),
-        row.4.as_str(),
-        row.5.as_str(),
-        row.6.as_str(),
-        row.7.as_str(),
+    let of = |text: &str| text.to_owned();
+    let expected = (
+        of(env!("CARGO_PKG_VERSION")),
+        of("counters"),
+        of("counter_name VARCHAR(100)"),
+        of("7"),
+        7,
+        of("connection"),
+        of("counters"),
+        of("counter_"),
+        of("utf8mb4_unicode_ci"),
+        of("invoker"),
     );
     assert_eq!(row, expected);
 }

@@ -32,6 +32,7 @@ promises! {
     locks
     readme
     rendering
+    slotted_counters
     surroundings
     transactions
 }

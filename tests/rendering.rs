@@ -35,21 +35,43 @@ fn chosen() -> Vec<(&'static str, Package)> {
     ]
 }
 
+/// The same for counters keyed by record.
+fn chosen_keyed() -> Vec<(&'static str, Package)> {
+    let package = |change: &dyn Fn(&mut Options)| {
+        let mut options = Options::slotted_counters();
+        change(&mut options);
+        Package::new(options).expect("options of a test are sound")
+    };
+    vec![
+        ("keyed_by_url", package(&|o| o.key = "url VARCHAR(255)".parse().expect("a key"))),
+        ("keyed_pick_random", package(&|o| (o.pick, o.slots) = (Pick::Random, Slots::Fixed(7)))),
+        (
+            "keyed_hostile",
+            package(&|o| {
+                o.key = "`a``b` BINARY(16), `c, d` TINYINT UNSIGNED".parse().expect("a key");
+                o.security = Security::Invoker;
+            }),
+        ),
+    ]
+}
+
 fn all_files(package: &Package) -> String {
     render::files(package).into_iter().map(|file| format!("==> {} <==\n{}", file.name, file.text)).collect()
 }
 
 fn the_same_options_give_the_same_bytes() {
-    for (name, package) in chosen() {
+    for (name, package) in chosen().into_iter().chain(chosen_keyed()) {
         assert_eq!(render::files(&package), render::files(&package.clone()), "{name}");
     }
 }
 
 fn variants_differ_from_the_committed_package_as_reviewed() {
     let default = all_files(&package(|_| {}));
-    for (name, package) in chosen() {
+    let keyed = all_files(&Package::new(Options::slotted_counters()).expect("a package"));
+    let named = chosen().into_iter().map(|(name, package)| (name, package, &default));
+    for (name, package, default) in named.chain(chosen_keyed().into_iter().map(|(n, p)| (n, p, &keyed))) {
         let text = all_files(&package);
-        let diff = TextDiff::from_lines(&default, &text).unified_diff().context_radius(0).to_string();
+        let diff = TextDiff::from_lines(default, &text).unified_diff().context_radius(0).to_string();
         // Without the line numbers, which change with everything above them.
         let diff: Vec<_> = diff.lines().map(|line| if line.starts_with("@@") { "@@" } else { line }).collect();
         insta::assert_snapshot!(name, diff.join("\n"));
@@ -59,11 +81,12 @@ fn variants_differ_from_the_committed_package_as_reviewed() {
 fn error_texts_are_as_reviewed() {
     let options = Options { slots: Slots::Fixed(20), ..Options::default() };
     let line = |error: PackageError| {
-        let (head, detail, tail) = error.sentence(options.slots);
+        let (head, detail, tail) = error.sentence(&options);
         let detail = match detail {
             Detail::None => "",
             Detail::Name => "'NAME'",
             Detail::Slots => "SLOTS",
+            Detail::Column => "COLUMN",
         };
         format!("{}  {head}{detail}{tail}\n       {}\n", error.number(), error.remedy())
     };
@@ -79,23 +102,27 @@ fn a_message_fits_whatever_the_names() {
     for error in PackageError::ALL {
         for slots in [Slots::PerCounter, Slots::Fixed(10_000)] {
             let options = Options { slots, ..Options::default() };
-            let (head, detail, tail) = error.sentence(slots);
+            let (head, detail, tail) = error.sentence(&options);
             let named = match detail {
                 Detail::None => 0,
                 // At least some characters of the name have to be seen.
                 Detail::Name => 10 + 2,
                 Detail::Slots => i64::MIN.to_string().len(),
+                Detail::Column => 34,
             };
             let length = routine.len() + ": ".len() + head.len() + named + tail.len();
-            assert!(length <= MESSAGE_MAX, "{error:?} has {length}: {}", signal(&options, &routine, error).message);
+            assert!(length <= MESSAGE_MAX, "{error:?} has {length}: {}", signal(&options, &routine, error, "").message);
         }
     }
 }
 
 /// Every routine of every variant.
 fn routines() -> Vec<String> {
-    let packages = variants().into_iter().map(|(_, package)| package).chain(chosen().into_iter().map(|(_, p)| p));
-    packages
+    let variants = variants().into_iter().map(|(_, package)| package);
+    let chosen = chosen().into_iter().chain(chosen_keyed()).map(|(_, package)| package);
+    variants
+        .chain(chosen)
+        .chain(committed())
         .flat_map(|package| script::statements(&render::setup(&package)))
         .filter(|statement| statement.contains("\nBEGIN\n"))
         .collect()

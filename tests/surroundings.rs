@@ -6,7 +6,7 @@ use mysql::Row;
 use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use slotted::package::{Ident, Package, Routine, Slots, SqlStr};
+use slotted::package::{Ident, Options, Package, Routine, Slots, SqlStr};
 use slotted::render;
 
 use crate::support::{Module, Schema, Server, package};
@@ -81,6 +81,7 @@ fn hostile_identifiers_install_and_count(server: &Server) {
         ("#hash", "100%", "%s{}$1"),
     ];
     for (schema_name, table, prefix) in cases {
+        keyed_by_record(server, schema_name, table, prefix);
         for slots in [Slots::PerCounter, Slots::Fixed(7)] {
             let schema = Schema::named(server, schema_name, "");
             let package = package(|options| {
@@ -107,6 +108,31 @@ fn hostile_identifiers_install_and_count(server: &Server) {
             assert_eq!(left, [table]);
         }
     }
+}
+
+/// The same for counters keyed by record, whose key columns are hostile too.
+fn keyed_by_record(server: &Server, schema_name: &str, table: &str, prefix: &str) {
+    let schema = Schema::named(server, schema_name, "");
+    let mut options = Options::slotted_counters();
+    options.key = "`my id` INT, `it's ``b\\` VARCHAR(9)".parse().expect("a key");
+    options.table = table.parse().expect("a table");
+    options.prefix = prefix.parse().expect("a prefix");
+    let package = Package::new(options).expect("a package");
+    client_installs(&schema, &package, &[]);
+    let mut connection = schema.connect();
+    for (routine, arguments) in [
+        (Routine::Increment, "7, 'x'"),
+        (Routine::Add, "7, 'x', 40"),
+        (Routine::Compact, "7, 'x'"),
+        (Routine::Increment, "7, 'x'"),
+        (Routine::Reset, "8, 'x', 5"),
+        (Routine::Delete, "8, 'x'"),
+    ] {
+        let call = call(&package, routine, arguments);
+        connection.query_drop(&call).unwrap_or_else(|error| panic!("{call}: {error}"));
+    }
+    let total: Option<i64> = connection.query_first(call(&package, Routine::Get, "7, 'x'")).expect("get");
+    assert_eq!(total, Some(42));
 }
 
 /// What the server has of each routine: mode, character set, collations, body.

@@ -118,8 +118,7 @@ CREATE PROCEDURE `counter_increment`(
   COMMENT 'Description
   Adds 1 to one slot of the counter, in the transaction of the caller, which it neither begins nor ends:
   a rollback takes the count back.
-  A connection always has the same slot, so transactions that count one counter several times cannot
-  deadlock.
+  A connection always has the same slot: transactions that count the same twice cannot deadlock.
 
 Parameters
   p_counter_name  the name of the counter
@@ -193,8 +192,7 @@ CREATE PROCEDURE `counter_add`(
   COMMENT 'Description
   Adds an amount to one slot of the counter, in the transaction of the caller, which it neither begins nor
   ends: a rollback takes the amount back.
-  A connection always has the same slot, so transactions that count one counter several times cannot
-  deadlock.
+  A connection always has the same slot: transactions that count the same twice cannot deadlock.
 
 Parameters
   p_counter_name  the name of the counter
@@ -228,7 +226,6 @@ BEGIN
        SET MYSQL_ERRNO = 50007,
            MESSAGE_TEXT = 'counter_add: the amount is NULL';
   END IF;
-
   IF p_amount = 0 THEN
     -- A change by 0 changes no row, which would look like an unknown counter.
     -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
@@ -459,6 +456,8 @@ CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_package` AS
 SELECT '0.1.0' AS version,
+       'counters' AS package,
+       'counter_name VARCHAR(100)' AS key_columns,
        '20' AS slots,
        20 AS default_slots,
        'connection' AS pick,

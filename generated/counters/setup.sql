@@ -141,8 +141,7 @@ CREATE PROCEDURE `counter_increment`(
   COMMENT 'Description
   Adds 1 to one slot of the counter, in the transaction of the caller, which it neither begins nor ends:
   a rollback takes the count back.
-  A connection always has the same slot, so transactions that count one counter several times cannot
-  deadlock.
+  A connection always has the same slot: transactions that count the same twice cannot deadlock.
 
 Parameters
   p_counter_name  the name of the counter
@@ -224,8 +223,7 @@ CREATE PROCEDURE `counter_add`(
   COMMENT 'Description
   Adds an amount to one slot of the counter, in the transaction of the caller, which it neither begins nor
   ends: a rollback takes the amount back.
-  A connection always has the same slot, so transactions that count one counter several times cannot
-  deadlock.
+  A connection always has the same slot: transactions that count the same twice cannot deadlock.
 
 Parameters
   p_counter_name  the name of the counter
@@ -260,7 +258,6 @@ BEGIN
        SET MYSQL_ERRNO = 50007,
            MESSAGE_TEXT = 'counter_add: the amount is NULL';
   END IF;
-
   IF p_amount = 0 THEN
     -- A change by 0 changes no row, which would look like an unknown counter.
     -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
@@ -456,24 +453,28 @@ BEGIN
              MESSAGE_TEXT = v_message;
     END IF;
     REPEAT
-      -- All in one statement: the locking read holds what it has summed until the same rows are written.
-      -- FOR UPDATE, because at READ COMMITTED the sum would otherwise be an older one and counts would be lost.
-      -- Slot 1 is read with the others, so that locks are taken in the order of the key.
+      -- One locking read holds what it has summed until the same rows are written. It has to come first, hence
+      -- STRAIGHT_JOIN: with the table first, a row that another session makes meanwhile (at READ COMMITTED) could be summed
+      -- and not written. Slot 1 is read with the others, so that locks are taken in the order of the key, and nothing is
+      -- moved where it is gone because somebody has just deleted the counter.
       -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
       /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      UPDATE `counters` AS slot
-       CROSS JOIN (
-         SELECT SUM(IF(counter_id > p_slots, counter, 0)) AS counter
-           FROM `counters`
-          WHERE counter_name = p_counter_name
-            AND (counter_id = 1 OR counter_id > p_slots)
-            FOR UPDATE
-       ) AS moved
-         SET slot.counter = IF(slot.counter_id = 1, slot.counter + moved.counter, 0)
-       WHERE slot.counter_name = p_counter_name
-         AND (slot.counter_id = 1 OR slot.counter_id > p_slots);
+      UPDATE (
+          SELECT counter_id AS slot,
+                 MIN(counter_id) OVER () AS first_slot,
+                 SUM(IF(counter_id > p_slots, counter, 0)) OVER () AS moved
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND (counter_id = 1 OR counter_id > p_slots)
+             FOR UPDATE
+        ) AS seen
+        STRAIGHT_JOIN `counters` AS one
+          ON one.counter_id = seen.slot
+         SET one.counter = IF(one.counter_id = 1, one.counter + seen.moved, 0)
+       WHERE one.counter_name = p_counter_name
+         AND seen.first_slot = 1;
 
-      -- Only what is still empty: somebody may have counted there since. The next round moves that too.
+      -- Only what is still empty: somebody may have counted there since.
       -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
       /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       DELETE FROM `counters`
@@ -484,11 +485,11 @@ BEGIN
       -- A locking read: in an old snapshot slots that are gone would be seen for ever.
       -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
       /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT COUNT(*)
+      SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
         INTO v_rows
         FROM `counters`
        WHERE counter_name = p_counter_name
-         AND counter_id > p_slots
+         AND (counter_id = 1 OR counter_id > p_slots)
         LOCK IN SHARE MODE;
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF p_slots > v_rows THEN
@@ -633,6 +634,8 @@ CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_package` AS
 SELECT '0.1.0' AS version,
+       'counters' AS package,
+       'counter_name VARCHAR(100)' AS key_columns,
        'per-counter' AS slots,
        5 AS default_slots,
        'connection' AS pick,

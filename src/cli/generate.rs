@@ -10,19 +10,19 @@ use clap::{Args, ValueEnum};
 use similar::TextDiff;
 
 use super::Outcome;
-use crate::package::{self, Collation, Ident, Options, Package, Prefix, Slots};
+use crate::package::{self, Collation, Ident, Key, Options, Package, Prefix, Slots};
 use crate::render;
 
 /// Render the SQL of a package.
 ///
-/// Without PACKAGE, renders all packages that are committed in this repository: counters, and counters-fixed, which
-/// is counters with --slots 20. The same options always give the same bytes.
+/// Without PACKAGE, renders all packages that are committed in this repository: counters, counters-fixed, which is
+/// counters with --slots 20, and slotted_counters. The same options always give the same bytes.
 #[derive(Debug, Args)]
 pub struct Generate {
     /// The package to render
     package: Option<PackageName>,
 
-    /// The folder that gets a folder per package: counters, or counters-fixed where slots are hard-coded
+    /// The folder that gets a folder per package: counters, counters-fixed where slots are hard-coded, slotted_counters
     #[arg(long, value_name = "DIR", default_value = "generated")]
     out: PathBuf,
 
@@ -40,23 +40,25 @@ pub struct Generate {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PackageName {
-    /// Counters that have a name
+    /// Counters that have a name; setup makes their slots
     Counters,
+    /// Counters of records, found by key columns; a slot is made when it is first written
+    #[value(name = "slotted_counters")]
+    SlottedCounters,
 }
 
 /// What a package can be rendered with; these flags need PACKAGE.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of the package")]
 struct OptionFlags {
+    /// The columns that a counter of slotted_counters is found by [default: record_type INT, record_id BIGINT]
+    #[arg(long, value_name = "COLUMNS", requires = "package")]
+    key: Option<Key>,
+
     /// per-counter: each counter has its own number of slots. A number: every counter has that many, which saves each
-    /// increment a look-up
-    #[arg(
-        long,
-        value_name = "per-counter|N",
-        requires = "package",
-        default_value = "per-counter"
-    )]
-    slots: Slots,
+    /// increment a look-up [default: per-counter; slotted_counters: 100]
+    #[arg(long, value_name = "per-counter|N", requires = "package")]
+    slots: Option<Slots>,
 
     /// How many slots counter_setup makes when it is given NULL [default: 5]
     #[arg(long, value_name = "N", requires = "package", value_parser = package::slot_count)]
@@ -66,13 +68,13 @@ struct OptionFlags {
     #[arg(long, requires = "package", default_value = "connection")]
     pick: Pick,
 
-    /// The name of the table
-    #[arg(long, value_name = "NAME", requires = "package", default_value = "counters")]
-    table: Ident,
+    /// The name of the table [default: the name of the package]
+    #[arg(long, value_name = "NAME", requires = "package")]
+    table: Option<Ident>,
 
-    /// What the names of routines and views begin with
-    #[arg(long, requires = "package", default_value = "counter_")]
-    prefix: Prefix,
+    /// What the names of routines and views begin with [default: counter_ or slotted_counter_]
+    #[arg(long, requires = "package")]
+    prefix: Option<Prefix>,
 
     /// How names compare; a collation of utf8mb4
     #[arg(long, requires = "package", default_value = "utf8mb4_unicode_ci")]
@@ -104,16 +106,22 @@ enum Security {
 }
 
 impl OptionFlags {
-    fn options(self) -> Options {
+    fn options(self, package: PackageName) -> Options {
+        let default = match package {
+            PackageName::Counters => Options::default(),
+            PackageName::SlottedCounters => Options::slotted_counters(),
+        };
         Options {
-            slots: self.slots,
+            kind: default.kind,
+            key: self.key.unwrap_or(default.key),
+            slots: self.slots.unwrap_or(default.slots),
             default_slots: self.default_slots,
             pick: match self.pick {
                 Pick::Connection => package::Pick::Connection,
                 Pick::Random => package::Pick::Random,
             },
-            table: self.table,
-            prefix: self.prefix,
+            table: self.table.unwrap_or(default.table),
+            prefix: self.prefix.unwrap_or(default.prefix),
             collation: self.collation,
             security: match self.security {
                 Security::Definer => package::Security::Definer,
@@ -127,7 +135,7 @@ impl OptionFlags {
 impl Generate {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let packages = match self.package {
-            Some(PackageName::Counters) => vec![Package::new(self.options.options())?],
+            Some(package) => vec![Package::new(self.options.options(package))?],
             None => package::committed(),
         };
         if self.stdout {
@@ -152,7 +160,7 @@ impl Generate {
         if outcome == Outcome::Differs {
             let arguments = packages[0].options.arguments();
             let package = if self.package.is_some() {
-                format!(" counters{arguments}")
+                format!(" {arguments}")
             } else {
                 String::new()
             };

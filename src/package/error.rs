@@ -2,7 +2,7 @@
 //! the templates, the table in README and the tests are made from it.
 
 use super::ident::SqlStr;
-use super::{MAX_SLOTS, NAME_MAX, Options, Slots};
+use super::{Kind, MAX_SLOTS, NAME_MAX, Options, Slots};
 
 /// The most characters of a MESSAGE_TEXT. Beyond it strict mode replaces the error by 1648.
 /// Source: MySQL manual, "SIGNAL Statement".
@@ -27,6 +27,10 @@ pub enum PackageError {
     AmountNull,
     /// The total does not fit BIGINT.
     TotalOutOfRange,
+    /// A key column's argument is NULL.
+    KeyNull,
+    /// A key column's argument does not fit the column.
+    KeyMisfit,
 }
 
 /// What a message names of the call that failed.
@@ -38,11 +42,13 @@ pub enum Detail {
     Name,
     /// The number of slots that was asked for.
     Slots,
+    /// A key column, known when the package is rendered.
+    Column,
 }
 
 impl PackageError {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::NameEmpty,
         Self::NameTooLong,
         Self::UnknownCounter,
@@ -51,6 +57,8 @@ impl PackageError {
         Self::SlotsFixed,
         Self::AmountNull,
         Self::TotalOutOfRange,
+        Self::KeyNull,
+        Self::KeyMisfit,
     ];
 
     /// The MYSQL_ERRNO. 50000 to 51999 are reserved for third parties (MySQL source, `errmsg` ranges).
@@ -64,11 +72,13 @@ impl PackageError {
             Self::SlotsFixed => 50006,
             Self::AmountNull => 50007,
             Self::TotalOutOfRange => 50008,
+            Self::KeyNull => 50009,
+            Self::KeyMisfit => 50010,
         }
     }
 
     /// The message behind the routine's name: text, what is named of the call, text.
-    pub fn sentence(self, slots: Slots) -> (String, Detail, &'static str) {
+    pub fn sentence(self, options: &Options) -> (String, Detail, &'static str) {
         let plain = |text: String| (text, Detail::None, "");
         match self {
             Self::NameEmpty => plain("the counter name is NULL or empty".into()),
@@ -77,14 +87,19 @@ impl PackageError {
             Self::CounterExists => ("there already is a counter ".into(), Detail::Name, ""),
             Self::SlotsOutOfRange => (format!("slots must be 1 to {MAX_SLOTS}, not "), Detail::Slots, ""),
             Self::SlotsFixed => {
-                let fixed = match slots {
+                let fixed = match options.slots {
                     Slots::Fixed(n) => n.to_string(),
                     Slots::PerCounter => "N".into(),
                 };
                 (format!("slots are fixed at {fixed}, not "), Detail::Slots, "")
             }
             Self::AmountNull => plain("the amount is NULL".into()),
+            Self::TotalOutOfRange if options.kind == Kind::SlottedCounters => {
+                plain("the total is beyond BIGINT".into())
+            }
             Self::TotalOutOfRange => ("the total is beyond BIGINT for counter ".into(), Detail::Name, ""),
+            Self::KeyNull => (String::new(), Detail::Column, " is NULL"),
+            Self::KeyMisfit => (String::new(), Detail::Column, " does not fit its column"),
         }
     }
 
@@ -101,6 +116,8 @@ impl PackageError {
             Self::TotalOutOfRange => {
                 "Read the total from counter_totals, which is DECIMAL, and reset the counter."
             }
+            Self::KeyNull => "Give a value for every column of the key.",
+            Self::KeyMisfit => "Give a value that the column can hold.",
         }
     }
 }
@@ -115,10 +132,10 @@ pub struct Signal {
     pub composed: bool,
 }
 
-/// The SIGNAL of `error` in the routine `routine`. The name of a counter is cut where the message would become
+/// The SIGNAL of `error` in the routine `routine`, about the key column `column` where it is about one. The name of a counter is cut where the message would become
 /// longer than [`MESSAGE_MAX`].
-pub fn signal(options: &Options, routine: &str, error: PackageError) -> Signal {
-    let (head, detail, tail) = error.sentence(options.slots);
+pub fn signal(options: &Options, routine: &str, error: PackageError, column: &str) -> Signal {
+    let (head, detail, tail) = error.sentence(options);
     let head = format!("{routine}: {head}");
     let number = error.number();
     let room = MESSAGE_MAX.saturating_sub(head.chars().count() + tail.chars().count() + 2);
@@ -137,6 +154,17 @@ pub fn signal(options: &Options, routine: &str, error: PackageError) -> Signal {
             ),
             composed: true,
         },
+        Detail::Column => {
+            let message: String = format!("{head}{column}{tail}")
+                .chars()
+                .take(MESSAGE_MAX)
+                .collect();
+            Signal {
+                number,
+                message: SqlStr(message).to_string(),
+                composed: false,
+            }
+        }
         Detail::Slots => Signal {
             number,
             message: format!("CONCAT({}, COALESCE(p_slots, 'NULL'))", SqlStr(head)),

@@ -2,11 +2,15 @@
 
 mod error;
 mod ident;
+mod key;
 mod options;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
 pub use ident::{IDENT_MAX, Ident, IdentError, Prefix, SqlStr};
-pub use options::{Collation, DEFAULT_SLOTS, Options, OptionsError, Pick, Security, Slots, slot_count};
+pub use key::{Key, KeyColumn, KeyError, KeyType};
+pub use options::{
+    Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Slots, slot_count,
+};
 
 /// The most slots of a counter. Reading sums them all: 512 take about 85 microseconds of server time.
 pub const MAX_SLOTS: u32 = 10_000;
@@ -34,6 +38,8 @@ pub enum Routine {
     Reset,
     /// Changes the number of slots.
     Resize,
+    /// Puts all counts of a record into one row.
+    Compact,
     /// Removes a counter.
     Delete,
     /// Removes a counter, under the name that the origin's transcript uses.
@@ -44,12 +50,13 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Setup,
         Self::Increment,
         Self::Add,
         Self::Reset,
         Self::Resize,
+        Self::Compact,
         Self::Delete,
         Self::Drop,
         Self::Get,
@@ -63,6 +70,7 @@ impl Routine {
             Self::Add => "add",
             Self::Reset => "reset",
             Self::Resize => "resize",
+            Self::Compact => "compact",
             Self::Delete => "delete",
             Self::Drop => "drop",
             Self::Get => "get",
@@ -70,14 +78,28 @@ impl Routine {
     }
 
     /// What it signals, in the order of the numbers.
-    pub fn errors(self, slots: Slots) -> Vec<PackageError> {
+    pub fn errors(self, options: &Options) -> Vec<PackageError> {
         use PackageError as E;
-        let own: &[E] = match (self, slots) {
+        if options.kind == Kind::SlottedCounters {
+            let own: &[E] = match self {
+                Self::Add => &[E::AmountNull],
+                Self::Get | Self::Compact => &[E::TotalOutOfRange],
+                _ => &[],
+            };
+            let misfit = options.key.0.iter().any(|column| column.misfit().is_some());
+            let key: &[E] = if misfit {
+                &[E::KeyNull, E::KeyMisfit]
+            } else {
+                &[E::KeyNull]
+            };
+            return [own, key].concat();
+        }
+        let own: &[E] = match (self, options.slots) {
             (Self::Setup, Slots::PerCounter) => &[E::CounterExists, E::SlotsOutOfRange],
             (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed],
             (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
             (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
-            (Self::Resize, _) => &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange],
+            (Self::Resize | Self::Compact, _) => &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange],
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
         };
         [&[E::NameEmpty, E::NameTooLong], own].concat()
@@ -114,10 +136,13 @@ impl Package {
         let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
         let mut names = Vec::new();
         for routine in Routine::ALL {
+            let named = options.kind == Kind::Counters;
             let there = match routine {
-                Routine::Resize => options.slots == Slots::PerCounter,
+                Routine::Setup | Routine::Drop => named,
+                Routine::Resize => named && options.slots == Slots::PerCounter,
+                Routine::Compact => !named,
                 Routine::Get => options.function,
-                _ => true,
+                Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => true,
             };
             if there {
                 names.push((routine, name(routine.suffix())?));
@@ -153,9 +178,10 @@ impl Package {
 
     /// The folder of this package below the output folder.
     pub fn folder(&self) -> &'static str {
-        match self.options.slots {
-            Slots::PerCounter => "counters",
-            Slots::Fixed(_) => "counters-fixed",
+        match (self.options.kind, self.options.slots) {
+            (Kind::Counters, Slots::PerCounter) => "counters",
+            (Kind::Counters, Slots::Fixed(_)) => "counters-fixed",
+            (Kind::SlottedCounters, _) => "slotted_counters",
         }
     }
 }
@@ -166,7 +192,7 @@ pub fn committed() -> Vec<Package> {
         slots: Slots::Fixed(20),
         ..Options::default()
     };
-    [Options::default(), fixed]
+    [Options::default(), fixed, Options::slotted_counters()]
         .map(|options| Package::new(options).expect("committed options are sound"))
         .into()
 }

@@ -5,9 +5,22 @@ use std::str::FromStr;
 
 use super::MAX_SLOTS;
 use super::ident::{Ident, IdentError, Prefix};
+use super::key::{Key, KeyColumn};
 
 /// The number of slots that `counter_setup(.., NULL, ..)` makes, as in the origin.
 pub const DEFAULT_SLOTS: u32 = 5;
+
+/// The number of slots that a counter of `slotted_counters` may grow to, as in seeds/000.
+pub const RECORD_SLOTS: u32 = 100;
+
+/// What a counter is found by, and how its slots come into being.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// By name; setup makes all slots.
+    Counters,
+    /// By the key columns of a record; a slot is made when it is first written.
+    SlottedCounters,
+}
 
 /// How many slots a counter has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +132,10 @@ impl FromStr for Collation {
 /// Everything that can be chosen when a package is rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// Which package.
+    pub kind: Kind,
+    /// What a counter is found by.
+    pub key: Key,
     /// Slots per counter, or one number for all.
     pub slots: Slots,
     /// What NULL slots mean in `counter_setup`; None is [`DEFAULT_SLOTS`]. Not with fixed slots.
@@ -140,6 +157,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            kind: Kind::Counters,
+            key: Key(vec![KeyColumn::name()]),
             slots: Slots::PerCounter,
             default_slots: None,
             pick: Pick::Connection,
@@ -158,6 +177,16 @@ pub enum OptionsError {
     /// A default for a number that is hard-coded.
     #[error("--default-slots {0} has no meaning with --slots {1}: every counter has {1}")]
     DefaultOfFixed(u32, u32),
+    /// No number of slots is kept per record.
+    #[error(
+        "--slots per-counter has no meaning for slotted_counters: a record has no number of slots of its own"
+    )]
+    PerRecord,
+    /// The package counters has the key counter_name.
+    #[error(
+        "--key has no meaning for counters, which are found by name: choose the package slotted_counters"
+    )]
+    KeyOfNamed,
     /// A routine or view would get a name that no server takes.
     #[error("--prefix: {0}")]
     Prefix(IdentError),
@@ -167,9 +196,23 @@ pub enum OptionsError {
 }
 
 impl Options {
+    /// The defaults of the package `slotted_counters`.
+    pub fn slotted_counters() -> Self {
+        Self {
+            kind: Kind::SlottedCounters,
+            key: "record_type INT, record_id BIGINT".parse().expect("a key"),
+            slots: Slots::Fixed(RECORD_SLOTS),
+            table: "slotted_counters".parse().expect("an identifier"),
+            prefix: "slotted_counter_".parse().expect("a prefix"),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), OptionsError> {
-        match (self.slots, self.default_slots) {
-            (Slots::Fixed(n), Some(default)) => Err(OptionsError::DefaultOfFixed(default, n)),
+        match (self.kind, self.slots, self.default_slots) {
+            (Kind::SlottedCounters, Slots::PerCounter, _) => Err(OptionsError::PerRecord),
+            (Kind::Counters, ..) if self.key.0 != [KeyColumn::name()] => Err(OptionsError::KeyOfNamed),
+            (_, Slots::Fixed(n), Some(default)) => Err(OptionsError::DefaultOfFixed(default, n)),
             _ => Ok(()),
         }
     }
@@ -182,15 +225,21 @@ impl Options {
         }
     }
 
-    /// The arguments of `slotted generate counters` that give these options; empty for the defaults.
+    /// The name of the package and the arguments of `slotted generate` that give these options.
     pub fn arguments(&self) -> String {
-        let default = Self::default();
+        let (package, default) = match self.kind {
+            Kind::Counters => ("counters", Self::default()),
+            Kind::SlottedCounters => ("slotted_counters", Self::slotted_counters()),
+        };
         let mut arguments = Vec::new();
         let mut say = |flag: &str, value: &str| {
             // A value that begins with a dash would be taken for a flag.
             let between = if value.starts_with('-') { '=' } else { ' ' };
             arguments.push(format!(" --{flag}{between}{}", shell_word(value)));
         };
+        if self.key != default.key {
+            say("key", &self.key.to_string());
+        }
         if self.slots != default.slots {
             say("slots", &self.slots.to_string());
         }
@@ -215,7 +264,7 @@ impl Options {
         if !self.function {
             arguments.push(" --no-function".into());
         }
-        arguments.concat()
+        format!("{package}{}", arguments.concat())
     }
 }
 

@@ -4,8 +4,8 @@
 use askama::Template;
 
 use crate::package::{
-    self, DESCRIPTION_MAX, Detail, Ident, MAX_SLOTS, MESSAGE_MAX, NAME_MAX, NAME_PARAMETER, Options, Package,
-    PackageError as E, Pick, Routine, Security, Signal, Slots,
+    self, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
+    NAME_PARAMETER, Options, Package, PackageError as E, Pick, Routine, Security, Signal, Slots,
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -27,14 +27,17 @@ pub fn files(package: &Package) -> Vec<File> {
         errors: &[],
     };
     let file = |name, text| File { name, text };
-    vec![
+    let mut files = vec![
         file("setup.sql", setup(package)),
         file("create_tables.sql", text(&CreateTables { c })),
         file("create_procedures.sql", text(&CreateProcedures { c })),
         file("uninstall.sql", text(&Uninstall { c })),
         file("grants.sql", text(&Grants { c })),
-        file("test_insertdata.sql", text(&TestInsertdata { c })),
-    ]
+    ];
+    if package.options.kind == Kind::Counters {
+        files.push(file("test_insertdata.sql", text(&TestInsertdata { c })));
+    }
+    files
 }
 
 /// The one script that creates everything, `setup.sql`.
@@ -94,6 +97,9 @@ templates! {
     CounterAdd "counter_add.sql"
     CounterReset "counter_reset.sql"
     CounterResize "counter_resize.sql"
+    CounterCompact "counter_compact.sql"
+    SlottedCounters "slotted_counters.sql"
+    FirstRow "_first_row.sql"
     CounterDelete "counter_delete.sql"
     CounterGet "counter_get.sql"
     CounterTotals "counter_totals.sql"
@@ -126,6 +132,21 @@ struct UpdateSlot<'a> {
     c: &'a Context<'a>,
     amount: &'a str,
     slot: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "_upsert.sql")]
+struct Upsert<'a> {
+    c: &'a Context<'a>,
+    amount: &'a str,
+    slot: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "_fold.sql")]
+struct Fold<'a> {
+    c: &'a Context<'a>,
+    last: &'a str,
 }
 
 #[derive(Template)]
@@ -162,6 +183,7 @@ fn create(c: &Context<'_>, routine: Routine) -> (&'static str, String) {
         Routine::Add => ("counter_add.sql", fragment(&CounterAdd { c })),
         Routine::Reset => ("counter_reset.sql", fragment(&CounterReset { c })),
         Routine::Resize => ("counter_resize.sql", fragment(&CounterResize { c })),
+        Routine::Compact => ("counter_compact.sql", fragment(&CounterCompact { c })),
         Routine::Delete | Routine::Drop => ("counter_delete.sql", fragment(&CounterDelete { c })),
         Routine::Get => ("counter_get.sql", fragment(&CounterGet { c })),
     }
@@ -216,8 +238,172 @@ impl<'a> Context<'a> {
             self.name
         );
         fragment(&SignalStatement {
-            signal: package::signal(self.options(), self.name.name(), error),
+            signal: package::signal(self.options(), self.name.name(), error, ""),
         })
+    }
+
+    fn signal_key(&self, error: E, column: &KeyColumn) -> String {
+        let signal = package::signal(self.options(), self.name.name(), error, column.name.name());
+        fragment(&SignalStatement { signal })
+    }
+
+    /// Whether counters are found by the key of a record, and a slot is made when it is first written.
+    fn keyed(&self) -> bool {
+        self.options().kind == Kind::SlottedCounters
+    }
+
+    fn package_name(&self) -> &'static str {
+        if self.keyed() {
+            "slotted_counters"
+        } else {
+            "counters"
+        }
+    }
+
+    /// What a manual calls that which is counted.
+    fn subject(&self) -> &'static str {
+        if self.keyed() { "record" } else { "counter" }
+    }
+
+    fn keys(&self) -> &'a [KeyColumn] {
+        &self.options().key.0
+    }
+
+    /// The columns of the key, in the table or behind an alias with its dot, or each on a line of its own.
+    fn key_columns(&self, line: &str) -> String {
+        let names: Vec<_> = self.keys().iter().map(|column| column.name.typed()).collect();
+        names.join(&if line.is_empty() {
+            ", ".to_owned()
+        } else {
+            format!(",{line}")
+        })
+    }
+
+    fn key_arguments(&self) -> String {
+        self.keys()
+            .iter()
+            .map(|column| column.parameter.typed())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// The condition for the rows of one counter, behind a WHERE that has one space before it.
+    fn key_is(&self, alias: &str) -> String {
+        let is =
+            |column: &KeyColumn| format!("{alias}{} = {}", column.name.typed(), column.parameter.typed());
+        self.keys().iter().map(is).collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The parameters that name a counter, one a line, without a comma at the end.
+    fn key_parameters(&self, mode: &str) -> String {
+        let parameter = |column: &KeyColumn| {
+            format!(
+                "  {mode}{} {}",
+                column.parameter.typed(),
+                self.with_collation(column, column.kind.parameter())
+            )
+        };
+        self.keys().iter().map(parameter).collect::<Vec<_>>().join(",\n")
+    }
+
+    fn column_type(&self, column: &KeyColumn) -> String {
+        self.with_collation(column, column.kind.text())
+    }
+
+    fn with_collation(&self, column: &KeyColumn, name: String) -> String {
+        if column.kind.is_text() {
+            format!(
+                "{name} CHARACTER SET utf8mb4 COLLATE {}",
+                self.options().collation
+            )
+        } else {
+            name
+        }
+    }
+
+    /// A parameter in a manual, up to where its description begins.
+    fn manual(&self, parameter: &str) -> String {
+        let width = self
+            .keys()
+            .iter()
+            .map(|column| column.parameter.typed().chars().count())
+            .max()
+            .unwrap_or(0);
+        format!("  {parameter:width$}  ", width = width.max("p_restart".len()))
+    }
+
+    fn key_manual(&self) -> String {
+        let line = |column: &KeyColumn| {
+            let what = if self.keyed() {
+                "which record"
+            } else {
+                "the name of the counter"
+            };
+            self.manual(&column.parameter.typed()) + what
+        };
+        self.keys().iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Arguments that name a counter in an example.
+    fn key_example(&self) -> String {
+        let examples = ["123", "456", "789"];
+        let example = |(column, number): (&KeyColumn, &str)| match column.kind {
+            KeyType::Name => "'downloads'".to_owned(),
+            KeyType::Integer(_, _, most) => if most < 1000 { "12" } else { number }.to_owned(),
+            KeyType::Text(..) => "'/'".to_owned(),
+            KeyType::Binary("BINARY", n) => format!("REPEAT('x', {n})"),
+            KeyType::Binary(..) => "'x'".to_owned(),
+        };
+        self.keys()
+            .iter()
+            .zip(examples.into_iter().cycle())
+            .map(example)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    fn slot_column(&self) -> &'static str {
+        if self.keyed() { "slot" } else { "counter_id" }
+    }
+
+    fn count_column(&self) -> &'static str {
+        // As in seeds/000; quoted, because it is also the name of a function.
+        if self.keyed() { "`count`" } else { "counter" }
+    }
+
+    fn first_slot(&self) -> &'static str {
+        if self.keyed() { "0" } else { "1" }
+    }
+
+    /// What a slot's number has before it where slots are counted from 1.
+    fn counted_from(&self) -> &'static str {
+        if self.keyed() { "" } else { "1 + " }
+    }
+
+    fn table_template(&self) -> &'static str {
+        if self.keyed() {
+            "slotted_counters.sql"
+        } else {
+            "counters.sql"
+        }
+    }
+
+    fn upsert(&self, amount: &str, slot: &str) -> String {
+        fragment(&Upsert {
+            c: self,
+            amount,
+            slot,
+        })
+    }
+
+    /// Makes the row that a sum is put into.
+    fn first_row(&self) -> String {
+        fragment(&FirstRow { c: self })
+    }
+
+    /// Moves the counts of all slots behind `last` into the first one, and deletes those slots.
+    fn fold(&self, last: &str) -> String {
+        fragment(&Fold { c: self, last })
     }
 
     fn update_slot(&self, amount: &str, slot: &str) -> String {
@@ -248,17 +434,22 @@ impl<'a> Context<'a> {
     }
 
     fn create_table(&self) -> String {
-        fragment(&Counters { c: self })
+        if self.keyed() {
+            fragment(&SlottedCounters { c: self })
+        } else {
+            fragment(&Counters { c: self })
+        }
     }
 
     /// The lines of the manual about errors.
     fn errors(&self) -> String {
         let line = |error: &E| {
-            let (head, detail, tail) = error.sentence(self.options().slots);
+            let (head, detail, tail) = error.sentence(self.options());
             let detail = match detail {
                 Detail::None => "",
                 Detail::Name => "'...'",
                 Detail::Slots => "...",
+                Detail::Column => "...",
             };
             format!("  {}  {head}{detail}{tail}", error.number())
         };
@@ -268,30 +459,26 @@ impl<'a> Context<'a> {
     fn pick_text(&self) -> &'static str {
         match self.options().pick {
             Pick::Connection => {
-                "A connection always has the same slot, so transactions that count one counter several times cannot\n  deadlock."
+                "A connection always has the same slot: transactions that count the same twice cannot deadlock."
             }
             Pick::Random => "The slot is picked at random.",
         }
     }
 
     fn delete_names(&self) -> String {
-        let name = |routine| {
-            self.package
-                .routine(routine)
-                .map(Ident::typed)
-                .unwrap_or_default()
-        };
-        format!(
-            "{} and {} are the same.",
-            name(Routine::Delete),
-            name(Routine::Drop)
-        )
+        match (
+            self.package.routine(Routine::Delete),
+            self.package.routine(Routine::Drop),
+        ) {
+            (Some(delete), Some(drop)) => format!("{} and {} are the same.", delete.typed(), drop.typed()),
+            _ => "Where none is there, nothing happens.".to_owned(),
+        }
     }
 
     fn banner(&self) -> String {
         format!(
             "-- Generated by slotted {VERSION} from its templates. Do not edit: change a template or the options and run\n\
-             --   slotted generate counters{}",
+             --   slotted generate {}",
             self.options().arguments()
         )
     }
@@ -302,7 +489,7 @@ impl<'a> Context<'a> {
         let procedures = self.package.routines().filter(|(r, _)| *r != Routine::Get);
         let function = self.package.routines().filter(|(r, _)| *r == Routine::Get);
         let script = |(routine, name): (Routine, &Ident)| {
-            let errors = routine.errors(self.options().slots);
+            let errors = routine.errors(self.options());
             let (file, create) = create(
                 &Context {
                     package: self.package,

@@ -1,0 +1,20 @@
+{%- if c.keyed() %}
+{% for column in c.keys() %}
+  IF {{ column.parameter.typed() }} IS NULL THEN
+    {{ c.signal_key(E::KeyNull, column)|indent(4) }}
+  END IF;
+{%- if let Some(misfit) = column.misfit() %}
+  IF {{ misfit }} THEN
+    {{ c.signal_key(E::KeyMisfit, column)|indent(4) }}
+  END IF;
+{%- endif %}
+{%- endfor %}
+{%- else %}
+
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    {{ c.signal(E::NameEmpty)|indent(4) }}
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
+    {{ c.signal(E::NameTooLong)|indent(4) }}
+  END IF;
+{%- endif %}

@@ -1,0 +1,441 @@
+//! Counters keyed by record: created on first use, exact, compacted while others count.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
+use rand::RngExt;
+use slotted::package::{Key, Options, Package, Pick, Routine};
+
+use crate::support::{Module, Schema, Server, error_of};
+
+pub fn promises(mut module: Module<'_>) {
+    let mysql = |name: &str| name.starts_with("mysql");
+    module
+        .on_servers(eleven_increments_of_one_record_count_eleven)
+        .on_servers(page_views_are_counted_by_url)
+        .on_servers(every_key_type_finds_its_record_again)
+        .on_servers(totals_are_exact_while_records_are_compacted)
+        .on_servers(first_writes_of_the_same_records_lose_nothing)
+        .on_servers(a_record_deleted_during_a_compaction_loses_no_later_count)
+        .on_servers(a_reset_sets_the_total_whatever_the_slots)
+        .on_servers(a_record_is_counted_after_a_select)
+        .on_servers(a_rollback_takes_records_back)
+        .on_servers(bad_keys_are_refused_and_change_nothing)
+        .on_servers(one_record_is_read_by_its_key)
+        .on(mysql, an_existing_slot_is_one_record_lock_and_no_gap);
+}
+
+fn package(change: impl FnOnce(&mut Options)) -> Package {
+    let mut options = Options::slotted_counters();
+    change(&mut options);
+    Package::new(options).expect("options of a test are sound")
+}
+
+fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
+    let schema = server.schema();
+    schema.install(package);
+    schema
+}
+
+fn isolated(schema: &Schema<'_>, isolation: &str) -> Conn {
+    let mut connection = schema.connect();
+    connection.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")).expect("isolation");
+    connection
+}
+
+fn eleven_increments_of_one_record_count_eleven(server: &Server) {
+    for pick in [Pick::Connection, Pick::Random] {
+        let schema = installed(server, &package(|options| options.pick = pick));
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "never counted");
+        for _ in 0..11 {
+            schema.run("CALL slotted_counter_increment(123, 456)");
+        }
+        let sum = "SELECT CAST(SUM(count) AS SIGNED) FROM slotted_counters WHERE record_type = 123 AND record_id = 456";
+        assert_eq!(schema.first::<i64>(sum), 11);
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 11);
+        let (slots, least, most): (u64, i64, i64) =
+            schema.first("SELECT COUNT(*), MIN(slot), MAX(slot) FROM slotted_counters");
+        // A connection each, which is a slot each, or eleven draws of a hundred.
+        assert!(slots > 1 && least >= 0 && most < 100, "{slots} slots from {least} to {most}");
+        let row: (i64, i64, u64, i64) = schema.first("SELECT * FROM slotted_counter_totals");
+        assert_eq!(row, (123, 456, slots, 11));
+        schema.run("CALL slotted_counter_add(123, 456, -20)");
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), -9);
+        schema.run("CALL slotted_counter_compact(123, 456)");
+        assert_eq!(schema.first::<(i64, i64)>("SELECT slots, total FROM slotted_counter_totals"), (1, -9));
+        schema.run("CALL slotted_counter_delete(123, 456); CALL slotted_counter_delete(123, 456)");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0);
+    }
+}
+
+fn page_views_are_counted_by_url(server: &Server) {
+    let package = package(|options| {
+        options.key = "url VARCHAR(256)".parse().expect("a key");
+        options.table = "pageviews_counts".parse().expect("a table");
+        options.prefix = "pageview_".parse().expect("a prefix");
+    });
+    let schema = installed(server, &package);
+    for _ in 0..3 {
+        schema.run("CALL pageview_increment('/home')");
+    }
+    schema.run("CALL pageview_increment('/about'); CALL pageview_increment('/HOME')");
+    assert_eq!(schema.first::<i64>("SELECT pageview_get('/home')"), 4);
+    let sum = "SELECT CAST(SUM(count) AS SIGNED) as count FROM pageviews_counts WHERE url = '/home'";
+    assert_eq!(schema.first::<i64>(sum), 4);
+    assert_eq!(schema.first::<(String, i64)>("SELECT url, total FROM pageview_totals WHERE url = '/about'").1, 1);
+}
+
+fn every_key_type_finds_its_record_again(server: &Server) {
+    let cases = [
+        ("a TINYINT", vec!["-128", "127", "0"], vec!["-129", "128"]),
+        ("a SMALLINT UNSIGNED", vec!["0", "65535"], vec!["-1", "65536"]),
+        ("a MEDIUMINT", vec!["-8388608", "8388607"], vec!["8388608"]),
+        ("a INT UNSIGNED", vec!["4294967295"], vec!["4294967296"]),
+        ("a BIGINT", vec!["-9223372036854775808", "9223372036854775807"], vec![]),
+        ("a BIGINT UNSIGNED", vec!["18446744073709551615"], vec![]),
+        ("a CHAR(3)", vec!["'abc'", "''", "'\u{e9}\u{e8}\u{ea}'"], vec!["'abcd'"]),
+        ("a VARCHAR(3)", vec!["'abc'", "'a''b'"], vec!["'abcd'"]),
+        ("a BINARY(2)", vec!["x'0001'", "x'ff00'"], vec!["x'00'", "x'000102'"]),
+        ("a VARBINARY(3)", vec!["x'00'", "x''", "x'000001'"], vec!["x'00000000'"]),
+        ("`the key` INT", vec!["5"], vec!["4294967296"]),
+        ("`back``tick` VARCHAR(9)", vec!["'x'"], vec!["'0123456789'"]),
+        ("`select` INT", vec!["5"], vec![]),
+    ];
+    for (key, good, bad) in cases {
+        let package = package(|options| options.key = key.parse::<Key>().expect(key));
+        let schema = installed(server, &package);
+        let mut connection = schema.connect();
+        for value in &good {
+            for routine in ["increment", "increment", "compact"] {
+                connection.query_drop(format!("CALL slotted_counter_{routine}({value})")).expect(key);
+            }
+            let total: Option<i64> =
+                connection.query_first(format!("SELECT slotted_counter_get({value})")).expect(key);
+            assert_eq!(total, Some(2), "{key}: {value}");
+        }
+        let rows: u64 = schema.first("SELECT COUNT(*) FROM slotted_counter_totals");
+        assert_eq!(rows, good.len() as u64, "{key}");
+        for value in &bad {
+            // In both modes: a server in a lax one would cut it, and count for another record.
+            for mode in ["DEFAULT", "''"] {
+                connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
+                let call = format!("CALL slotted_counter_increment({value})");
+                let (number, message) = error_of(connection.query_drop(&call));
+                let column = package.options.key.0[0].name.name();
+                let expected = format!("slotted_counter_increment: {column} does not fit its column");
+                assert_eq!((number, message), (50010, expected), "{key}: {value}");
+            }
+        }
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counter_totals"), good.len() as u64);
+    }
+}
+
+/// A record's number, most often a small one.
+fn zipf(random: &mut impl RngExt, records: u32) -> u32 {
+    // The inverse of the distribution 1/x, near enough to Zipf's with exponent 1.
+    let exponent: f64 = random.random_range(0.0..1.0);
+    (f64::from(records).powf(exponent) as u32).clamp(1, records)
+}
+
+fn totals_are_exact_while_records_are_compacted(server: &Server) {
+    const RECORDS: u32 = 1000;
+    const WRITERS: usize = 64;
+    const CALLS: usize = 150;
+    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
+        let schema = installed(server, &package(|_| {}));
+        let done = AtomicBool::new(false);
+        let expected = Mutex::new(BTreeMap::<u32, i64>::new());
+        let compactions = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let compactor = scope.spawn(|| {
+                let mut connection = isolated(&schema, isolation);
+                let mut random = rand::rng();
+                while !done.load(SeqCst) {
+                    let record = zipf(&mut random, RECORDS);
+                    match connection.exec_drop("CALL slotted_counter_compact(1, ?)", (record,)) {
+                        Ok(()) => compactions.fetch_add(1, SeqCst),
+                        Err(error) => {
+                            assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                            0
+                        }
+                    };
+                }
+            });
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mut connection = isolated(&schema, isolation);
+                        let mut random = rand::rng();
+                        let mut counted = BTreeMap::<u32, i64>::new();
+                        for _ in 0..CALLS {
+                            let record = zipf(&mut random, RECORDS);
+                            let amount = if random.random_bool(0.7) { 1 } else { random.random_range(-3..=3) };
+                            connection
+                                .exec_drop("CALL slotted_counter_add(1, ?, ?)", (record, amount))
+                                .expect("an add outside a transaction");
+                            *counted.entry(record).or_default() += amount;
+                        }
+                        let mut expected = expected.lock().expect("no writer failed");
+                        for (record, amount) in counted {
+                            *expected.entry(record).or_default() += amount;
+                        }
+                    })
+                })
+                .collect();
+            let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+            done.store(true, SeqCst);
+            compactor.join().expect("the compactor");
+            written.into_iter().for_each(|result| result.expect("a writer"));
+        });
+        let totals: Vec<(u32, i64)> = schema
+            .connect()
+            .query("SELECT record_id, CAST(total AS SIGNED) FROM slotted_counter_totals ORDER BY 1")
+            .expect("totals");
+        let mut expected = expected.into_inner().expect("no writer failed");
+        for (record, total) in &totals {
+            assert_eq!(expected.remove(record).unwrap_or(0), *total, "record {record}");
+        }
+        assert!(expected.values().all(|amount| *amount == 0), "{expected:?}");
+        eprintln!(
+            "{}, {isolation}: {} calls, {} records, {} compactions",
+            server.version,
+            WRITERS * CALLS,
+            totals.len(),
+            compactions.load(SeqCst)
+        );
+        assert!(compactions.load(SeqCst) > 10);
+    }
+}
+
+/// 64 connections count the same 200 new records; how many transactions were refused, each of which is repeated.
+fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, opposing: bool) -> u64 {
+    const CONNECTIONS: i64 = 64;
+    const RECORDS: i64 = 200;
+    let (barrier, deadlocks, number) = (Barrier::new(CONNECTIONS as usize), AtomicU64::new(0), AtomicI64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            scope.spawn(|| {
+                let mut connection = isolated(schema, isolation);
+                let backwards = opposing && number.fetch_add(1, SeqCst) % 2 == 1;
+                barrier.wait();
+                for first in (1..=RECORDS).step_by(2) {
+                    let pair = if backwards { [first + 1, first] } else { [first, first + 1] };
+                    loop {
+                        let mut count = || -> mysql::Result<()> {
+                            if transactions {
+                                connection.query_drop("START TRANSACTION")?;
+                            }
+                            for record in pair {
+                                connection.exec_drop("CALL slotted_counter_increment(1, ?)", (record,))?;
+                            }
+                            if transactions {
+                                thread::sleep(Duration::from_millis(5));
+                                connection.query_drop("COMMIT")?;
+                            }
+                            Ok(())
+                        };
+                        let Err(error) = count() else { break };
+                        assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                        assert!(transactions, "a call alone is never refused");
+                        deadlocks.fetch_add(1, SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    let (records, least, most): (i64, i64, i64) =
+        schema.first("SELECT COUNT(*), MIN(total), MAX(total) FROM slotted_counter_totals");
+    assert_eq!((records, least, most), (RECORDS, CONNECTIONS, CONNECTIONS), "{isolation}");
+    deadlocks.load(SeqCst)
+}
+
+fn first_writes_of_the_same_records_lose_nothing(server: &Server) {
+    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
+        for (transactions, opposing) in [(false, false), (true, false), (true, true)] {
+            let schema = installed(server, &package(|_| {}));
+            let deadlocks = create_at_once(&schema, isolation, transactions, opposing);
+            eprintln!(
+                "{}, {isolation}, transactions {transactions}, opposing {opposing}: {deadlocks} deadlocks",
+                server.version
+            );
+            assert!(opposing || deadlocks == 0, "{isolation}: {deadlocks} deadlocks in one order");
+        }
+    }
+}
+
+fn a_record_deleted_during_a_compaction_loses_no_later_count(server: &Server) {
+    const ROUNDS: i64 = 800;
+    let schema = installed(server, &package(|_| {}));
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut connection = isolated(&schema, "READ COMMITTED");
+                while !done.load(SeqCst) {
+                    if let Err(error) = connection.query_drop("CALL slotted_counter_compact(1, 1)") {
+                        assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                    }
+                }
+            });
+        }
+        let check = || -> Result<(), String> {
+            let mut connection = schema.connect();
+            for round in 0..ROUNDS {
+                while let Err(error) = connection.query_drop("CALL slotted_counter_delete(1, 1)") {
+                    let number = error_of::<()>(Err(error)).0;
+                    if number != 1213 {
+                        return Err(format!("round {round}: {number}"));
+                    }
+                }
+                connection.query_drop("CALL slotted_counter_increment(1, 1)").map_err(|e| e.to_string())?;
+                connection.query_drop("CALL slotted_counter_add(1, 1, 6)").map_err(|e| e.to_string())?;
+                let total: Option<i64> =
+                    connection.query_first("SELECT slotted_counter_get(1, 1)").map_err(|e| e.to_string())?;
+                if total != Some(7) {
+                    return Err(format!("round {round}: {total:?}"));
+                }
+            }
+            Ok(())
+        };
+        let checked = check();
+        done.store(true, SeqCst);
+        assert_eq!(checked, Ok(()));
+    });
+}
+
+fn a_reset_sets_the_total_whatever_the_slots(server: &Server) {
+    let schema = installed(server, &package(|_| {}));
+    for before in ["", "CALL slotted_counter_increment(1, 1)", "CALL slotted_counter_increment(1, 1)"] {
+        schema.run(before);
+        schema.run("CALL slotted_counter_reset(1, 1, 50)");
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(1, 1)"), 50);
+    }
+    schema.run("CALL slotted_counter_reset(1, 1, NULL); CALL slotted_counter_reset(2, 2, -3)");
+    assert_eq!(schema.first::<(i64, i64)>("SELECT slotted_counter_get(1, 1), slotted_counter_get(2, 2)"), (0, -3));
+}
+
+fn a_record_is_counted_after_a_select(server: &Server) {
+    for (call, total) in [
+        ("CALL slotted_counter_increment(1, 1)", 4),
+        ("CALL slotted_counter_add(1, 1, 7)", 10),
+        ("CALL slotted_counter_reset(1, 1, 9)", 9),
+        ("CALL slotted_counter_compact(1, 1)", 3),
+        ("CALL slotted_counter_delete(1, 1)", 0),
+    ] {
+        // One slot, so that others change the very row.
+        let schema = installed(server, &package(|o| o.slots = slotted::package::Slots::Fixed(1)));
+        schema.run("CALL slotted_counter_increment(1, 1)");
+        let mut connection = isolated(&schema, "REPEATABLE READ");
+        connection.query_drop("START TRANSACTION").expect("a transaction");
+        connection.query_drop("SELECT * FROM slotted_counters").expect("a read");
+        schema.run("CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 1)");
+        connection.query_drop(call).unwrap_or_else(|error| panic!("{call}: {error}"));
+        connection.query_drop("COMMIT").expect("a commit");
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(1, 1)"), total, "{call}");
+    }
+}
+
+fn a_rollback_takes_records_back(server: &Server) {
+    let package = package(|_| {});
+    let schema = installed(server, &package);
+    schema.run("CALL slotted_counter_add(1, 1, 5)");
+    let before = schema.rows(&package.options.table);
+    let mut connection = schema.connect();
+    for call in ["increment(1, 1)", "increment(2, 2)", "add(1, 1, 9)", "reset(1, 1, 1)", "compact(1, 1)", "delete(1, 1)"] {
+        connection.query_drop("START TRANSACTION").expect("a transaction");
+        connection.query_drop(format!("CALL slotted_counter_{call}")).expect(call);
+        assert_eq!(schema.rows(&package.options.table), before, "{call}: not before the commit");
+        connection.query_drop("ROLLBACK").expect("a rollback");
+        assert_eq!(schema.rows(&package.options.table), before, "{call}");
+    }
+}
+
+fn bad_keys_are_refused_and_change_nothing(server: &Server) {
+    let package = package(|_| {});
+    let schema = installed(server, &package);
+    schema.run("CALL slotted_counter_add(1, 1, 9223372036854775807); CALL slotted_counter_add(2147483647, 1, 3)");
+    // Two slots at the end of BIGINT.
+    schema.run("INSERT INTO slotted_counters VALUES (5, 5, 0, 9223372036854775807), (5, 5, 1, 9223372036854775807)");
+    let before = schema.rows(&package.options.table);
+    for mode in ["DEFAULT", "''"] {
+        let mut connection = schema.connect();
+        connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
+        let mut refused = |call: &str, number: u16, message: &str| {
+            let result = connection.query::<Row, _>(call);
+            assert!(result.is_err(), "not refused: {call}");
+            let got = error_of(result);
+            assert!(got.0 == number && got.1.contains(message), "{mode}: {call}: {got:?}");
+            assert_eq!(schema.rows(&package.options.table), before, "{mode}: {call}");
+        };
+        for (routine, name) in package.routines() {
+            let verb = if routine == Routine::Get { "SELECT" } else { "CALL" };
+            let more = if matches!(routine, Routine::Add | Routine::Reset) { ", 1" } else { "" };
+            let name = name.name();
+            for (key, number, message) in [
+                ("NULL, 1", 50009, "record_type is NULL"),
+                ("1, NULL", 50009, "record_id is NULL"),
+                ("NULL, NULL", 50009, "record_type is NULL"),
+                ("2147483648, 1", 50010, "record_type does not fit its column"),
+                ("-2147483649, 1", 50010, "record_type does not fit its column"),
+            ] {
+                refused(&format!("{verb} {name}({key}{more})"), number, &format!("{name}: {message}"));
+            }
+        }
+        refused("CALL slotted_counter_add(1, 1, NULL)", 50007, "slotted_counter_add: the amount is NULL");
+        refused("SELECT slotted_counter_get(5, 5)", 50008, "slotted_counter_get: the total is beyond BIGINT");
+        refused("CALL slotted_counter_compact(5, 5)", 50008, "slotted_counter_compact: the total is beyond BIGINT");
+        connection.query_drop("CALL slotted_counter_add(9, 9, 0)").expect("nothing to add");
+        assert_eq!(schema.rows(&package.options.table), before, "0 makes no row");
+    }
+    let package = self::package(|options| options.slots = slotted::package::Slots::Fixed(1));
+    let schema = installed(server, &package);
+    schema.run("CALL slotted_counter_add(1, 1, 9223372036854775807)");
+    let full = error_of(schema.connect().query_drop("CALL slotted_counter_increment(1, 1)"));
+    assert_eq!(full.0, 1690);
+}
+
+fn one_record_is_read_by_its_key(server: &Server) {
+    let schema = installed(server, &package(|_| {}));
+    let rows: Vec<_> = (0..5000).map(|number| format!("({}, {number}, {}, 1)", number % 7, number % 3)).collect();
+    schema.run(&format!("INSERT INTO slotted_counters VALUES {}", rows.join(", ")));
+    schema.run("ANALYZE TABLE slotted_counters");
+    let mut connection = schema.connect();
+    let query = "SELECT total FROM slotted_counter_totals WHERE record_type = 6 AND record_id = 13";
+    let reads = |connection: &mut Conn| -> i64 {
+        let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
+        rows.iter().map(|(_, count)| count).sum()
+    };
+    let looking = -(reads(&mut connection) - reads(&mut connection));
+    for statement in [query, "CALL slotted_counter_increment(6, 13)", "SELECT slotted_counter_get(6, 13)"] {
+        connection.query::<Row, _>(statement).expect(statement);
+        let start = reads(&mut connection);
+        connection.query::<Row, _>(statement).expect(statement);
+        let read = reads(&mut connection) - start - looking;
+        assert!(read <= 12, "{statement} reads {read} rows");
+    }
+}
+
+fn an_existing_slot_is_one_record_lock_and_no_gap(server: &Server) {
+    for pick in [Pick::Connection, Pick::Random] {
+        let package = package(|options| (options.pick, options.slots) = (pick, slotted::package::Slots::Fixed(1)));
+        let schema = installed(server, &package);
+        schema.run("CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)");
+        let mut connection = isolated(&schema, "REPEATABLE READ");
+        connection.query_drop("START TRANSACTION").expect("a transaction");
+        connection.query_drop("SELECT slotted_counter_get(1, 1)").expect("a read");
+        let locks = |schema: &Schema<'_>| -> Vec<(String, String)> {
+            let query = "SELECT LOCK_TYPE, LOCK_MODE FROM performance_schema.data_locks WHERE OBJECT_SCHEMA = ? ORDER BY 1";
+            schema.connect().exec(query, (&schema.name,)).expect("data_locks")
+        };
+        assert_eq!(locks(&schema), []);
+        connection.query_drop("CALL slotted_counter_increment(1, 1)").expect("an increment");
+        let locks = locks(&schema);
+        let locks: Vec<_> = locks.iter().map(|(kind, mode)| (kind.as_str(), mode.as_str())).collect();
+        assert_eq!(locks, [("RECORD", "X,REC_NOT_GAP"), ("TABLE", "IX")]);
+    }
+}
