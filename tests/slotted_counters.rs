@@ -9,7 +9,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use rand::RngExt;
-use slotted::package::{Key, Options, Package, Pick, Routine};
+use slotted::package::{Key, Options, Package, Pick, Routine, Slots};
 
 use crate::support::{Module, Schema, Server, error_of};
 
@@ -256,11 +256,15 @@ fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, oppo
 
 fn first_writes_of_the_same_records_lose_nothing(server: &Server) {
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        for (transactions, opposing) in [(false, false), (true, false), (true, true)] {
-            let schema = installed(server, &package(|_| {}));
+        // With 100 slots each of the 64 connections has its own; of 8 slots each is shared by eight connections, and
+        // transactions that hold one record's slot and want another's wait for each other.
+        for (transactions, opposing, slots) in
+            [(false, false, 100), (false, false, 8), (true, false, 100), (true, false, 8), (true, true, 8)]
+        {
+            let schema = installed(server, &package(|options| options.slots = Slots::Fixed(slots)));
             let deadlocks = create_at_once(&schema, isolation, transactions, opposing);
             eprintln!(
-                "{}, {isolation}, transactions {transactions}, opposing {opposing}: {deadlocks} deadlocks",
+                "{}, {isolation}, transactions {transactions}, opposing {opposing}, {slots} slots: {deadlocks} deadlocks",
                 server.version
             );
             assert!(opposing || deadlocks == 0, "{isolation}: {deadlocks} deadlocks in one order");
@@ -328,7 +332,7 @@ fn a_record_is_counted_after_a_select(server: &Server) {
         ("CALL slotted_counter_delete(1, 1)", 0),
     ] {
         // One slot, so that others change the very row.
-        let schema = installed(server, &package(|o| o.slots = slotted::package::Slots::Fixed(1)));
+        let schema = installed(server, &package(|o| o.slots = Slots::Fixed(1)));
         schema.run("CALL slotted_counter_increment(1, 1)");
         let mut connection = isolated(&schema, "REPEATABLE READ");
         connection.query_drop("START TRANSACTION").expect("a transaction");
@@ -392,7 +396,7 @@ fn bad_keys_are_refused_and_change_nothing(server: &Server) {
         connection.query_drop("CALL slotted_counter_add(9, 9, 0)").expect("nothing to add");
         assert_eq!(schema.rows(&package.options.table), before, "0 makes no row");
     }
-    let package = self::package(|options| options.slots = slotted::package::Slots::Fixed(1));
+    let package = self::package(|options| options.slots = Slots::Fixed(1));
     let schema = installed(server, &package);
     schema.run("CALL slotted_counter_add(1, 1, 9223372036854775807)");
     let full = error_of(schema.connect().query_drop("CALL slotted_counter_increment(1, 1)"));
@@ -422,7 +426,7 @@ fn one_record_is_read_by_its_key(server: &Server) {
 
 fn an_existing_slot_is_one_record_lock_and_no_gap(server: &Server) {
     for pick in [Pick::Connection, Pick::Random] {
-        let package = package(|options| (options.pick, options.slots) = (pick, slotted::package::Slots::Fixed(1)));
+        let package = package(|options| (options.pick, options.slots) = (pick, Slots::Fixed(1)));
         let schema = installed(server, &package);
         schema.run("CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)");
         let mut connection = isolated(&schema, "REPEATABLE READ");
