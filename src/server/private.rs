@@ -80,16 +80,21 @@ impl PrivateServer {
         interrupted: &AtomicBool,
     ) -> Result<Self, StartError> {
         let folder = short_folder()?;
-        let (data, log, socket) = (
+        let (data, log, socket, temporary) = (
             folder.path().join("data"),
             folder.path().join("log"),
             folder.path().join("s"),
+            folder.path().join("tmp"),
         );
+        fs::create_dir(&temporary)?;
         let command = || -> io::Result<Command> {
             let mut command = Command::new(&program.path);
             command
                 .arg("--no-defaults")
-                .arg(format!("--datadir={}", data.display()));
+                .arg(format!("--datadir={}", data.display()))
+                // MySQL and MariaDB remove every #sql* in their tmpdir when they start: in a shared one, also the
+                // temporary tables of other servers, which then fail (seen: 1051 in a bootstrap beside a start).
+                .arg(format!("--tmpdir={}", temporary.display()));
             if fs::metadata(folder.path())?.uid() == 0 {
                 command.arg("--user=root");
             }
