@@ -51,6 +51,38 @@ pub fn statements(script: &str) -> Vec<String> {
     statements
 }
 
+/// A named statement of `queries.sql`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// What stands behind `-- name: `.
+    pub name: String,
+    /// What each question mark stands for, as the comment says.
+    pub parameters: Vec<String>,
+    /// The statement.
+    pub sql: String,
+}
+
+/// The named statements of `queries.sql`: each follows its comments `-- name: NAME` and `-- Parameters: A, B`.
+pub fn queries(script: &str) -> Vec<Query> {
+    let mut queries = Vec::new();
+    for part in script.split("\n-- name: ").skip(1) {
+        let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
+        let parameters = rest.lines().find_map(|line| line.strip_prefix("-- Parameters: "));
+        let parameters = parameters.unwrap_or_default().split(", ");
+        queries.extend(statements(rest).into_iter().next().map(|sql| {
+            Query {
+                name: name.trim().to_owned(),
+                parameters: parameters
+                    .filter(|parameter| !["none", ""].contains(parameter))
+                    .map(str::to_owned)
+                    .collect(),
+                sql,
+            }
+        }));
+    }
+    queries
+}
+
 /// The length of what cannot be split: a quoted string or name, a comment, or one character.
 fn token(text: &str, first: char) -> usize {
     match first {

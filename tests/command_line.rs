@@ -51,7 +51,7 @@ fn help_is_as_reviewed() {
 
 fn options_that_cannot_go_together_are_refused() {
     let long = "x".repeat(60);
-    let cases: [&[&str]; 26] = [
+    let cases: [&[&str]; 36] = [
         &["generate", "nothing"],
         &["generate", "--slots", "20"],
         &["generate", "--pick", "random"],
@@ -78,6 +78,16 @@ fn options_that_cannot_go_together_are_refused() {
         &["generate", "slotted_counters", "--key", "url VARCHAR(800)"],
         &["generate", "slotted_counters", "--key", "slot INT"],
         &["generate", "slotted_counters", "--key", "a INT, a INT"],
+        &["generate", "counters", "--rollup", "pages.url:views"],
+        &["generate", "slotted_counters", "--rollup-every", "1 MINUTE"],
+        &["generate", "slotted_counters", "--rollup", "repositories:download_count"],
+        &["generate", "slotted_counters", "--rollup", "record_type=x:repositories.id:download_count"],
+        &["generate", "slotted_counters", "--rollup", "type=123:repositories.id:download_count"],
+        &["generate", "slotted_counters", "--rollup", "record_type=3000000000:repositories.id:download_count"],
+        &["generate", "slotted_counters", "--rollup", "repositories.id:download_count"],
+        &["generate", "slotted_counters", "--rollup", "record_type=1:a.id:n", "--rollup", "record_type=2:a.id:n"],
+        &["generate", "slotted_counters", "--rollup", "record_type=1:a.id:n", "--rollup-every", "often"],
+        &["generate", "slotted_counters", "--rollup", &format!("record_type=1:{long}.id:n")],
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let mut said = String::new();

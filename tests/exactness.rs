@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Package, Slots};
@@ -65,14 +64,8 @@ impl Ledger {
     }
 }
 
-fn isolated(schema: &Schema<'_>, isolation: &str) -> Conn {
-    let mut connection = schema.connect();
-    connection.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")).expect("isolation");
-    connection
-}
-
 fn write(schema: &Schema<'_>, isolation: &str, ledger: &Ledger, deadlocks: &AtomicU64, repeated: &AtomicU64) {
-    let mut connection = isolated(schema, isolation);
+    let mut connection = schema.isolated(isolation);
     let mut random = rand::rng();
     // A call alone that waits in the middle of others that deadlock, a resize and a transaction that has missed its
     // slot, can be taken for the victim: it has not counted then, and is repeated.
@@ -108,7 +101,7 @@ fn write(schema: &Schema<'_>, isolation: &str, ledger: &Ledger, deadlocks: &Atom
 }
 
 fn resize(schema: &Schema<'_>, isolation: &str, done: &AtomicBool, deadlocks: &AtomicU64) -> u64 {
-    let mut connection = isolated(schema, isolation);
+    let mut connection = schema.isolated(isolation);
     let mut resizes = 0;
     for slots in [1, 64, 3, 20].into_iter().cycle() {
         match connection.exec_drop("CALL counter_resize('hot', ?)", (slots,)) {
@@ -133,7 +126,7 @@ fn hammer(schema: &Schema<'_>, package: &Package, isolation: &str, what: &str, r
     schema.run("CALL counter_setup('hot', 'counted by 64 connections', NULL, NULL)");
     let ((reads, torn), resizes) = thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let mut connection = isolated(schema, isolation);
+            let mut connection = schema.isolated(isolation);
             let (mut reads, mut torn) = (0, 0);
             while !done.load(SeqCst) {
                 for query in
@@ -218,7 +211,7 @@ fn a_counter_deleted_during_a_resize_does_not_come_back_in_part(server: &Server)
             let (schema, done) = (&schema, &done);
             scope.spawn(move || {
                 // READ COMMITTED, where a read that does not lock sees rows that are gone a moment later.
-                let mut connection = isolated(schema, "READ COMMITTED");
+                let mut connection = schema.isolated("READ COMMITTED");
                 while !done.load(SeqCst) {
                     if let Err(error) = connection.exec_drop("CALL counter_resize('a', ?)", (slots,)) {
                         let (number, message) = error_of::<()>(Err(error));
@@ -254,7 +247,7 @@ fn a_resize_does_not_hang_in_an_old_snapshot(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('a', NULL, 8, 5)");
-    let mut old = isolated(&schema, "REPEATABLE READ");
+    let mut old = schema.isolated("REPEATABLE READ");
     old.query_drop("START TRANSACTION").expect("a transaction");
     let seen: Option<i64> = old.query_first("SELECT counter_get('a')").expect("a read");
     assert_eq!(seen, Some(5));
@@ -269,7 +262,7 @@ fn a_counter_younger_than_the_snapshot_is_counted(server: &Server) {
     for (what, package) in variants() {
         let schema = server.schema();
         schema.install(&package);
-        let mut old = isolated(&schema, "REPEATABLE READ");
+        let mut old = schema.isolated("REPEATABLE READ");
         old.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a transaction");
         schema.run("CALL counter_setup('young', NULL, NULL, NULL)");
         old.query_drop("CALL counter_increment('young')").expect(&what);

@@ -20,20 +20,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(setups_of_one_name_at_once_make_one_counter);
 }
 
-/// The locks of all transactions on the schema's tables: type, mode.
-fn data_locks(schema: &Schema<'_>) -> Vec<(String, String)> {
-    let mut connection = schema.connect();
-    connection
-        .exec(
-            "SELECT LOCK_TYPE, LOCK_MODE FROM performance_schema.data_locks WHERE OBJECT_SCHEMA = ? ORDER BY 1",
-            (&schema.name,),
-        )
-        .expect("data_locks")
-}
-
 fn begin(schema: &Schema<'_>) -> Conn {
-    let mut connection = schema.connect();
-    connection.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").expect("isolation");
+    let mut connection = schema.isolated("REPEATABLE READ");
     connection.query_drop("START TRANSACTION").expect("a transaction");
     connection
 }
@@ -46,7 +34,7 @@ fn an_increment_locks_one_record_and_no_gap(server: &Server) {
         for call in ["CALL counter_increment('a')", "CALL counter_add('a', -3)"] {
             let mut connection = begin(&schema);
             connection.query_drop(call).expect(call);
-            let locks = data_locks(&schema);
+            let locks = schema.data_locks();
             let locks: Vec<_> = locks.iter().map(|(kind, mode)| (kind.as_str(), mode.as_str())).collect();
             assert_eq!(locks, [("RECORD", "X,REC_NOT_GAP"), ("TABLE", "IX")], "{what}: {call}");
             connection.query_drop("ROLLBACK").expect("a rollback");
@@ -61,10 +49,10 @@ fn reading_locks_nothing(server: &Server) {
     let mut connection = begin(&schema);
     for read in ["SELECT counter_get('a')", "SELECT total FROM counter_totals", "DO counter_get('a')"] {
         connection.query_drop(read).expect(read);
-        assert_eq!(data_locks(&schema), [], "{read}");
+        assert_eq!(schema.data_locks(), [], "{read}");
     }
     connection.query_drop("CALL counter_add('a', 0)").expect("an add of nothing");
-    assert_eq!(data_locks(&schema), []);
+    assert_eq!(schema.data_locks(), []);
 }
 
 /// The rows that a connection's transaction has locked, as InnoDB itself counts them.

@@ -30,8 +30,10 @@ promises! {
     exactness
     install
     locks
+    queries
     readme
     rendering
+    rollup
     slotted_counters
     surroundings
     transactions

@@ -4,14 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use slotted::package::{Detail, Options, Package, PackageError};
+use slotted::package::{Detail, Options, PackageError};
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{Module, Schema, Server, package, root};
+use crate::support::{Module, Schema, Server, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(every_statement_answers_as_printed)
+        .on_servers(every_statement_of_the_documents_runs)
         .on_servers(every_command_runs)
         .plain(the_error_table_is_the_enum)
         .plain(the_option_table_has_every_option)
@@ -40,7 +41,7 @@ fn blocks(readme: &str, language: &str) -> Vec<String> {
 fn every_statement_answers_as_printed(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    schema.install(&Package::new(Options::slotted_counters()).expect("a package"));
+    schema.install(&keyed(|_| {}));
     let readme = readme();
     let transcripts: Vec<_> =
         blocks(&readme, "text").into_iter().filter(|block| block.starts_with("mysql> ")).collect();
@@ -64,6 +65,17 @@ fn every_statement_answers_as_printed(server: &Server) {
     }
     for block in blocks(&readme, "sql") {
         schema.run(&block);
+    }
+}
+
+fn every_statement_of_the_documents_runs(server: &Server) {
+    for entry in fs::read_dir(root().join("docs")).expect("docs").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("a document");
+        let schema = server.schema();
+        schema.install(&package(|_| {}));
+        for block in blocks(&text, "sql") {
+            schema.run(&block);
+        }
     }
 }
 
@@ -166,7 +178,7 @@ fn files_and_links_exist() {
     for link in links {
         assert!(root().join(link).exists(), "{link}");
     }
-    for file in slotted::render::files(&package(|_| {})) {
+    for file in [package(|_| {}), keyed(|_| {})].iter().flat_map(slotted::render::files) {
         assert!(readme.contains(&format!("| `{}` |", file.name)), "{}", file.name);
     }
 }

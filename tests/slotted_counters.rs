@@ -9,9 +9,9 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use rand::RngExt;
-use slotted::package::{Key, Options, Package, Pick, Routine, Slots};
+use slotted::package::{Key, Package, Pick, Routine, Slots};
 
-use crate::support::{Module, Schema, Server, error_of};
+use crate::support::{Module, Schema, Server, error_of, keyed};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -19,7 +19,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(eleven_increments_of_one_record_count_eleven)
         .on_servers(page_views_are_counted_by_url)
         .on_servers(every_key_type_finds_its_record_again)
-        .on_servers(totals_are_exact_while_records_are_compacted)
+        .on_servers(totals_are_exact_while_records_are_compacted_and_rolled_up)
         .on_servers(first_writes_of_the_same_records_lose_nothing)
         .on_servers(a_record_deleted_during_a_compaction_loses_no_later_count)
         .on_servers(a_reset_sets_the_total_whatever_the_slots)
@@ -30,27 +30,15 @@ pub fn promises(mut module: Module<'_>) {
         .on(mysql, an_existing_slot_is_one_record_lock_and_no_gap);
 }
 
-fn package(change: impl FnOnce(&mut Options)) -> Package {
-    let mut options = Options::slotted_counters();
-    change(&mut options);
-    Package::new(options).expect("options of a test are sound")
-}
-
 fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
     let schema = server.schema();
     schema.install(package);
     schema
 }
 
-fn isolated(schema: &Schema<'_>, isolation: &str) -> Conn {
-    let mut connection = schema.connect();
-    connection.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")).expect("isolation");
-    connection
-}
-
 fn eleven_increments_of_one_record_count_eleven(server: &Server) {
     for pick in [Pick::Connection, Pick::Random] {
-        let schema = installed(server, &package(|options| options.pick = pick));
+        let schema = installed(server, &keyed(|options| options.pick = pick));
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "never counted");
         for _ in 0..11 {
             schema.run("CALL slotted_counter_increment(123, 456)");
@@ -74,7 +62,7 @@ fn eleven_increments_of_one_record_count_eleven(server: &Server) {
 }
 
 fn page_views_are_counted_by_url(server: &Server) {
-    let package = package(|options| {
+    let package = keyed(|options| {
         options.key = "url VARCHAR(256)".parse().expect("a key");
         options.table = "pageviews_counts".parse().expect("a table");
         options.prefix = "pageview_".parse().expect("a prefix");
@@ -107,7 +95,7 @@ fn every_key_type_finds_its_record_again(server: &Server) {
         ("`select` INT", vec!["5"], vec![]),
     ];
     for (key, good, bad) in cases {
-        let package = package(|options| options.key = key.parse::<Key>().expect(key));
+        let package = keyed(|options| options.key = key.parse::<Key>().expect(key));
         let schema = installed(server, &package);
         let mut connection = schema.connect();
         for value in &good {
@@ -142,18 +130,30 @@ fn zipf(random: &mut impl RngExt, records: u32) -> u32 {
     (f64::from(records).powf(exponent) as u32).clamp(1, records)
 }
 
-fn totals_are_exact_while_records_are_compacted(server: &Server) {
+fn totals_are_exact_while_records_are_compacted_and_rolled_up(server: &Server) {
     const RECORDS: u32 = 1000;
     const WRITERS: usize = 64;
     const CALLS: usize = 150;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        let schema = installed(server, &package(|_| {}));
+        let package = keyed(|options| options.rollups = vec!["record_type=1:parents.id:total".parse().expect("a roll-up")]);
+        let schema = installed(server, &package);
+        schema.run("CREATE TABLE parents (id INT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+        let parents: Vec<_> = (1..=RECORDS).map(|id| format!("({id})")).collect();
+        schema.run(&format!("INSERT INTO parents (id) VALUES {}", parents.join(", ")));
+        let roll_up = "CALL slotted_counter_rollup_parents_total(100)";
         let done = AtomicBool::new(false);
         let expected = Mutex::new(BTreeMap::<u32, i64>::new());
-        let (compactions, deadlocks) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (compactions, deadlocks, rolled_up) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         thread::scope(|scope| {
+            let roller = scope.spawn(|| {
+                let mut connection = schema.isolated(isolation);
+                while !done.load(SeqCst) {
+                    connection.query_drop(roll_up).expect("a roll-up");
+                    rolled_up.fetch_add(1, SeqCst);
+                }
+            });
             let compactor = scope.spawn(|| {
-                let mut connection = isolated(&schema, isolation);
+                let mut connection = schema.isolated(isolation);
                 let mut random = rand::rng();
                 while !done.load(SeqCst) {
                     let record = zipf(&mut random, RECORDS);
@@ -169,7 +169,7 @@ fn totals_are_exact_while_records_are_compacted(server: &Server) {
             let writers: Vec<_> = (0..WRITERS)
                 .map(|_| {
                     scope.spawn(|| {
-                        let mut connection = isolated(&schema, isolation);
+                        let mut connection = schema.isolated(isolation);
                         let mut random = rand::rng();
                         let mut counted = BTreeMap::<u32, i64>::new();
                         for _ in 0..CALLS {
@@ -195,26 +195,32 @@ fn totals_are_exact_while_records_are_compacted(server: &Server) {
             let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
             done.store(true, SeqCst);
             compactor.join().expect("the compactor");
+            roller.join().expect("the roll-up");
             written.into_iter().for_each(|result| result.expect("a writer"));
         });
-        let totals: Vec<(u32, i64)> = schema
-            .connect()
+        let mut connection = schema.connect();
+        let totals: Vec<(u32, i64)> = connection
             .query("SELECT record_id, CAST(total AS SIGNED) FROM slotted_counter_totals ORDER BY 1")
             .expect("totals");
+        connection.query_drop(roll_up).expect("a roll-up");
+        let columns: Vec<(u32, i64)> = connection.query("SELECT id, total FROM parents WHERE total <> 0").expect("columns");
+        let counted: Vec<_> = totals.iter().copied().filter(|(_, total)| *total != 0).collect();
+        assert_eq!(columns, counted, "{isolation}");
         let mut expected = expected.into_inner().expect("no writer failed");
         for (record, total) in &totals {
             assert_eq!(expected.remove(record).unwrap_or(0), *total, "record {record}");
         }
         assert!(expected.values().all(|amount| *amount == 0), "{expected:?}");
         eprintln!(
-            "{}, {isolation}: {} calls, {} records, {} compactions, {} calls repeated",
+            "{}, {isolation}: {} calls, {} records, {} compactions, {} roll-ups, {} calls repeated",
             server.version,
             WRITERS * CALLS,
             totals.len(),
             compactions.load(SeqCst),
+            rolled_up.load(SeqCst),
             deadlocks.load(SeqCst)
         );
-        assert!(compactions.load(SeqCst) > 10);
+        assert!(compactions.load(SeqCst) > 10 && rolled_up.load(SeqCst) > 2);
     }
 }
 
@@ -226,7 +232,7 @@ fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, oppo
     thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
             scope.spawn(|| {
-                let mut connection = isolated(schema, isolation);
+                let mut connection = schema.isolated(isolation);
                 let backwards = opposing && number.fetch_add(1, SeqCst) % 2 == 1;
                 barrier.wait();
                 for first in (1..=RECORDS).step_by(2) {
@@ -267,7 +273,7 @@ fn first_writes_of_the_same_records_lose_nothing(server: &Server) {
         for (transactions, opposing, slots) in
             [(false, false, 100), (false, false, 8), (true, false, 100), (true, false, 8), (true, true, 8)]
         {
-            let schema = installed(server, &package(|options| options.slots = Slots::Fixed(slots)));
+            let schema = installed(server, &keyed(|options| options.slots = Slots::Fixed(slots)));
             let deadlocks = create_at_once(&schema, isolation, transactions, opposing);
             eprintln!(
                 "{}, {isolation}, transactions {transactions}, opposing {opposing}, {slots} slots: {deadlocks} deadlocks",
@@ -280,12 +286,12 @@ fn first_writes_of_the_same_records_lose_nothing(server: &Server) {
 
 fn a_record_deleted_during_a_compaction_loses_no_later_count(server: &Server) {
     const ROUNDS: i64 = 800;
-    let schema = installed(server, &package(|_| {}));
+    let schema = installed(server, &keyed(|_| {}));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let mut connection = isolated(&schema, "READ COMMITTED");
+                let mut connection = schema.isolated("READ COMMITTED");
                 while !done.load(SeqCst) {
                     if let Err(error) = connection.query_drop("CALL slotted_counter_compact(1, 1)") {
                         assert_eq!(error_of::<()>(Err(error)).0, 1213);
@@ -319,7 +325,7 @@ fn a_record_deleted_during_a_compaction_loses_no_later_count(server: &Server) {
 }
 
 fn a_reset_sets_the_total_whatever_the_slots(server: &Server) {
-    let schema = installed(server, &package(|_| {}));
+    let schema = installed(server, &keyed(|_| {}));
     for before in ["", "CALL slotted_counter_increment(1, 1)", "CALL slotted_counter_increment(1, 1)"] {
         schema.run(before);
         schema.run("CALL slotted_counter_reset(1, 1, 50)");
@@ -338,9 +344,9 @@ fn a_record_is_counted_after_a_select(server: &Server) {
         ("CALL slotted_counter_delete(1, 1)", 0),
     ] {
         // One slot, so that others change the very row.
-        let schema = installed(server, &package(|o| o.slots = Slots::Fixed(1)));
+        let schema = installed(server, &keyed(|o| o.slots = Slots::Fixed(1)));
         schema.run("CALL slotted_counter_increment(1, 1)");
-        let mut connection = isolated(&schema, "REPEATABLE READ");
+        let mut connection = schema.isolated("REPEATABLE READ");
         connection.query_drop("START TRANSACTION").expect("a transaction");
         connection.query_drop("SELECT * FROM slotted_counters").expect("a read");
         schema.run("CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 1)");
@@ -351,7 +357,7 @@ fn a_record_is_counted_after_a_select(server: &Server) {
 }
 
 fn a_rollback_takes_records_back(server: &Server) {
-    let package = package(|_| {});
+    let package = keyed(|_| {});
     let schema = installed(server, &package);
     schema.run("CALL slotted_counter_add(1, 1, 5)");
     let before = schema.rows(&package.options.table);
@@ -366,7 +372,7 @@ fn a_rollback_takes_records_back(server: &Server) {
 }
 
 fn bad_keys_are_refused_and_change_nothing(server: &Server) {
-    let package = package(|_| {});
+    let package = keyed(|_| {});
     let schema = installed(server, &package);
     schema.run("CALL slotted_counter_add(1, 1, 9223372036854775807); CALL slotted_counter_add(2147483647, 1, 3)");
     // Two slots at the end of BIGINT.
@@ -382,7 +388,7 @@ fn bad_keys_are_refused_and_change_nothing(server: &Server) {
             assert!(got.0 == number && got.1.contains(message), "{mode}: {call}: {got:?}");
             assert_eq!(schema.rows(&package.options.table), before, "{mode}: {call}");
         };
-        for (routine, name) in package.routines() {
+        for (routine, name) in package.routines().filter(|(routine, _)| *routine != Routine::CompactIdle) {
             let verb = if routine == Routine::Get { "SELECT" } else { "CALL" };
             let more = if matches!(routine, Routine::Add | Routine::Reset) { ", 1" } else { "" };
             let name = name.name();
@@ -402,7 +408,7 @@ fn bad_keys_are_refused_and_change_nothing(server: &Server) {
         connection.query_drop("CALL slotted_counter_add(9, 9, 0)").expect("nothing to add");
         assert_eq!(schema.rows(&package.options.table), before, "0 makes no row");
     }
-    let package = self::package(|options| options.slots = Slots::Fixed(1));
+    let package = keyed(|options| options.slots = Slots::Fixed(1));
     let schema = installed(server, &package);
     schema.run("CALL slotted_counter_add(1, 1, 9223372036854775807)");
     let full = error_of(schema.connect().query_drop("CALL slotted_counter_increment(1, 1)"));
@@ -410,7 +416,7 @@ fn bad_keys_are_refused_and_change_nothing(server: &Server) {
 }
 
 fn one_record_is_read_by_its_key(server: &Server) {
-    let schema = installed(server, &package(|_| {}));
+    let schema = installed(server, &keyed(|_| {}));
     let rows: Vec<_> = (0..5000).map(|number| format!("({}, {number}, {}, 1)", number % 7, number % 3)).collect();
     schema.run(&format!("INSERT INTO slotted_counters VALUES {}", rows.join(", ")));
     schema.run("ANALYZE TABLE slotted_counters");
@@ -432,19 +438,15 @@ fn one_record_is_read_by_its_key(server: &Server) {
 
 fn an_existing_slot_is_one_record_lock_and_no_gap(server: &Server) {
     for pick in [Pick::Connection, Pick::Random] {
-        let package = package(|options| (options.pick, options.slots) = (pick, Slots::Fixed(1)));
+        let package = keyed(|options| (options.pick, options.slots) = (pick, Slots::Fixed(1)));
         let schema = installed(server, &package);
         schema.run("CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)");
-        let mut connection = isolated(&schema, "REPEATABLE READ");
+        let mut connection = schema.isolated("REPEATABLE READ");
         connection.query_drop("START TRANSACTION").expect("a transaction");
         connection.query_drop("SELECT slotted_counter_get(1, 1)").expect("a read");
-        let locks = |schema: &Schema<'_>| -> Vec<(String, String)> {
-            let query = "SELECT LOCK_TYPE, LOCK_MODE FROM performance_schema.data_locks WHERE OBJECT_SCHEMA = ? ORDER BY 1";
-            schema.connect().exec(query, (&schema.name,)).expect("data_locks")
-        };
-        assert_eq!(locks(&schema), []);
+        assert_eq!(schema.data_locks(), []);
         connection.query_drop("CALL slotted_counter_increment(1, 1)").expect("an increment");
-        let locks = locks(&schema);
+        let locks = schema.data_locks();
         let locks: Vec<_> = locks.iter().map(|(kind, mode)| (kind.as_str(), mode.as_str())).collect();
         assert_eq!(locks, [("RECORD", "X,REC_NOT_GAP"), ("TABLE", "IX")]);
     }

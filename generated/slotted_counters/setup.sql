@@ -322,6 +322,81 @@ BEGIN
 END;;
 DELIMITER ;
 
+-- From templates/counter_compact_idle.sql
+DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;
+
+DELIMITER ;;
+CREATE PROCEDURE `slotted_counter_compact_idle`(
+  IN p_seconds INT,
+  IN p_records INT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Description
+  Compacts records that have several rows and that nobody counted for some seconds: reads all totals, waits,
+  and compacts those that are still the same. Needs no time stamp in the rows, which an increment would
+  have to write. A record that was counted up and down again in between is compacted too, which is never wrong. Each
+  record is a step of its own: stopped half-way, what is done stays. Inside a transaction it compacts what
+  that transaction has seen idle.
+
+Parameters
+  p_seconds  how long to watch, 0 to 86400; 0 compacts also what is hot
+  p_records  how many records to compact at most, 1 to 10000; NULL means 10000
+
+Errors
+  50011  seconds must be 0 to 86400
+  50012  records must be 1 to 10000
+
+Example
+  CALL slotted_counter_compact_idle(60, 1000);'
+BEGIN
+  DECLARE v_record_type INT;
+  DECLARE v_record_id BIGINT;
+  DECLARE v_slots BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_slots_now BIGINT;
+  DECLARE v_total_now DECIMAL(65, 0);
+  DECLARE v_compacted BIGINT DEFAULT 0;
+  DECLARE v_end BOOLEAN DEFAULT FALSE;
+  DECLARE spread CURSOR FOR
+   SELECT record_type, record_id, COUNT(*), SUM(`count`)
+     FROM `slotted_counters`
+    GROUP BY record_type, record_id
+   HAVING COUNT(*) > 1
+      AND SUM(`count`) BETWEEN -9223372036854775808 AND 9223372036854775807;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
+
+  IF p_seconds IS NULL OR p_seconds NOT BETWEEN 0 AND 86400 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 50011,
+           MESSAGE_TEXT = 'slotted_counter_compact_idle: seconds must be 0 to 86400';
+  END IF;
+  IF p_records NOT BETWEEN 1 AND 10000 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 50012,
+           MESSAGE_TEXT = 'slotted_counter_compact_idle: records must be 1 to 10000';
+  END IF;
+
+  -- The cursor keeps what was there when it was opened.
+  OPEN spread;
+  DO SLEEP(p_seconds);
+  FETCH spread INTO v_record_type, v_record_id, v_slots, v_total;
+  WHILE NOT v_end AND v_compacted < COALESCE(p_records, 10000) DO
+    SELECT COUNT(*), SUM(`count`)
+      INTO v_slots_now, v_total_now
+      FROM `slotted_counters`
+     WHERE record_type = v_record_type
+       AND record_id = v_record_id;
+    IF v_slots_now = v_slots AND v_total_now = v_total THEN
+      CALL `slotted_counter_compact`(v_record_type, v_record_id);
+      SET v_compacted = v_compacted + 1;
+    END IF;
+    FETCH spread INTO v_record_type, v_record_id, v_slots, v_total;
+  END WHILE;
+  CLOSE spread;
+END;;
+DELIMITER ;
+
 -- From templates/counter_delete.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
 

@@ -8,6 +8,7 @@ DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
 DROP PROCEDURE IF EXISTS `slotted_counter_add`;
 DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
+DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;
 DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
 DROP FUNCTION IF EXISTS `slotted_counter_get`;
 DROP VIEW IF EXISTS `slotted_counter_totals`;

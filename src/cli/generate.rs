@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use similar::TextDiff;
 
 use super::Outcome;
-use crate::package::{self, Collation, Ident, Key, Options, Package, Prefix, Slots};
+use crate::package::{self, Collation, Ident, Interval, Key, Options, Package, Prefix, Rollup, Slots};
 use crate::render;
 
 /// Render the SQL of a package.
@@ -84,6 +84,20 @@ struct OptionFlags {
     #[arg(long, requires = "package", default_value = "definer")]
     security: Security,
 
+    /// Also render a procedure that writes totals into a column of your table; may be given several times. For the key
+    /// record_type, record_id: record_type=123:repositories.id:download_count writes the totals of the records that have
+    /// record_type 123 into download_count of the row of repositories whose id is the record_id
+    #[arg(
+        long,
+        value_name = "COLUMN=VALUE,..:TABLE.ID_COLUMN:TOTAL_COLUMN",
+        requires = "package"
+    )]
+    rollup: Vec<Rollup>,
+
+    /// Also render an EVENT that calls each roll-up that often, such as '1 MINUTE'
+    #[arg(long, value_name = "INTERVAL", requires = "rollup")]
+    rollup_every: Option<Interval>,
+
     /// Leave counter_get out, for servers that refuse functions to this account (1418, 1419)
     #[arg(long, requires = "package")]
     no_function: bool,
@@ -128,6 +142,8 @@ impl OptionFlags {
                 Security::Invoker => package::Security::Invoker,
             },
             function: !self.no_function,
+            rollups: self.rollup,
+            rollup_every: self.rollup_every,
         }
     }
 }

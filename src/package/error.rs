@@ -2,7 +2,7 @@
 //! the templates, the table in README and the tests are made from it.
 
 use super::ident::SqlStr;
-use super::{Kind, MAX_SLOTS, NAME_MAX, Options, Slots};
+use super::{Kind, MAX_SLOTS, NAME_MAX, Options, RECORDS_MAX, SECONDS_MAX, Slots};
 
 /// The most characters of a MESSAGE_TEXT. Beyond it strict mode replaces the error by 1648.
 /// Source: MySQL manual, "SIGNAL Statement".
@@ -31,6 +31,10 @@ pub enum PackageError {
     KeyNull,
     /// A key column's argument does not fit the column.
     KeyMisfit,
+    /// The seconds to wait are NULL, negative, or more than a day.
+    SecondsOutOfRange,
+    /// The number of records is below 1 or above the limit.
+    RecordsOutOfRange,
 }
 
 /// What a message names of the call that failed.
@@ -48,7 +52,7 @@ pub enum Detail {
 
 impl PackageError {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::NameEmpty,
         Self::NameTooLong,
         Self::UnknownCounter,
@@ -59,6 +63,8 @@ impl PackageError {
         Self::TotalOutOfRange,
         Self::KeyNull,
         Self::KeyMisfit,
+        Self::SecondsOutOfRange,
+        Self::RecordsOutOfRange,
     ];
 
     /// The MYSQL_ERRNO. 50000 to 51999 are reserved for third parties (MySQL source, `errmsg` ranges).
@@ -74,6 +80,8 @@ impl PackageError {
             Self::TotalOutOfRange => 50008,
             Self::KeyNull => 50009,
             Self::KeyMisfit => 50010,
+            Self::SecondsOutOfRange => 50011,
+            Self::RecordsOutOfRange => 50012,
         }
     }
 
@@ -100,6 +108,8 @@ impl PackageError {
             Self::TotalOutOfRange => ("the total is beyond BIGINT for counter ".into(), Detail::Name, ""),
             Self::KeyNull => (String::new(), Detail::Column, " is NULL"),
             Self::KeyMisfit => (String::new(), Detail::Column, " does not fit its column"),
+            Self::SecondsOutOfRange => plain(format!("seconds must be 0 to {SECONDS_MAX}")),
+            Self::RecordsOutOfRange => plain(format!("records must be 1 to {RECORDS_MAX}")),
         }
     }
 
@@ -118,6 +128,7 @@ impl PackageError {
             }
             Self::KeyNull => "Give a value for every column of the key.",
             Self::KeyMisfit => "Give a value that the column can hold.",
+            Self::SecondsOutOfRange | Self::RecordsOutOfRange => "Give a number in the range.",
         }
     }
 }
@@ -132,8 +143,8 @@ pub struct Signal {
     pub composed: bool,
 }
 
-/// The SIGNAL of `error` in the routine `routine`, about the key column `column` where it is about one. The name of a counter is cut where the message would become
-/// longer than [`MESSAGE_MAX`].
+/// The SIGNAL of `error` in the routine `routine`, about the key column `column` where it is about one. The name of a
+/// counter is cut where the message would become longer than [`MESSAGE_MAX`].
 pub fn signal(options: &Options, routine: &str, error: PackageError, column: &str) -> Signal {
     let (head, detail, tail) = error.sentence(options);
     let head = format!("{routine}: {head}");

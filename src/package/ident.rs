@@ -58,6 +58,15 @@ impl Ident {
         &self.0
     }
 
+    /// As an option takes it: in backticks where it is more than letters, digits and underscores.
+    pub fn plain(&self) -> String {
+        if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            self.0.clone()
+        } else {
+            self.to_string()
+        }
+    }
+
     /// As a person would type it in an example: in backticks only where it may need them. A word without an
     /// underscore may be reserved on some server (add, drop).
     pub fn typed(&self) -> String {

@@ -176,7 +176,7 @@ impl FromStr for Key {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         let mut columns: Vec<KeyColumn> = Vec::new();
-        for column in split_columns(text) {
+        for column in split_outside_quotes(text, ',') {
             let wrong = || KeyError::Column(column.trim().to_owned());
             let (name, kind) = split_name(column).ok_or_else(wrong)?;
             let kind = KeyType::parse(kind).ok_or_else(wrong)?;
@@ -211,29 +211,21 @@ impl FromStr for Key {
 
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let column = |column: &KeyColumn| {
-            let plain = column
-                .name
-                .name()
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_');
-            let name = if plain {
-                column.name.name().to_owned()
-            } else {
-                column.name.to_string()
-            };
-            format!("{name} {}", column.kind.text())
-        };
+        let column = |column: &KeyColumn| format!("{} {}", column.name.plain(), column.kind.text());
         f.write_str(&self.0.iter().map(column).collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Splits at commas that are not between backticks.
-fn split_columns(text: &str) -> Vec<&str> {
-    let mut quoted = false;
+/// Splits where the separator is not between backticks or single quotes.
+pub(super) fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
+    let mut quote = None;
     text.split(|c| {
-        quoted ^= c == '`';
-        c == ',' && !quoted
+        match quote {
+            None if "`'".contains(c) => quote = Some(c),
+            Some(open) if open == c => quote = None,
+            _ => {}
+        }
+        c == separator && quote.is_none()
     })
     .collect()
 }

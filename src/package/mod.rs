@@ -4,6 +4,7 @@ mod error;
 mod ident;
 mod key;
 mod options;
+mod rollup;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
 pub use ident::{IDENT_MAX, Ident, IdentError, Prefix, SqlStr};
@@ -11,6 +12,7 @@ pub use key::{Key, KeyColumn, KeyError, KeyType};
 pub use options::{
     Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Slots, slot_count,
 };
+pub use rollup::{Interval, Rollup, RollupError, Value};
 
 /// The most slots of a counter. Reading sums them all: 512 take about 85 microseconds of server time.
 pub const MAX_SLOTS: u32 = 10_000;
@@ -21,6 +23,15 @@ pub const NAME_MAX: u32 = 100;
 /// The characters of a name parameter. Wider than the column, because a server in a non-strict mode cuts an
 /// argument silently to the parameter: a cut name must still be seen to be too long.
 pub const NAME_PARAMETER: u32 = 255;
+
+/// The longest time that `compact_idle` watches for: a day.
+pub const SECONDS_MAX: u32 = 86_400;
+
+/// The most records that a call of `compact_idle` compacts, and that a batch of a roll-up has.
+pub const RECORDS_MAX: u32 = 10_000;
+
+/// The records of a batch of a roll-up where it is given NULL.
+pub const BATCH: u32 = 1_000;
 
 /// The most characters of a counter's description.
 pub const DESCRIPTION_MAX: u32 = 255;
@@ -40,6 +51,8 @@ pub enum Routine {
     Resize,
     /// Puts all counts of a record into one row.
     Compact,
+    /// Compacts the records that nobody counts.
+    CompactIdle,
     /// Removes a counter.
     Delete,
     /// Removes a counter, under the name that the origin's transcript uses.
@@ -50,13 +63,14 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Setup,
         Self::Increment,
         Self::Add,
         Self::Reset,
         Self::Resize,
         Self::Compact,
+        Self::CompactIdle,
         Self::Delete,
         Self::Drop,
         Self::Get,
@@ -71,6 +85,7 @@ impl Routine {
             Self::Reset => "reset",
             Self::Resize => "resize",
             Self::Compact => "compact",
+            Self::CompactIdle => "compact_idle",
             Self::Delete => "delete",
             Self::Drop => "drop",
             Self::Get => "get",
@@ -80,6 +95,9 @@ impl Routine {
     /// What it signals, in the order of the numbers.
     pub fn errors(self, options: &Options) -> Vec<PackageError> {
         use PackageError as E;
+        if self == Self::CompactIdle {
+            return vec![E::SecondsOutOfRange, E::RecordsOutOfRange];
+        }
         if options.kind == Kind::SlottedCounters {
             let own: &[E] = match self {
                 Self::Add => &[E::AmountNull],
@@ -99,7 +117,9 @@ impl Routine {
             (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed],
             (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
             (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
-            (Self::Resize | Self::Compact, _) => &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange],
+            (Self::Resize | Self::Compact | Self::CompactIdle, _) => {
+                &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
+            }
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
         };
         [&[E::NameEmpty, E::NameTooLong], own].concat()
@@ -124,6 +144,7 @@ pub struct Package {
     /// The view with the version and the options.
     pub package: Ident,
     names: Vec<(Routine, Ident)>,
+    rollups: Vec<Ident>,
 }
 
 impl Package {
@@ -140,7 +161,7 @@ impl Package {
             let there = match routine {
                 Routine::Setup | Routine::Drop => named,
                 Routine::Resize => named && options.slots == Slots::PerCounter,
-                Routine::Compact => !named,
+                Routine::Compact | Routine::CompactIdle => !named,
                 Routine::Get => options.function,
                 Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => true,
             };
@@ -148,6 +169,13 @@ impl Package {
                 names.push((routine, name(routine.suffix())?));
             }
         }
+        let procedure = |rollup: &Rollup| {
+            options
+                .prefix
+                .join(&rollup.suffix())
+                .map_err(OptionsError::RollupName)
+        };
+        let rollups = options.rollups.iter().map(procedure).collect::<Result<_, _>>()?;
         let (totals, package) = (name("totals")?, name("package")?);
         // A view and a table share one name space, and on some systems names ignore case.
         for view in [&totals, &package] {
@@ -160,7 +188,13 @@ impl Package {
             totals,
             package,
             names,
+            rollups,
         })
+    }
+
+    /// The roll-ups, each with the name of its procedure, which is also that of its EVENT.
+    pub fn rollups(&self) -> impl Iterator<Item = (&Rollup, &Ident)> {
+        self.options.rollups.iter().zip(&self.rollups)
     }
 
     /// The routines of the package with their names, in the order of creation.

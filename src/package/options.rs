@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::MAX_SLOTS;
 use super::ident::{Ident, IdentError, Prefix};
 use super::key::{Key, KeyColumn};
+use super::rollup::{Interval, Rollup, RollupError};
 
 /// The number of slots that `counter_setup(.., NULL, ..)` makes, as in the origin.
 pub const DEFAULT_SLOTS: u32 = 5;
@@ -152,6 +153,10 @@ pub struct Options {
     pub security: Security,
     /// Whether to make `counter_get`, which some servers refuse to unprivileged accounts (1419).
     pub function: bool,
+    /// Where totals are written to; for slotted_counters.
+    pub rollups: Vec<Rollup>,
+    /// How often an EVENT calls each roll-up; None renders no EVENT.
+    pub rollup_every: Option<Interval>,
 }
 
 impl Default for Options {
@@ -167,6 +172,8 @@ impl Default for Options {
             collation: "utf8mb4_unicode_ci".parse().expect("a collation"),
             security: Security::Definer,
             function: true,
+            rollups: Vec::new(),
+            rollup_every: None,
         }
     }
 }
@@ -187,6 +194,21 @@ pub enum OptionsError {
         "--key has no meaning for counters, which are found by name: choose the package slotted_counters"
     )]
     KeyOfNamed,
+    /// The package counters has no records.
+    #[error("--rollup has no meaning for counters: choose the package slotted_counters")]
+    RollupOfNamed,
+    /// There is nothing that an EVENT could call.
+    #[error("--rollup-every has no meaning without --rollup")]
+    EveryOfNothing,
+    /// A roll-up that does not go with the key.
+    #[error("--rollup {0}: {1}")]
+    Rollup(Box<Rollup>, RollupError),
+    /// Two roll-ups would overwrite each other.
+    #[error("--rollup {0}: another --rollup writes the same column")]
+    RollupTwice(Box<Rollup>),
+    /// The procedure of a roll-up would get a name that no server takes.
+    #[error("--rollup names a procedure, {0}: choose a shorter --prefix")]
+    RollupName(IdentError),
     /// A routine or view would get a name that no server takes.
     #[error("--prefix: {0}")]
     Prefix(IdentError),
@@ -209,6 +231,23 @@ impl Options {
     }
 
     pub(super) fn check(&self) -> Result<(), OptionsError> {
+        if self.rollups.is_empty() && self.rollup_every.is_some() {
+            return Err(OptionsError::EveryOfNothing);
+        }
+        for (at, rollup) in self.rollups.iter().enumerate() {
+            if self.kind == Kind::Counters {
+                return Err(OptionsError::RollupOfNamed);
+            }
+            rollup
+                .record(&self.key)
+                .map_err(|error| OptionsError::Rollup(Box::new(rollup.clone()), error))?;
+            if self.rollups[..at]
+                .iter()
+                .any(|other| other.suffix() == rollup.suffix())
+            {
+                return Err(OptionsError::RollupTwice(Box::new(rollup.clone())));
+            }
+        }
         match (self.kind, self.slots, self.default_slots) {
             (Kind::SlottedCounters, Slots::PerCounter, _) => Err(OptionsError::PerRecord),
             (Kind::Counters, ..) if self.key.0 != [KeyColumn::name()] => Err(OptionsError::KeyOfNamed),
@@ -260,6 +299,12 @@ impl Options {
         }
         if self.security != default.security {
             say("security", &self.security.to_string());
+        }
+        for rollup in &self.rollups {
+            say("rollup", &rollup.to_string());
+        }
+        if let Some(interval) = &self.rollup_every {
+            say("rollup-every", &interval.to_string());
         }
         if !self.function {
             arguments.push(" --no-function".into());

@@ -4,8 +4,9 @@
 use askama::Template;
 
 use crate::package::{
-    self, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
-    NAME_PARAMETER, Options, Package, PackageError as E, Pick, Routine, Security, Signal, Slots,
+    self, BATCH, DESCRIPTION_MAX, Detail, Ident, Interval, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX,
+    NAME_MAX, NAME_PARAMETER, Options, Package, PackageError as E, Pick, RECORDS_MAX, Rollup, Routine,
+    SECONDS_MAX, Security, Signal, Slots,
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -21,11 +22,7 @@ pub struct File {
 
 /// All files of a package.
 pub fn files(package: &Package) -> Vec<File> {
-    let c = &Context {
-        package,
-        name: &package.options.table,
-        errors: &[],
-    };
+    let c = &Context::of(package);
     let file = |name, text| File { name, text };
     let mut files = vec![
         file("setup.sql", setup(package)),
@@ -34,8 +31,15 @@ pub fn files(package: &Package) -> Vec<File> {
         file("uninstall.sql", text(&Uninstall { c })),
         file("grants.sql", text(&Grants { c })),
     ];
-    if package.options.kind == Kind::Counters {
-        files.push(file("test_insertdata.sql", text(&TestInsertdata { c })));
+    match package.options.kind {
+        Kind::Counters => files.push(file("test_insertdata.sql", text(&TestInsertdata { c }))),
+        Kind::SlottedCounters => {
+            let c = &Context {
+                plain: true,
+                ..Context::of(package)
+            };
+            files.push(file("queries.sql", text(&Queries { c })));
+        }
     }
     files
 }
@@ -43,11 +47,7 @@ pub fn files(package: &Package) -> Vec<File> {
 /// The one script that creates everything, `setup.sql`.
 pub fn setup(package: &Package) -> String {
     text(&Setup {
-        c: &Context {
-            package,
-            name: &package.options.table,
-            errors: &[],
-        },
+        c: &Context::of(package),
     })
 }
 
@@ -73,6 +73,8 @@ struct Context<'a> {
     name: &'a Ident,
     /// What the object signals.
     errors: &'a [E],
+    /// Whether arguments are those of a prepared statement, not parameters of a routine.
+    plain: bool,
 }
 
 /// A struct a template, each with the context only.
@@ -91,6 +93,7 @@ templates! {
     Uninstall "uninstall.sql"
     Grants "grants.sql"
     TestInsertdata "test_insertdata.sql"
+    Queries "queries.sql"
     Counters "counters.sql"
     CounterSetup "counter_setup.sql"
     CounterIncrement "counter_increment.sql"
@@ -151,7 +154,9 @@ struct Fold<'a> {
 
 #[derive(Template)]
 #[template(path = "_over_snapshot.sql")]
-struct OverSnapshot;
+struct OverSnapshot {
+    explained: bool,
+}
 
 #[derive(Template)]
 #[template(path = "_numbers.sql")]
@@ -164,6 +169,28 @@ struct Numbers<'a> {
 #[template(path = "_digits.sql")]
 struct Digits<'a> {
     alias: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "counter_compact_idle.sql")]
+struct CounterCompactIdle<'a> {
+    c: &'a Context<'a>,
+    compact: &'a Ident,
+}
+
+#[derive(Template)]
+#[template(path = "counter_rollup.sql")]
+struct CounterRollup<'a> {
+    c: &'a Context<'a>,
+    rollup: &'a Rollup,
+    record: &'a KeyColumn,
+}
+
+#[derive(Template)]
+#[template(path = "counter_rollup_event.sql")]
+struct CounterRollupEvent<'a> {
+    c: &'a Context<'a>,
+    every: &'a Interval,
 }
 
 #[derive(Template)]
@@ -184,12 +211,32 @@ fn create(c: &Context<'_>, routine: Routine) -> (&'static str, String) {
         Routine::Reset => ("counter_reset.sql", fragment(&CounterReset { c })),
         Routine::Resize => ("counter_resize.sql", fragment(&CounterResize { c })),
         Routine::Compact => ("counter_compact.sql", fragment(&CounterCompact { c })),
+        Routine::CompactIdle => {
+            let compact = c
+                .package
+                .routine(Routine::Compact)
+                .expect("every package with one has the other");
+            (
+                "counter_compact_idle.sql",
+                fragment(&CounterCompactIdle { c, compact }),
+            )
+        }
         Routine::Delete | Routine::Drop => ("counter_delete.sql", fragment(&CounterDelete { c })),
         Routine::Get => ("counter_get.sql", fragment(&CounterGet { c })),
     }
 }
 
 impl<'a> Context<'a> {
+    /// For what belongs to the package as a whole.
+    fn of(package: &'a Package) -> Self {
+        Self {
+            package,
+            name: &package.options.table,
+            errors: &[],
+            plain: false,
+        }
+    }
+
     fn options(&self) -> &'a Options {
         &self.package.options
     }
@@ -228,7 +275,9 @@ impl<'a> Context<'a> {
     /// MariaDB from 11.6.2 refuses it otherwise (1020, and the whole transaction is gone) where another
     /// connection has changed the row since this transaction's first SELECT; a comment to every other server.
     fn over_snapshot(&self) -> String {
-        fragment(&OverSnapshot)
+        fragment(&OverSnapshot {
+            explained: !self.plain,
+        })
     }
 
     fn signal(&self, error: E) -> String {
@@ -279,18 +328,125 @@ impl<'a> Context<'a> {
         })
     }
 
+    fn argument(&self, column: &KeyColumn) -> String {
+        if self.plain {
+            "?".to_owned()
+        } else {
+            column.parameter.typed()
+        }
+    }
+
     fn key_arguments(&self) -> String {
+        let arguments: Vec<_> = self.keys().iter().map(|column| self.argument(column)).collect();
+        arguments.join(", ")
+    }
+
+    /// The names of the key columns, for a comment.
+    fn key_names(&self) -> String {
         self.keys()
             .iter()
-            .map(|column| column.parameter.typed())
+            .map(|column| column.name.plain())
             .collect::<Vec<_>>()
             .join(", ")
     }
 
+    /// A local variable for a key column. Its name is as long as that of the parameter, which fits.
+    fn key_variable(&self, column: &KeyColumn) -> String {
+        Ident::new(format!("v_{}", column.name.name()))
+            .expect("p_ fits")
+            .typed()
+    }
+
+    fn key_variables(&self) -> String {
+        self.keys()
+            .iter()
+            .map(|column| self.key_variable(column))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// As [`key_is`](Self::key_is), for the variables.
+    fn key_is_variable(&self) -> String {
+        let is = |column: &KeyColumn| format!("{} = {}", column.name.typed(), self.key_variable(column));
+        self.keys().iter().map(is).collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The slot as an expression, for a statement outside routines.
+    fn slot_number(&self) -> String {
+        if self.random() {
+            format!("FLOOR(RAND() * {})", self.slots())
+        } else {
+            format!("MOD(CONNECTION_ID(), {})", self.slots())
+        }
+    }
+
+    fn last_slot_number(&self) -> u32 {
+        self.options().setup_slots() - 1
+    }
+
+    /// The key column that a roll-up finds rows by.
+    fn record(&self, rollup: &Rollup) -> &'a KeyColumn {
+        rollup
+            .record(&self.options().key)
+            .expect("checked with the options")
+    }
+
+    /// The condition for the records of a roll-up, behind a WHERE that has one space before it.
+    fn rollup_same_alone(&self, rollup: &Rollup) -> String {
+        let is = |(name, value): &(Ident, package::Value)| format!("{} = {}", name.typed(), value.sql());
+        rollup.same.iter().map(is).collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The same with an AND for what follows.
+    fn rollup_same(&self, rollup: &Rollup) -> String {
+        if rollup.same.is_empty() {
+            String::new()
+        } else {
+            self.rollup_same_alone(rollup) + "\n   AND "
+        }
+    }
+
+    /// A key column's value as JSON can have it.
+    fn as_json(&self, column: &KeyColumn, value: &str) -> String {
+        match column.kind {
+            KeyType::Binary(..) => format!("HEX({value})"),
+            _ => value.to_owned(),
+        }
+    }
+
+    /// The type of what [`as_json`](Self::as_json) gives.
+    fn json_type(&self, column: &KeyColumn) -> String {
+        match column.kind {
+            KeyType::Binary(_, bytes) => format!("VARCHAR({})", 2 * bytes),
+            KeyType::Text(_, characters) => format!("VARCHAR({characters})"),
+            _ => column.kind.text(),
+        }
+    }
+
+    /// The value back from JSON, to be compared with a column of the application's table.
+    fn out_of_json(&self, column: &KeyColumn, value: &str) -> String {
+        match column.kind {
+            KeyType::Binary(..) => format!("UNHEX({value})"),
+            KeyType::Text(..) => format!(
+                "CONVERT({value} USING utf8mb4) COLLATE {}",
+                self.options().collation
+            ),
+            _ => value.to_owned(),
+        }
+    }
+
+    fn rollup_same_text(&self, rollup: &Rollup) -> String {
+        let same = self.rollup_same_alone(rollup).replace("\n  ", "");
+        if same.is_empty() {
+            same
+        } else {
+            format!(" with {same}")
+        }
+    }
+
     /// The condition for the rows of one counter, behind a WHERE that has one space before it.
     fn key_is(&self, alias: &str) -> String {
-        let is =
-            |column: &KeyColumn| format!("{alias}{} = {}", column.name.typed(), column.parameter.typed());
+        let is = |column: &KeyColumn| format!("{alias}{} = {}", column.name.typed(), self.argument(column));
         self.keys().iter().map(is).collect::<Vec<_>>().join("\n   AND ")
     }
 
@@ -388,11 +544,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn upsert(&self, amount: &str, slot: &str) -> String {
+    fn upsert(&self, amount: &str, slot: impl AsRef<str>) -> String {
         fragment(&Upsert {
             c: self,
             amount,
-            slot,
+            slot: slot.as_ref(),
         })
     }
 
@@ -490,14 +646,12 @@ impl<'a> Context<'a> {
         let function = self.package.routines().filter(|(r, _)| *r == Routine::Get);
         let script = |(routine, name): (Routine, &Ident)| {
             let errors = routine.errors(self.options());
-            let (file, create) = create(
-                &Context {
-                    package: self.package,
-                    name,
-                    errors: &errors,
-                },
-                routine,
-            );
+            let c = Context {
+                name,
+                errors: &errors,
+                ..Context::of(self.package)
+            };
+            let (file, create) = create(&c, routine);
             fragment(&RoutineScript {
                 file,
                 kind: routine.kind(),
@@ -506,6 +660,23 @@ impl<'a> Context<'a> {
             })
         };
         let mut scripts: Vec<String> = procedures.map(script).collect();
+        for (rollup, name) in self.package.rollups() {
+            let c = &Context {
+                name,
+                errors: &[E::RecordsOutOfRange],
+                ..Context::of(self.package)
+            };
+            let record = self.record(rollup);
+            scripts.push(fragment(&RoutineScript {
+                file: "counter_rollup.sql",
+                kind: "PROCEDURE",
+                name,
+                create: fragment(&CounterRollup { c, rollup, record }),
+            }));
+            if let Some(every) = &self.options().rollup_every {
+                scripts.push(fragment(&CounterRollupEvent { c, every }));
+            }
+        }
         scripts.push(format!(
             "-- From templates/counter_totals.sql\n{}",
             fragment(&CounterTotals { c: self })

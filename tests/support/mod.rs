@@ -25,6 +25,13 @@ pub fn package(change: impl FnOnce(&mut Options)) -> Package {
     Package::new(options).expect("options of a test are sound")
 }
 
+/// The package slotted_counters, in the same way.
+pub fn keyed(change: impl FnOnce(&mut Options)) -> Package {
+    let mut options = Options::slotted_counters();
+    change(&mut options);
+    Package::new(options).expect("options of a test are sound")
+}
+
 /// The package with slots per counter and with hard-coded slots, each with both ways to pick one.
 pub fn variants() -> Vec<(String, Package)> {
     let mut variants = Vec::new();

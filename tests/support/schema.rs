@@ -59,6 +59,21 @@ impl<'a> Schema<'a> {
         Conn::new(self.options()).expect("the server takes a connection")
     }
 
+    /// A connection with an isolation level.
+    pub fn isolated(&self, isolation: &str) -> Conn {
+        let mut connection = self.connect();
+        connection
+            .query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"))
+            .expect("isolation");
+        connection
+    }
+
+    /// The locks that all transactions have on tables and records here: type, mode. On MySQL.
+    pub fn data_locks(&self) -> Vec<(String, String)> {
+        let query = "SELECT LOCK_TYPE, LOCK_MODE FROM performance_schema.data_locks WHERE OBJECT_SCHEMA = ? ORDER BY 1";
+        self.connect().exec(query, (&self.name,)).expect("data_locks")
+    }
+
     pub fn client(&self) -> Client {
         self.server.client(&self.name)
     }

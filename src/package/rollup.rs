@@ -1,0 +1,349 @@
+//! Roll-up: which column of which table gets the totals of which records.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::key::{Key, KeyColumn, KeyType, split_outside_quotes};
+use super::{Ident, IdentError, SqlStr};
+
+/// A roll-up as it was asked for: `record_type=123:repositories.id:download_count`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollup {
+    /// The key columns that are the same for all records of the table, each with its value.
+    pub same: Vec<(Ident, Value)>,
+    /// The table that gets the totals.
+    pub table: Ident,
+    /// Its column that has the value of the key column which is left.
+    pub id: Ident,
+    /// Its column that gets the total.
+    pub target: Ident,
+}
+
+/// The value of a key column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// For integers.
+    Integer(i128),
+    /// For CHAR and VARCHAR.
+    Text(String),
+    /// For BINARY and VARBINARY.
+    Binary(Vec<u8>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(n) => n.fmt(f),
+            Self::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            Self::Binary(bytes) => {
+                f.write_str("0x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
+}
+
+/// Why a roll-up cannot be rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RollupError {
+    /// Not of the form.
+    #[error(
+        "'{0}' is not a roll-up: COLUMN=VALUE,..:TABLE.ID_COLUMN:TOTAL_COLUMN is needed, \
+         or TABLE.ID_COLUMN:TOTAL_COLUMN where the key has one column"
+    )]
+    Form(String),
+    /// A name that no server takes.
+    #[error("{0}")]
+    Name(#[from] IdentError),
+    /// A value that is neither a number, nor a string, nor bytes.
+    #[error("'{0}' is not a value: a number, a 'string' or 0x and hexadecimal digits are needed")]
+    Value(String),
+    /// A column that the key does not have.
+    #[error("the key has no column '{0}'")]
+    NoColumn(String),
+    /// A value that its column cannot hold.
+    #[error("{0} does not fit the key column '{1}', which is {2}")]
+    Misfit(Value, String, String),
+    /// Not exactly one key column is left.
+    #[error(
+        "exactly one key column must be left to find the rows of '{0}' by, and {1} are: give the others a value"
+    )]
+    Left(String, usize),
+}
+
+impl FromStr for Rollup {
+    type Err = RollupError;
+
+    fn from_str(text: &str) -> Result<Self, RollupError> {
+        let form = || RollupError::Form(text.to_owned());
+        let parts = split_outside_quotes(text, ':');
+        let (same, place, target) = match parts[..] {
+            [place, target] => ("", place, target),
+            [same, place, target] => (same, place, target),
+            _ => return Err(form()),
+        };
+        let same = split_outside_quotes(same, ',')
+            .into_iter()
+            .filter(|_| !same.trim().is_empty())
+            .map(|pair| match split_outside_quotes(pair, '=')[..] {
+                [column, value] => Ok((ident(column)?, value.parse()?)),
+                _ => Err(form()),
+            })
+            .collect::<Result<_, _>>()?;
+        let [table, id] = split_outside_quotes(place, '.')[..] else {
+            return Err(form());
+        };
+        Ok(Self {
+            same,
+            table: ident(table)?,
+            id: ident(id)?,
+            target: ident(target)?,
+        })
+    }
+}
+
+/// A name as it is, or in backticks.
+fn ident(text: &str) -> Result<Ident, IdentError> {
+    let text = text.trim();
+    match text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
+        Some(quoted) => Ident::new(quoted.replace("``", "`")),
+        None => Ident::new(text),
+    }
+}
+
+impl FromStr for Value {
+    type Err = RollupError;
+
+    fn from_str(text: &str) -> Result<Self, RollupError> {
+        let text = text.trim();
+        let wrong = || RollupError::Value(text.to_owned());
+        if let Some(quoted) = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+            return Ok(Self::Text(quoted.replace("''", "'")));
+        }
+        if let Some(digits) = text
+            .strip_prefix("0x")
+            .filter(|digits| digits.is_ascii() && digits.len() % 2 == 0)
+        {
+            let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| wrong());
+            return (0..digits.len())
+                .step_by(2)
+                .map(byte)
+                .collect::<Result<_, _>>()
+                .map(Self::Binary);
+        }
+        text.parse().map(Self::Integer).map_err(|_| wrong())
+    }
+}
+
+impl Value {
+    /// As a literal for a statement.
+    pub fn sql(&self) -> String {
+        match self {
+            Self::Text(text) => SqlStr(text).to_string(),
+            _ => self.to_string(),
+        }
+    }
+
+    fn fits(&self, kind: &KeyType) -> bool {
+        match (self, kind) {
+            (Self::Integer(n), KeyType::Integer(_, least, most)) => (least..=most).contains(&n),
+            (Self::Text(text), KeyType::Text(_, most)) => text.chars().count() <= *most as usize,
+            (Self::Binary(bytes), KeyType::Binary("BINARY", n)) => bytes.len() == *n as usize,
+            (Self::Binary(bytes), KeyType::Binary(_, most)) => bytes.len() <= *most as usize,
+            _ => false,
+        }
+    }
+}
+
+impl Rollup {
+    /// The key column whose values are those of [`id`](Self::id).
+    ///
+    /// # Errors
+    /// Where values and columns of the key do not go together.
+    pub fn record<'a>(&self, key: &'a Key) -> Result<&'a KeyColumn, RollupError> {
+        let given = |column: &KeyColumn| self.same.iter().any(|(name, _)| *name == column.name);
+        for (name, value) in &self.same {
+            let column = key.0.iter().find(|column| column.name == *name);
+            let column = column.ok_or_else(|| RollupError::NoColumn(name.name().to_owned()))?;
+            if !value.fits(&column.kind) {
+                return Err(RollupError::Misfit(
+                    value.clone(),
+                    name.name().to_owned(),
+                    column.kind.text(),
+                ));
+            }
+        }
+        let left: Vec<_> = key.0.iter().filter(|column| !given(column)).collect();
+        match left[..] {
+            [column] => Ok(column),
+            _ => Err(RollupError::Left(self.table.name().to_owned(), left.len())),
+        }
+    }
+
+    /// What the names of its procedure and its event end with.
+    pub fn suffix(&self) -> String {
+        format!("rollup_{}_{}", self.table.name(), self.target.name())
+    }
+}
+
+impl fmt::Display for Rollup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let same: Vec<_> = self
+            .same
+            .iter()
+            .map(|(name, value)| format!("{}={value}", name.plain()))
+            .collect();
+        if !same.is_empty() {
+            write!(f, "{}:", same.join(","))?;
+        }
+        write!(
+            f,
+            "{}.{}:{}",
+            self.table.plain(),
+            self.id.plain(),
+            self.target.plain()
+        )
+    }
+}
+
+/// How often an EVENT runs: a number and a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interval(u32, &'static str);
+
+impl FromStr for Interval {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const UNITS: [&str; 4] = ["SECOND", "MINUTE", "HOUR", "DAY"];
+        let interval = || {
+            let (number, unit) = text.trim().split_once(char::is_whitespace)?;
+            let number = number.parse().ok().filter(|n| (1..=9999).contains(n))?;
+            let unit = unit.trim().to_uppercase();
+            let unit = UNITS
+                .into_iter()
+                .find(|known| *known == unit || format!("{known}S") == unit)?;
+            Some(Self(number, unit))
+        };
+        interval().ok_or_else(|| {
+            "a number and a unit are needed, such as '30 SECOND', '1 MINUTE', '6 HOUR', '1 DAY'".into()
+        })
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, self.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Key {
+        text.parse().expect("a key")
+    }
+
+    #[test]
+    fn rollups_are_read_and_written() {
+        for (text, key_text, record) in [
+            (
+                "record_type=123:repositories.id:download_count",
+                "record_type INT, record_id BIGINT",
+                "record_id",
+            ),
+            ("pages.url:views", "url VARCHAR(255)", "url"),
+            (
+                "kind='a:b''c',x=0x00ff:`my.pages`.id:`views,all`",
+                "kind CHAR(9), x BINARY(2), id INT",
+                "id",
+            ),
+            ("b=-5:t.a:n", "a INT, b TINYINT", "a"),
+        ] {
+            let rollup: Rollup = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(rollup.to_string(), text);
+            assert_eq!(
+                rollup.record(&key(key_text)).map(|column| column.name.name()),
+                Ok(record),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_rolled_up_is_refused() {
+        for text in [
+            "",
+            "a",
+            "a:b",
+            "a.b",
+            "a=1:b:c",
+            "a=1:b.c.d:e",
+            "a:b.c:d",
+            "a=1:b.c:d:e",
+        ] {
+            assert!(
+                matches!(text.parse::<Rollup>(), Err(RollupError::Form(_))),
+                "{text}"
+            );
+        }
+        for text in [
+            "a=x:b.c:d",
+            "a=:b.c:d",
+            "a=0x1:b.c:d",
+            "a=0xzz:b.c:d",
+            "a=1.5:b.c:d",
+        ] {
+            assert!(
+                matches!(text.parse::<Rollup>(), Err(RollupError::Value(_))),
+                "{text}"
+            );
+        }
+        assert!(matches!(
+            "a.:b".parse::<Rollup>(),
+            Err(RollupError::Name(IdentError::Empty))
+        ));
+        let key = key("a TINYINT, b CHAR(2), c BINARY(2)");
+        let record = |text: &str| text.parse::<Rollup>().expect(text).record(&key).map(|_| ());
+        assert_eq!(record("x=1:t.id:n"), Err(RollupError::NoColumn("x".into())));
+        assert_eq!(record("a=1:t.id:n"), Err(RollupError::Left("t".into(), 2)));
+        assert_eq!(
+            record("a=1,b='x',c=0x0000:t.id:n"),
+            Err(RollupError::Left("t".into(), 0))
+        );
+        for text in [
+            "a=128:t.id:n",
+            "a='1':t.id:n",
+            "b='xyz':t.id:n",
+            "b=1:t.id:n",
+            "c=0x00:t.id:n",
+        ] {
+            assert!(matches!(record(text), Err(RollupError::Misfit(..))), "{text}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_read_and_written() {
+        for (text, written) in [
+            ("1 MINUTE", "1 MINUTE"),
+            (" 30  seconds ", "30 SECOND"),
+            ("6 Hour", "6 HOUR"),
+        ] {
+            assert_eq!(
+                text.parse::<Interval>().map(|interval| interval.to_string()),
+                Ok(written.into())
+            );
+        }
+        for text in [
+            "",
+            "1",
+            "MINUTE",
+            "0 MINUTE",
+            "-1 MINUTE",
+            "1 FORTNIGHT",
+            "1 MINUTE; DROP TABLE t",
+        ] {
+            assert!(text.parse::<Interval>().is_err(), "{text}");
+        }
+    }
+}
