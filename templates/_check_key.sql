@@ -1,14 +1,18 @@
+{#- The good path makes one test. -#}
 {%- if c.keyed() %}
-{% for column in c.keys() %}
-  IF {{ column.parameter.typed() }} IS NULL THEN
-    {{ c.signal_key(E::KeyNull, column)|indent(4) }}
-  END IF;
+
+  IF {{ c.key_wrong()|indent(2) }} THEN
+{%- for column in c.keys() %}
+    IF {{ column.parameter.typed() }} IS NULL THEN
+      {{ c.signal_key(E::KeyNull, column)|indent(6) }}
+    END IF;
 {%- if let Some(misfit) = column.misfit() %}
-  IF {{ misfit }} THEN
-    {{ c.signal_key(E::KeyMisfit, column)|indent(4) }}
-  END IF;
+    IF {{ misfit }} THEN
+      {{ c.signal_key(E::KeyMisfit, column)|indent(6) }}
+    END IF;
 {%- endif %}
 {%- endfor %}
+  END IF;
 {%- else %}
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN

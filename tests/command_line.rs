@@ -38,6 +38,7 @@ fn help_is_as_reviewed() {
         ("help", vec!["--help"]),
         ("help_generate", vec!["generate", "--help"]),
         ("help_demo", vec!["demo", "--help"]),
+        ("help_bench", vec!["bench", "--help"]),
     ] {
         let output = slotted(&arguments, root());
         assert!(output.status.success());

@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Package, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, package, variants};
+use crate::support::{Module, Schema, Server, error_of, package, variants, refused};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -71,7 +71,7 @@ fn write(schema: &Schema<'_>, isolation: &str, ledger: &Ledger, deadlocks: &Atom
     // slot, can be taken for the victim: it has not counted then, and is repeated.
     let repeat = |mut call: Box<dyn FnMut() -> mysql::Result<()> + '_>| {
         while let Err(error) = call() {
-            assert_eq!(error_of::<()>(Err(error)).0, 1213);
+            refused(error);
             repeated.fetch_add(1, SeqCst);
         }
     };
@@ -91,7 +91,7 @@ fn write(schema: &Schema<'_>, isolation: &str, ledger: &Ledger, deadlocks: &Atom
                 // deadlock with a resize; then it is rolled back too.
                 connection.query_drop("START TRANSACTION").expect("a transaction");
                 if let Err(error) = connection.query_drop("CALL counter_add('hot', 1000000)") {
-                    assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                    refused(error);
                     deadlocks.fetch_add(1, SeqCst);
                 }
                 connection.query_drop("ROLLBACK").expect("a rollback");
@@ -107,7 +107,7 @@ fn resize(schema: &Schema<'_>, isolation: &str, done: &AtomicBool, deadlocks: &A
         match connection.exec_drop("CALL counter_resize('hot', ?)", (slots,)) {
             Ok(()) => resizes += 1,
             Err(error) => {
-                assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                refused(error);
                 deadlocks.fetch_add(1, SeqCst);
             }
         }
@@ -215,7 +215,7 @@ fn a_counter_deleted_during_a_resize_does_not_come_back_in_part(server: &Server)
                 while !done.load(SeqCst) {
                     if let Err(error) = connection.exec_drop("CALL counter_resize('a', ?)", (slots,)) {
                         let (number, message) = error_of::<()>(Err(error));
-                        assert!([50003, 1213].contains(&number), "{number}: {message}");
+                        assert!([50003, 1213, 1205].contains(&number), "{number}: {message}");
                     }
                 }
             });
@@ -227,7 +227,7 @@ fn a_counter_deleted_during_a_resize_does_not_come_back_in_part(server: &Server)
             connection.query_drop("CALL counter_setup('a', NULL, 2, 7)").expect("setup");
             thread::sleep(std::time::Duration::from_micros(500));
             while let Err(error) = connection.query_drop("CALL counter_delete('a')") {
-                assert_eq!(error_of::<()>(Err(error)).0, 1213);
+                refused(error);
             }
             let left = connection.query::<i64, _>("SELECT counter_id FROM counters").expect("the table");
             assert!(left.is_empty(), "slots of a deleted counter: {left:?}");

@@ -25,6 +25,7 @@ macro_rules! promises {
 promises! {
     article
     bad_input
+    bench
     command_line
     demo
     exactness

@@ -169,12 +169,14 @@ BEGIN
   END IF;
 
   -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-  -- node, and no two nodes share a slot; elsewhere both are 1 and this is 1 + MOD(CONNECTION_ID(), slots).
-  SET v_slot = 1 + MOD(
-    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-    IF(20 < @@auto_increment_increment,
-       20,
-       20 - MOD(20, @@auto_increment_increment)));
+  -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
+  SET v_slot = 1 + IF(@@auto_increment_increment = 1,
+    MOD(CONNECTION_ID(), 20),
+    MOD(
+      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+      IF(20 < @@auto_increment_increment,
+         20,
+         20 - MOD(20, @@auto_increment_increment))));
 
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -265,12 +267,14 @@ BEGIN
     END IF;
   ELSE
     -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-    -- node, and no two nodes share a slot; elsewhere both are 1 and this is 1 + MOD(CONNECTION_ID(), slots).
-    SET v_slot = 1 + MOD(
-      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-      IF(20 < @@auto_increment_increment,
-         20,
-         20 - MOD(20, @@auto_increment_increment)));
+    -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
+    SET v_slot = 1 + IF(@@auto_increment_increment = 1,
+      MOD(CONNECTION_ID(), 20),
+      MOD(
+        CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+        IF(20 < @@auto_increment_increment,
+           20,
+           20 - MOD(20, @@auto_increment_increment))));
 
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
     /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */

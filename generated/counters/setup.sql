@@ -178,12 +178,14 @@ BEGIN
    ORDER BY counter_id DESC
    LIMIT 1;
   -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-  -- node, and no two nodes share a slot; elsewhere both are 1 and this is 1 + MOD(CONNECTION_ID(), slots).
-  SET v_slot = 1 + MOD(
-    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-    IF(v_slots < @@auto_increment_increment,
-       v_slots,
-       v_slots - MOD(v_slots, @@auto_increment_increment)));
+  -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
+  SET v_slot = 1 + IF(@@auto_increment_increment = 1,
+    MOD(CONNECTION_ID(), v_slots),
+    MOD(
+      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+      IF(v_slots < @@auto_increment_increment,
+         v_slots,
+         v_slots - MOD(v_slots, @@auto_increment_increment))));
 
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -282,12 +284,14 @@ BEGIN
      ORDER BY counter_id DESC
      LIMIT 1;
     -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-    -- node, and no two nodes share a slot; elsewhere both are 1 and this is 1 + MOD(CONNECTION_ID(), slots).
-    SET v_slot = 1 + MOD(
-      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-      IF(v_slots < @@auto_increment_increment,
-         v_slots,
-         v_slots - MOD(v_slots, @@auto_increment_increment)));
+    -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
+    SET v_slot = 1 + IF(@@auto_increment_increment = 1,
+      MOD(CONNECTION_ID(), v_slots),
+      MOD(
+        CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+        IF(v_slots < @@auto_increment_increment,
+           v_slots,
+           v_slots - MOD(v_slots, @@auto_increment_increment))));
 
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
     /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */

@@ -61,29 +61,35 @@ Example
 BEGIN
   DECLARE v_slot BIGINT;
 
-  IF p_record_type IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_increment: record_type is NULL';
-  END IF;
-  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50010,
-           MESSAGE_TEXT = 'slotted_counter_increment: record_type does not fit its column';
-  END IF;
-  IF p_record_id IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_increment: record_id is NULL';
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_increment: record_type is NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50010,
+             MESSAGE_TEXT = 'slotted_counter_increment: record_type does not fit its column';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_increment: record_id is NULL';
+    END IF;
   END IF;
 
   -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-  -- node, and no two nodes share a slot; elsewhere both are 1 and this is MOD(CONNECTION_ID(), slots).
-  SET v_slot = MOD(
-    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-    IF(100 < @@auto_increment_increment,
-       100,
-       100 - MOD(100, @@auto_increment_increment)));
+  -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
+  SET v_slot = IF(@@auto_increment_increment = 1,
+    MOD(CONNECTION_ID(), 100),
+    MOD(
+      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+      IF(100 < @@auto_increment_increment,
+         100,
+         100 - MOD(100, @@auto_increment_increment))));
 
   -- On the primary key, the only unique one, this locks one record and no gap.
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
@@ -126,20 +132,24 @@ Example
 BEGIN
   DECLARE v_slot BIGINT;
 
-  IF p_record_type IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_add: record_type is NULL';
-  END IF;
-  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50010,
-           MESSAGE_TEXT = 'slotted_counter_add: record_type does not fit its column';
-  END IF;
-  IF p_record_id IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_add: record_id is NULL';
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_add: record_type is NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50010,
+             MESSAGE_TEXT = 'slotted_counter_add: record_type does not fit its column';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_add: record_id is NULL';
+    END IF;
   END IF;
   IF p_amount IS NULL THEN
     SIGNAL SQLSTATE '45000'
@@ -149,12 +159,14 @@ BEGIN
   -- Nothing to add needs no row.
   IF p_amount <> 0 THEN
     -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-    -- node, and no two nodes share a slot; elsewhere both are 1 and this is MOD(CONNECTION_ID(), slots).
-    SET v_slot = MOD(
-      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-      IF(100 < @@auto_increment_increment,
-         100,
-         100 - MOD(100, @@auto_increment_increment)));
+    -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
+    SET v_slot = IF(@@auto_increment_increment = 1,
+      MOD(CONNECTION_ID(), 100),
+      MOD(
+        CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+        IF(100 < @@auto_increment_increment,
+           100,
+           100 - MOD(100, @@auto_increment_increment))));
 
     -- On the primary key, the only unique one, this locks one record and no gap.
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
@@ -194,20 +206,24 @@ Example
   CALL slotted_counter_reset(123, 456, 0);'
 BEGIN
 
-  IF p_record_type IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_reset: record_type is NULL';
-  END IF;
-  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50010,
-           MESSAGE_TEXT = 'slotted_counter_reset: record_type does not fit its column';
-  END IF;
-  IF p_record_id IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_reset: record_id is NULL';
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_reset: record_type is NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50010,
+             MESSAGE_TEXT = 'slotted_counter_reset: record_type does not fit its column';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_reset: record_id is NULL';
+    END IF;
   END IF;
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -254,20 +270,24 @@ BEGIN
   DECLARE v_rows BIGINT;
   DECLARE v_total DECIMAL(65, 0);
 
-  IF p_record_type IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_compact: record_type is NULL';
-  END IF;
-  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50010,
-           MESSAGE_TEXT = 'slotted_counter_compact: record_type does not fit its column';
-  END IF;
-  IF p_record_id IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_compact: record_id is NULL';
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_compact: record_type is NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50010,
+             MESSAGE_TEXT = 'slotted_counter_compact: record_type does not fit its column';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_compact: record_id is NULL';
+    END IF;
   END IF;
   SELECT COUNT(*), SUM(`count`)
     INTO v_rows, v_total
@@ -422,20 +442,24 @@ Example
   CALL slotted_counter_delete(123, 456);'
 BEGIN
 
-  IF p_record_type IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_delete: record_type is NULL';
-  END IF;
-  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50010,
-           MESSAGE_TEXT = 'slotted_counter_delete: record_type does not fit its column';
-  END IF;
-  IF p_record_id IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_delete: record_id is NULL';
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_delete: record_type is NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50010,
+             MESSAGE_TEXT = 'slotted_counter_delete: record_type does not fit its column';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_delete: record_id is NULL';
+    END IF;
   END IF;
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -505,20 +529,24 @@ Example
 BEGIN
   DECLARE v_total DECIMAL(65, 0);
 
-  IF p_record_type IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_get: record_type is NULL';
-  END IF;
-  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50010,
-           MESSAGE_TEXT = 'slotted_counter_get: record_type does not fit its column';
-  END IF;
-  IF p_record_id IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50009,
-           MESSAGE_TEXT = 'slotted_counter_get: record_id is NULL';
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_get: record_type is NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50010,
+             MESSAGE_TEXT = 'slotted_counter_get: record_type does not fit its column';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50009,
+             MESSAGE_TEXT = 'slotted_counter_get: record_id is NULL';
+    END IF;
   END IF;
   SELECT SUM(`count`)
     INTO v_total

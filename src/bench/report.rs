@@ -1,28 +1,68 @@
-//! What was measured, for a terminal. Pure.
+//! What was measured, for people and for programs. Pure.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
+use comfy_table::{CellAlignment, Table, TableStyle};
+use serde_json::{Value, json};
 
-use super::Measured;
+use super::{Setting, Summary};
 
 /// The width of the longest bar, characters.
 const BAR: usize = 48;
 
-/// A row per contender, each with its ratio to the first.
-pub fn table(measured: &[Measured]) -> String {
+/// A row per contender, for a terminal.
+pub fn table(summaries: &[Summary]) -> String {
+    drawn(summaries, UTF8_HORIZONTAL_ONLY)
+}
+
+/// The same as Markdown has it.
+pub fn markdown(summaries: &[Summary]) -> String {
+    drawn(summaries, ASCII_MARKDOWN)
+}
+
+fn drawn(summaries: &[Summary], style: TableStyle) -> String {
+    // A ratio that nobody has gets no column.
+    let floor = summaries.iter().any(|one| one.to_floor.is_some());
+    let single_row = summaries.iter().any(|one| one.to_single_row.is_some());
+    let refused = summaries.iter().any(|one| !one.refused.is_empty());
+    let chosen = |cells: [String; 8]| -> Vec<String> {
+        let there = [true, true, floor, single_row, true, true, true, refused];
+        cells
+            .into_iter()
+            .zip(there)
+            .filter_map(|(cell, there)| there.then_some(cell))
+            .collect()
+    };
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
-    table.set_header(["", "increments/s", "times", "p50 ms", "p99 ms", "max ms"]);
-    let first = measured.first().map_or(f64::NAN, Measured::rate);
-    for one in measured {
-        table.add_row([
-            one.name.clone(),
-            format!("{:.0}", one.rate()),
-            format!("{:.1}", one.rate() / first),
-            format!("{:.1}", one.latency_ms(0.5)),
-            format!("{:.1}", one.latency_ms(0.99)),
-            format!("{:.1}", one.latency_ms(1.0)),
-        ]);
+    table.load_style(style);
+    table.set_header(chosen(
+        [
+            "",
+            "increments/s",
+            "of the floor",
+            "times one row",
+            "p50 ms",
+            "p99 ms",
+            "max ms",
+            "refused",
+        ]
+        .map(str::to_owned),
+    ));
+    let ratio = |ratio: Option<f64>| ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
+    for one in summaries {
+        let refused = one
+            .refused
+            .iter()
+            .map(|(error, times)| format!("{error}: {times}"));
+        table.add_row(chosen([
+            one.name.to_owned(),
+            format!("{:.0}", one.per_second),
+            ratio(one.to_floor),
+            ratio(one.to_single_row),
+            format!("{:.1}", one.p50_ms),
+            format!("{:.1}", one.p99_ms),
+            format!("{:.1}", one.max_ms),
+            refused.collect::<Vec<_>>().join(", "),
+        ]));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -31,17 +71,13 @@ pub fn table(measured: &[Measured]) -> String {
 }
 
 /// A bar per contender, as long as its rate is high.
-pub fn bars(measured: &[Measured]) -> String {
-    let most = measured.iter().map(Measured::rate).fold(0.0, f64::max);
-    let width = measured
-        .iter()
-        .map(|one| one.name.chars().count())
-        .max()
-        .unwrap_or(0);
-    let bar = |one: &Measured| {
+pub fn bars(summaries: &[Summary]) -> String {
+    let most = summaries.iter().map(|one| one.per_second).fold(0.0, f64::max);
+    let width = summaries.iter().map(|one| one.name.len()).max().unwrap_or(0);
+    let bar = |one: &Summary| {
         // In eighths of a character.
         let eighths = if most > 0.0 {
-            (one.rate() / most * (BAR * 8) as f64).round() as usize
+            (one.per_second / most * (BAR * 8) as f64).round() as usize
         } else {
             0
         };
@@ -50,8 +86,27 @@ pub fn bars(measured: &[Measured]) -> String {
             "{:width$}  {}{part} {:.0}/s\n",
             one.name,
             "█".repeat(eighths / 8),
-            one.rate()
+            one.per_second
         )
     };
-    measured.iter().map(bar).collect()
+    summaries.iter().map(bar).collect()
+}
+
+/// Everything that is known of a comparison, as one JSON object.
+pub fn json(environment: &[(&str, String)], setting: &Setting, summaries: &[Summary]) -> Value {
+    let environment = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str())));
+    json!({
+        "environment": environment.collect::<serde_json::Map<_, _>>(),
+        "setting": {
+            "connections": setting.connections,
+            "slots": setting.slots,
+            "counters": setting.counters,
+            "zipf": setting.zipf,
+            "hold_ms": setting.hold.map(|hold| hold.as_millis() as u64),
+            "seconds": setting.duration.as_secs_f64(),
+        },
+        "contenders": summaries,
+    })
 }

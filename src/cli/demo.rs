@@ -1,23 +1,21 @@
 //! `slotted demo`: see it work on a real server of your own, and leave nothing behind.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::ASCII_FULL_CONDENSED;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use indicatif::{ProgressBar, ProgressStyle};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, Row, Value};
 
-use super::{Hinted, Outcome};
-use crate::bench::{self, Load, Measured};
+use super::{Outcome, private, progress};
+use crate::bench::{self, Contender, Rounds, Setting};
 use crate::package::{Options, Package};
-use crate::server::{self, PrivateServer, StartError};
+use crate::server::PrivateServer;
 use crate::{render, script};
 
 /// Show the package at work on a private throw-away server.
@@ -33,73 +31,28 @@ pub struct Demo {
     seconds: u64,
 
     /// How many connections increment at once
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    connections: u64,
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    connections: u32,
 
     /// How many slots the slotted counter has
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = crate::package::slot_count)]
     slots: u32,
 }
 
-/// What a server with a replica has and MySQL has by default: a binary log that survives a crash. MariaDB has none by
-/// default, and lets others at a row before the commit is on disk.
-const DURABLE: &[&str] = &["--log-bin", "--sync-binlog=1", "--server-id=1"];
-
-const SINGLE_ROW_SETUP: &str = include_str!("../../templates/bench/single_row_setup.sql");
-const SINGLE_ROW_INCREMENT: &str = include_str!("../../templates/bench/single_row_increment.sql");
-const SINGLE_ROW_TOTAL: &str = include_str!("../../templates/bench/single_row_total.sql");
 /// Tables as the servers' own clients draw them.
 const LIKE_THE_CLIENT: TableStyle = ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+'));
 const TOUR: &str = include_str!("../../templates/tour.sql");
 
 impl Demo {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&interrupted);
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot handle Ctrl-C")?;
-        let program = server::find().map_err(|error| Hinted {
-            message: error.to_string(),
-            hint: error.hint().to_owned(),
+        let interrupted = private::on_interrupt()?;
+        let outcome = private::with_private_server(self.connections, &interrupted, |program, server| {
+            println!("A private {} server, {}", program.version, program.path.display());
+            self.play(server, &interrupted)
         })?;
-
-        let spinner = ProgressBar::new_spinner();
-        spinner.set_message(format!(
-            "starting a private {} server ({})",
-            program.version,
-            program.path.display()
-        ));
-        spinner.enable_steady_tick(Duration::from_millis(100));
-        // The clients' connections, ours, and a spare one.
-        let connections = format!("--max-connections={}", self.connections + 10);
-        let started = PrivateServer::start(
-            &program,
-            &[&[connections.as_str()], DURABLE].concat(),
-            &interrupted,
-        );
-        spinner.finish_and_clear();
-        let server = match started {
-            Ok(server) => server,
-            Err(StartError::Interrupted) => return Ok(interrupted_message()),
-            Err(error) => return Err(error.into()),
-        };
-
-        println!("A private {} server, {}", program.version, program.path.display());
-        let played = self.play(&server, &interrupted);
-        if played.is_err() {
-            eprintln!("the server's log ends with:\n{}", server.last_log_lines());
+        if outcome == Outcome::Fine {
+            println!("The server is stopped and its files are removed.");
         }
-        let folder = server.folder().to_owned();
-        drop(server);
-        ensure!(
-            !folder.exists(),
-            "the server's folder could not be removed: {}",
-            folder.display()
-        );
-        let outcome = played?;
-        if outcome == Outcome::Interrupted {
-            return Ok(interrupted_message());
-        }
-        println!("The server is stopped and its files are removed.");
         Ok(outcome)
     }
 
@@ -123,80 +76,43 @@ impl Demo {
             print_result(&mut connection, &statement)?;
         }
 
-        execute(&mut connection, SINGLE_ROW_SETUP)?;
-        connection.exec_drop("CALL counter_setup('demo', NULL, ?, NULL)", (self.slots,))?;
         println!(
             "Now {} connections increment at once, {} seconds each: one row, then one counter of {} slots.",
             self.connections, self.seconds, self.slots
         );
-        let opts: Opts = server.options().db_name(Some("demo")).into();
-        let contenders = [
-            ("one row", SINGLE_ROW_INCREMENT, SINGLE_ROW_TOTAL),
-            (
-                "slotted counter",
-                "CALL counter_increment('demo')",
-                "SELECT counter_get('demo')",
-            ),
-        ];
-        let mut measured = Vec::new();
-        for (name, increment, total) in contenders {
-            let one = self.load(name, &opts, increment, interrupted)?;
-            if stop() {
-                return Ok(Outcome::Interrupted);
-            }
-            let total: Option<u64> = connection.query_first(total)?;
-            ensure!(
-                total == Some(one.done),
-                "{name}: {} increments were acknowledged and the total is {total:?}",
-                one.done
-            );
-            measured.push(one);
+        let setting = Setting {
+            connections: self.connections,
+            slots: self.slots,
+            counters: 1,
+            zipf: 0.0,
+            hold: None,
+            duration: Duration::from_secs(self.seconds),
+        };
+        // A schema of its own: the tour's has the table already.
+        connection.query_drop("CREATE DATABASE demo_load")?;
+        let opts: Opts = server.options().db_name(Some("demo_load")).into();
+        let contenders = ["single-row", "counters"]
+            .iter()
+            .filter_map(|name| Contender::named(name, &setting).transpose())
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut rounds = Rounds::prepare(contenders, &opts, &setting)?;
+        progress::during(setting.duration * 2, |bar| {
+            rounds.round(true, interrupted, |name| bar.set_message(name))
+        })?;
+        if stop() {
+            return Ok(Outcome::Interrupted);
         }
-        println!("\n{}\n", bench::table(&measured));
-        println!("{}", bench::bars(&measured));
-        for one in &measured {
+        let summaries = rounds.summaries();
+        println!("\n{}\n", bench::table(&summaries));
+        println!("{}", bench::bars(&summaries));
+        for one in &summaries {
             println!(
-                "{}: {} increments acknowledged, total {}: exact.",
+                "{}: {} increments acknowledged, the total grew by {}: exact.",
                 one.name, one.done, one.done
             );
         }
         Ok(Outcome::Fine)
     }
-
-    /// Runs one load with a progress bar.
-    fn load(
-        &self,
-        name: &str,
-        opts: &Opts,
-        statement: &str,
-        interrupted: &AtomicBool,
-    ) -> anyhow::Result<Measured> {
-        let load = Load {
-            connections: self.connections as usize,
-            duration: Duration::from_secs(self.seconds),
-        };
-        let bar = ProgressBar::new(load.duration.as_millis() as u64);
-        bar.set_style(ProgressStyle::with_template("{msg:16} {wide_bar} {elapsed}")?);
-        bar.set_message(name.to_owned());
-        let measured = thread::scope(|scope| {
-            let running = scope.spawn(|| bench::run(name, opts, statement, load, interrupted));
-            let start = Instant::now();
-            while !running.is_finished() {
-                bar.set_position(start.elapsed().min(load.duration).as_millis() as u64);
-                thread::sleep(Duration::from_millis(50));
-            }
-            running
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        bar.finish_and_clear();
-        Ok(measured?)
-    }
-}
-
-fn interrupted_message() -> Outcome {
-    eprintln!("interrupted; the server is stopped and its files are removed");
-    Outcome::Interrupted
 }
 
 fn execute(connection: &mut Conn, text: &str) -> anyhow::Result<()> {

@@ -1,7 +1,10 @@
 //! The command line: one file per command.
 
+mod bench;
 mod demo;
 mod generate;
+mod private;
+mod progress;
 
 use std::process::ExitCode;
 
@@ -24,6 +27,7 @@ pub struct Cli {
 enum Command {
     Generate(generate::Generate),
     Demo(demo::Demo),
+    Bench(bench::Bench),
 }
 
 /// How a command ended. Data went to stdout, everything else to stderr.
@@ -64,6 +68,7 @@ impl Cli {
         let result = match self.command {
             Command::Generate(generate) => generate.run(),
             Command::Demo(demo) => demo.run(),
+            Command::Bench(bench) => bench.run(),
         };
         result.map_or_else(
             |error| {

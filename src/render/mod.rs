@@ -450,6 +450,19 @@ impl<'a> Context<'a> {
         self.keys().iter().map(is).collect::<Vec<_>>().join("\n   AND ")
     }
 
+    /// A condition that is true where an argument for a key column cannot be taken.
+    fn key_wrong(&self) -> String {
+        let wrong = |column: &KeyColumn| {
+            let null = format!("{} IS NULL", column.parameter.typed());
+            std::iter::once(null).chain(column.misfit()).collect::<Vec<_>>()
+        };
+        self.keys()
+            .iter()
+            .flat_map(wrong)
+            .collect::<Vec<_>>()
+            .join("\n  OR ")
+    }
+
     /// The parameters that name a counter, one a line, without a comma at the end.
     fn key_parameters(&self, mode: &str) -> String {
         let parameter = |column: &KeyColumn| {

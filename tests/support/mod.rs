@@ -8,7 +8,7 @@ pub mod transcript;
 
 pub use client::Client;
 pub use promises::{Module, Promises};
-pub use schema::{Schema, error_of};
+pub use schema::{Schema, error_of, refused};
 pub use servers::{Server, stop_servers};
 
 use slotted::package::{Options, Package, Pick, Slots};

@@ -14,6 +14,17 @@ pub struct Schema<'a> {
     pub name: String,
 }
 
+/// The number of an error after which a caller repeats its transaction: 1213, or 1205, which only a machine that stands
+/// still gives here (seen: a kernel that let threads starve for minutes under MySQL's spinning locks). Any other fails.
+pub fn refused(error: mysql::Error) -> u16 {
+    let (number, message) = error_of::<()>(Err(error));
+    assert!([1213, 1205].contains(&number), "{number}: {message}");
+    if number == 1205 {
+        eprintln!("{message}");
+    }
+    number
+}
+
 /// The number and the words of the error that the server answered with.
 #[track_caller]
 pub fn error_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {

@@ -5,7 +5,7 @@ use std::env;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use mysql::{Conn, Opts, OptsBuilder};
 use slotted::server::{Flavour, PrivateServer, Program, Version, provided};
@@ -38,6 +38,7 @@ pub struct Server {
     options: Opts,
     program: Option<Program>,
     private: Mutex<Option<PrivateServer>>,
+    alone: Mutex<()>,
 }
 
 /// All servers that the tests run on.
@@ -107,6 +108,7 @@ impl Needed {
                 options: options.as_ref().clone(),
                 program: None,
                 private: Mutex::new(None),
+                alone: Mutex::new(()),
             },
             Source::Program(program) => {
                 let private = PrivateServer::start(program, &ARGUMENTS, &AtomicBool::new(false))
@@ -116,6 +118,7 @@ impl Needed {
                     options: private.options().into(),
                     program: Some(program.clone()),
                     private: Mutex::new(Some(private)),
+                    alone: Mutex::new(()),
                 }
             }
         };
@@ -167,6 +170,28 @@ impl Server {
 
     pub fn connect(&self) -> Conn {
         Conn::new(self.options()).expect("the server takes a connection")
+    }
+
+    /// How to connect, for `--url`.
+    pub fn url(&self) -> String {
+        let user = self.options.get_user().unwrap_or_default();
+        let password = self
+            .options
+            .get_pass()
+            .map(|password| format!(":{password}"))
+            .unwrap_or_default();
+        match self.options.get_socket() {
+            Some(socket) => format!("mysql://{user}{password}@localhost?socket={socket}"),
+            None => {
+                let (host, port) = (self.options.get_ip_or_hostname(), self.options.get_tcp_port());
+                format!("mysql://{user}{password}@{host}:{port}")
+            }
+        }
+    }
+
+    /// Held by tests that use a schema of a name that is not theirs to choose.
+    pub fn alone(&self) -> MutexGuard<'_, ()> {
+        self.alone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// A new, empty schema, dropped in the end.

@@ -1,0 +1,193 @@
+//! What is measured side by side: the ways to count that others have published, ours, and the floor below all of them.
+
+use mysql::Value;
+
+use super::Setting;
+use crate::package::{Options, OptionsError, Package, Slots};
+use crate::render;
+use crate::script::{self, Query};
+
+/// A way to count.
+#[derive(Debug, Clone)]
+pub struct Contender {
+    /// As a report names it.
+    pub name: &'static str,
+    /// Statements that make its tables and routines.
+    pub setup: Vec<String>,
+    /// What fills its tables, once for each value of its parameters.
+    pub fill: Option<Query>,
+    /// The statement that counts.
+    pub increment: Query,
+    /// The statement that sums everything up.
+    pub total: String,
+}
+
+/// The names of all contenders, in the order of a report.
+pub const NAMES: [&str; 8] = [
+    "floor",
+    "single-row",
+    "published-upsert",
+    "article-2012",
+    "counters",
+    "counters-fixed",
+    "slotted_counters",
+    "queries",
+];
+
+/// Which connection counts which counter, for the parameters of a statement.
+#[derive(Debug, Clone, Copy)]
+pub struct Who {
+    /// From 1.
+    pub connection: u32,
+    /// From 1.
+    pub counter: u32,
+    /// From 1.
+    pub slot: u32,
+}
+
+impl Contender {
+    /// The contender of a name; None where there is none.
+    ///
+    /// # Errors
+    /// A number of slots that no package takes.
+    pub fn named(name: &str, setting: &Setting) -> Result<Option<Self>, OptionsError> {
+        let file = |name, text| Some(Self::of_file(name, text));
+        Ok(match name {
+            "floor" => file("floor", include_str!("../../templates/bench/floor.sql")),
+            "single-row" => file("single-row", include_str!("../../templates/bench/single_row.sql")),
+            "published-upsert" => file(
+                "published-upsert",
+                include_str!("../../templates/bench/published_upsert.sql"),
+            ),
+            "article-2012" => file(
+                "article-2012",
+                include_str!("../../templates/bench/article_2012.sql"),
+            ),
+            "counters" => Some(Self::of_counters("counters", Options::default())?),
+            "counters-fixed" => {
+                let options = Options {
+                    slots: Slots::Fixed(setting.slots),
+                    table: "counters_fixed".parse().expect("a name"),
+                    prefix: "counter_fixed_".parse().expect("a prefix"),
+                    ..Options::default()
+                };
+                Some(Self::of_counters("counters-fixed", options)?)
+            }
+            "slotted_counters" => {
+                let package = Package::new(Options {
+                    slots: Slots::Fixed(setting.slots),
+                    ..Options::slotted_counters()
+                })?;
+                Some(Self {
+                    name: "slotted_counters",
+                    setup: script::statements(&render::setup(&package)),
+                    fill: None,
+                    increment: query("CALL slotted_counter_increment(123, ?)", &["counter"]),
+                    total: "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals".into(),
+                })
+            }
+            "queries" => Some(Self::of_queries(setting)?),
+            _ => None,
+        })
+    }
+
+    fn of_file(name: &'static str, text: &str) -> Self {
+        let (mut setup, mut fill, mut increment, mut total) = (Vec::new(), None, None, None);
+        for query in script::queries(text) {
+            match query.name.as_str() {
+                "fill" => fill = Some(query),
+                "increment" => increment = Some(query),
+                "total" => total = Some(query.sql),
+                _ => setup.push(query.sql),
+            }
+        }
+        Self {
+            name,
+            setup,
+            fill,
+            increment: increment.expect("every contender increments"),
+            total: total.expect("every contender has a total"),
+        }
+    }
+
+    fn of_counters(name: &'static str, options: Options) -> Result<Self, OptionsError> {
+        let package = Package::new(options)?;
+        let routine = |suffix: &str| package.options.prefix.join(suffix).map_err(OptionsError::Prefix);
+        Ok(Self {
+            name,
+            setup: script::statements(&render::setup(&package)),
+            fill: Some(query(
+                &format!("CALL {}(?, NULL, ?, 0)", routine("setup")?),
+                &["counter", "slots"],
+            )),
+            increment: query(&format!("CALL {}(?)", routine("increment")?), &["counter"]),
+            total: format!("SELECT COALESCE(SUM(total), 0) FROM {}", package.totals),
+        })
+    }
+
+    fn of_queries(setting: &Setting) -> Result<Self, OptionsError> {
+        let package = Package::new(Options {
+            slots: Slots::Fixed(setting.slots),
+            table: "queries".parse().expect("a name"),
+            ..Options::slotted_counters()
+        })?;
+        let file = |name: &str| {
+            let files = render::files(&package);
+            let file = files.into_iter().find(|file| file.name == name);
+            file.expect("every package keyed by record has it").text
+        };
+        let increment = script::queries(&file("queries.sql"))
+            .into_iter()
+            .find(|query| query.name == "increment");
+        let increment = increment.expect("an increment");
+        Ok(Self {
+            name: "queries",
+            setup: script::statements(&file("create_tables.sql")),
+            fill: None,
+            increment: query(&increment.sql, &["record type", "counter"]),
+            total: format!("SELECT COALESCE(SUM(`count`), 0) FROM {}", package.options.table),
+        })
+    }
+}
+
+fn query(sql: &str, parameters: &[&str]) -> Query {
+    Query {
+        name: String::new(),
+        parameters: parameters.iter().map(|&parameter| parameter.to_owned()).collect(),
+        sql: sql.to_owned(),
+    }
+}
+
+/// The values of a statement's parameters.
+pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
+    let value = |parameter: &String| match parameter.as_str() {
+        "connection" => who.connection.into(),
+        "counter" => who.counter.into(),
+        "slot" => who.slot.into(),
+        "slots" => setting.slots.into(),
+        "record type" => 123.into(),
+        other => unreachable!("no contender has a parameter {other}"),
+    };
+    query.parameters.iter().map(value).collect()
+}
+
+/// For whom a table is filled: each value of each parameter that the statement has.
+pub fn filled_for(query: &Query, setting: &Setting) -> Vec<Who> {
+    let all = |parameter: &str, most: u32| {
+        let there = query.parameters.iter().any(|one| one == parameter);
+        1..=if there { most } else { 1 }
+    };
+    let mut filled = Vec::new();
+    for connection in all("connection", setting.connections) {
+        for counter in all("counter", setting.counters) {
+            for slot in all("slot", setting.slots) {
+                filled.push(Who {
+                    connection,
+                    counter,
+                    slot,
+                });
+            }
+        }
+    }
+    filled
+}

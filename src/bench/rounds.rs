@@ -1,0 +1,212 @@
+//! Contenders side by side: in rounds, so that what the machine does besides hits all of them alike.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, Params};
+
+use super::Setting;
+use super::contender::{Contender, filled_for, values};
+use super::load::{Measured, run};
+
+/// A comparison that is under way.
+#[derive(Debug)]
+pub struct Rounds<'a> {
+    /// How to connect, with the schema that the contenders are in.
+    pub options: &'a Opts,
+    /// How they are loaded.
+    pub setting: &'a Setting,
+    contenders: Vec<Contender>,
+    measured: Vec<Vec<Measured>>,
+}
+
+/// Why a comparison ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundsError {
+    /// The server, or the way to it.
+    #[error("{0}: {1}")]
+    MySql(&'static str, #[source] mysql::Error),
+    /// A total is not what was acknowledged: the contender cannot count.
+    #[error("{name} has lost count: {done} increments were acknowledged, and the total grew by {grown}")]
+    Lost {
+        /// Which contender.
+        name: &'static str,
+        /// What was acknowledged.
+        done: i64,
+        /// How much the total grew.
+        grown: i64,
+    },
+}
+
+/// All rounds of one contender.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Summary {
+    /// Which contender.
+    pub name: &'static str,
+    /// Increments a second, the median of the rounds.
+    pub per_second: f64,
+    /// The rate as a multiple of the floor's in the same round, the median; None without a floor.
+    pub to_floor: Option<f64>,
+    /// The same for the single row.
+    pub to_single_row: Option<f64>,
+    /// Latency that half of the increments did not exceed, milliseconds, the median of the rounds.
+    pub p50_ms: f64,
+    /// The same for 99 of 100 increments.
+    pub p99_ms: f64,
+    /// The longest of all rounds, milliseconds.
+    pub max_ms: f64,
+    /// Refused increments of all rounds, by the number of the error.
+    pub refused: BTreeMap<u16, u64>,
+    /// Increments that were acknowledged and are in the total, in all rounds.
+    pub done: u64,
+    /// How many rounds there were.
+    pub rounds: usize,
+}
+
+impl<'a> Rounds<'a> {
+    /// Makes and fills the tables of all contenders.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn prepare(
+        contenders: Vec<Contender>,
+        options: &'a Opts,
+        setting: &'a Setting,
+    ) -> Result<Self, RoundsError> {
+        for contender in &contenders {
+            fill(contender, options, setting).map_err(|error| RoundsError::MySql(contender.name, error))?;
+        }
+        Ok(Self {
+            options,
+            setting,
+            measured: vec![Vec::new(); contenders.len()],
+            contenders,
+        })
+    }
+
+    /// Loads each contender once. Where `counts` is false it is a warm-up: proved, but not measured. The order turns
+    /// with each round. `begins` hears of each load before it is made. Setting `interrupted` ends the round early, and
+    /// the load that it has cut short is not measured.
+    ///
+    /// # Errors
+    /// Those of the server, and a total that is not what was acknowledged.
+    pub fn round(
+        &mut self,
+        counts: bool,
+        interrupted: &AtomicBool,
+        mut begins: impl FnMut(&'static str),
+    ) -> Result<(), RoundsError> {
+        let turn = self.measured.iter().map(Vec::len).max().unwrap_or(0);
+        for at in 0..self.contenders.len() {
+            let at = (at + turn) % self.contenders.len();
+            let contender = &self.contenders[at];
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            begins(contender.name);
+            let mysql = |error| RoundsError::MySql(contender.name, error);
+            let before = total(contender, self.options).map_err(mysql)?;
+            let measured = run(contender, self.options, self.setting, interrupted).map_err(mysql)?;
+            let grown = total(contender, self.options).map_err(mysql)? - before;
+            let done = measured.done as i64;
+            if grown != done {
+                let name = contender.name;
+                return Err(RoundsError::Lost { name, done, grown });
+            }
+            if counts && !interrupted.load(Ordering::Relaxed) {
+                self.measured[at].push(measured);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was measured so far, a line for each contender that was.
+    pub fn summaries(&self) -> Vec<Summary> {
+        let of = |name: &str| {
+            let at = self
+                .contenders
+                .iter()
+                .position(|contender| contender.name == name)?;
+            Some(&self.measured[at])
+        };
+        let (floor, single_row) = (of("floor"), of("single-row"));
+        self.measured
+            .iter()
+            .filter(|rounds| !rounds.is_empty())
+            .map(|rounds| summary(rounds, floor, single_row))
+            .collect()
+    }
+}
+
+fn summary(
+    rounds: &[Measured],
+    floor: Option<&Vec<Measured>>,
+    single_row: Option<&Vec<Measured>>,
+) -> Summary {
+    let ratio = |to: Option<&Vec<Measured>>| {
+        let pairs = rounds.iter().zip(to?);
+        Some(pairs.map(|(one, to)| one.rate() / to.rate()).collect::<Vec<_>>())
+            .filter(|ratios| !ratios.is_empty())
+            .map(median)
+    };
+    let mut refused = BTreeMap::new();
+    for (error, times) in rounds.iter().flat_map(|one| &one.refused) {
+        *refused.entry(*error).or_default() += times;
+    }
+    let all = |figure: &dyn Fn(&Measured) -> f64| rounds.iter().map(figure).collect::<Vec<_>>();
+    Summary {
+        name: rounds[0].name,
+        per_second: median(all(&Measured::rate)),
+        to_floor: ratio(floor),
+        to_single_row: ratio(single_row),
+        p50_ms: median(all(&|one| one.latency_ms(0.5))),
+        p99_ms: median(all(&|one| one.latency_ms(0.99))),
+        max_ms: all(&|one| one.latency_ms(1.0)).into_iter().fold(0.0, f64::max),
+        refused,
+        done: rounds.iter().map(|one| one.done).sum(),
+        rounds: rounds.len(),
+    }
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    if figures.len() % 2 == 1 {
+        figures[middle]
+    } else {
+        f64::midpoint(figures[middle - 1], figures[middle])
+    }
+}
+
+fn fill(contender: &Contender, options: &Opts, setting: &Setting) -> Result<(), mysql::Error> {
+    let mut connection = Conn::new(options.clone())?;
+    for statement in &contender.setup {
+        connection.query_drop(statement)?;
+    }
+    if let Some(fill) = &contender.fill {
+        connection.query_drop("START TRANSACTION")?;
+        for who in filled_for(fill, setting) {
+            connection.exec_drop(&fill.sql, Params::Positional(values(fill, who, setting)))?;
+        }
+        connection.query_drop("COMMIT")?;
+    }
+    Ok(())
+}
+
+fn total(contender: &Contender, options: &Opts) -> Result<i64, mysql::Error> {
+    let total: Option<i64> = Conn::new(options.clone())?.query_first(&contender.total)?;
+    Ok(total.expect("a sum is a row"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(vec![7.0]), 7.0);
+    }
+}

@@ -1,0 +1,46 @@
+-- The design of the article of 2012 that the package counters comes from: the rows of the counter are counted, then one
+-- of them is picked at random. Without the checks that the article's procedure makes besides.
+
+-- name: setup
+-- Parameters: none
+CREATE TABLE article_2012 (
+  counter_name VARCHAR(50) NOT NULL,
+  counter_id INT NOT NULL,
+  counter BIGINT NOT NULL,
+  PRIMARY KEY (counter_name, counter_id)
+)
+  ENGINE = InnoDB;
+
+-- name: procedure
+-- Parameters: none
+DELIMITER ;;
+CREATE PROCEDURE article_2012_increment(IN p_counter_name VARCHAR(50))
+  MODIFIES SQL DATA
+BEGIN
+  DECLARE v_slots INT;
+  DECLARE v_slot INT;
+  SELECT COUNT(*)
+    INTO v_slots
+    FROM article_2012
+   WHERE counter_name = p_counter_name;
+  SET v_slot = 1 + FLOOR(RAND() * v_slots);
+  UPDATE article_2012
+     SET counter = counter + 1
+   WHERE counter_name = p_counter_name
+     AND counter_id = v_slot;
+END;;
+DELIMITER ;
+
+-- name: fill
+-- Parameters: counter, slot
+INSERT INTO article_2012 (counter_name, counter_id, counter)
+VALUES (?, ?, 0);
+
+-- name: increment
+-- Parameters: counter
+CALL article_2012_increment(?);
+
+-- name: total
+-- Parameters: none
+SELECT SUM(counter)
+  FROM article_2012;

@@ -1,0 +1,25 @@
+-- Schema and statement of "The Slotted Counter Pattern" (PlanetScale, 2022), as published: a surrogate id, a UNIQUE key,
+-- and RAND() * 100, which is rounded to 0 to 100.
+
+-- name: setup
+-- Parameters: none
+CREATE TABLE `published_upsert` (
+  `id` int(11) NOT NULL AUTO_INCREMENT,
+  `record_type` int(11) NOT NULL,
+  `record_id` int(11) NOT NULL,
+  `slot` int(11) NOT NULL DEFAULT '0',
+  `count` int(11) DEFAULT NULL,
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `records_and_slots` (`record_type`,`record_id`,`slot`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8;
+
+-- name: increment
+-- Parameters: counter, slots
+INSERT INTO published_upsert(record_type, record_id, slot, count)
+VALUES (123, ?, RAND() * ?, 1)
+ON DUPLICATE KEY UPDATE count = count + 1;
+
+-- name: total
+-- Parameters: none
+SELECT COALESCE(SUM(count), 0)
+  FROM published_upsert;

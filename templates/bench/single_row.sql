@@ -1,0 +1,25 @@
+-- What everybody begins with: one row per counter.
+
+-- name: setup
+-- Parameters: none
+CREATE TABLE single_row (
+  id INT NOT NULL PRIMARY KEY,
+  counter BIGINT NOT NULL
+)
+  ENGINE = InnoDB;
+
+-- name: fill
+-- Parameters: counter
+INSERT INTO single_row (id, counter)
+VALUES (?, 0);
+
+-- name: increment
+-- Parameters: counter
+UPDATE single_row
+   SET counter = counter + 1
+ WHERE id = ?;
+
+-- name: total
+-- Parameters: none
+SELECT SUM(counter)
+  FROM single_row;

@@ -1,3 +1,0 @@
-SELECT counter
-  FROM single_row
- WHERE id = 1
