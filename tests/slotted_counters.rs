@@ -23,6 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(first_writes_of_the_same_records_lose_nothing)
         .on_servers(a_record_deleted_during_a_compaction_loses_no_later_count)
         .on_servers(a_reset_sets_the_total_whatever_the_slots)
+        .on_servers(resets_beside_increments_never_deadlock)
         .on_servers(a_record_is_counted_after_a_select)
         .on_servers(a_rollback_takes_records_back)
         .on_servers(bad_keys_are_refused_and_change_nothing)
@@ -338,6 +339,31 @@ fn a_reset_sets_the_total_whatever_the_slots(server: &Server) {
     }
     schema.run("CALL slotted_counter_reset(1, 1, NULL); CALL slotted_counter_reset(2, 2, -3)");
     assert_eq!(schema.first::<(i64, i64)>("SELECT slotted_counter_get(1, 1), slotted_counter_get(2, 2)"), (0, -3));
+}
+
+fn resets_beside_increments_never_deadlock(server: &Server) {
+    const CALLS: usize = 150;
+    let schema = installed(server, &keyed(|options| options.slots = Slots::Fixed(8)));
+    let slots: Vec<_> = (0..8).map(|slot| format!("(1, 1, {slot}, 0)")).collect();
+    schema.run(&format!("INSERT INTO slotted_counters VALUES {}", slots.join(", ")));
+    let deadlocks = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for connection in 0..16 {
+            let call = ["CALL slotted_counter_increment(1, 1)", "CALL slotted_counter_reset(1, 1, 5)"][connection % 2];
+            let (schema, deadlocks) = (&schema, &deadlocks);
+            scope.spawn(move || {
+                let mut connection = schema.isolated("REPEATABLE READ");
+                for _ in 0..CALLS {
+                    if let Err(error) = connection.query_drop(call) {
+                        deadlocks.fetch_add(u64::from(refused(error) == 1213), SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(deadlocks.into_inner(), 0);
+    schema.run("CALL slotted_counter_reset(1, 1, 5)");
+    assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(1, 1)"), 5);
 }
 
 fn a_record_is_counted_after_a_select(server: &Server) {
