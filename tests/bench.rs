@@ -110,7 +110,7 @@ fn ctrl_c_leaves_no_schema_and_reports_what_it_has(server: &Server) {
         thread::sleep(Duration::from_millis(20));
     }
     // Beyond the warm-up.
-    thread::sleep(Duration::from_secs(3));
+    thread::sleep(Duration::from_secs(5));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
     let output = child.wait_with_output().expect("the bench ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
