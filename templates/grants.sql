@@ -14,4 +14,7 @@ GRANT SELECT ON {{ c.package.package }} TO slotted_application;
 {%- if c.options().security == Security::Invoker %}
 -- The routines run with the privileges of their caller.
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ c.table() }} TO slotted_application;
+{%- for (rollup, _) in c.package.rollups() %}
+GRANT SELECT, UPDATE ON {{ rollup.table }} TO slotted_application;
+{%- endfor %}
 {%- endif %}

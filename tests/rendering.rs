@@ -55,6 +55,7 @@ fn chosen_keyed() -> Vec<(&'static str, Package)> {
                 o.key = "site BINARY(2), url VARCHAR(255)".parse().expect("a key");
                 o.rollups = vec!["site=0x0001:pages.url:views".parse().expect("a roll-up")];
                 o.pick = Pick::Random;
+                o.security = Security::Invoker;
             }),
         ),
         (
