@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use serde_json::Value;
+use slotted::bench::NAMES;
 
 use crate::support::{Module, Server};
 
@@ -18,17 +19,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(ctrl_c_leaves_no_schema_and_reports_what_it_has)
         .on_servers(without_a_url_the_server_is_private_and_gone_afterwards);
 }
-
-const CONTENDERS: [&str; 8] = [
-    "floor",
-    "single-row",
-    "published-upsert",
-    "article-2012",
-    "counters",
-    "counters-fixed",
-    "slotted_counters",
-    "queries",
-];
 
 /// The bench on the server that the tests run on.
 fn bench(server: &Server, arguments: &[&str]) -> Command {
@@ -53,7 +43,7 @@ fn reported(command: &mut Command) -> Value {
 
 fn check(report: &Value, rounds: u64) {
     let names: Vec<_> = report["contenders"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();
-    assert_eq!(names, CONTENDERS);
+    assert_eq!(names, NAMES);
     for one in report["contenders"].as_array().expect("a list") {
         assert_eq!(one["rounds"], rounds, "{one}");
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
@@ -116,6 +106,8 @@ fn ctrl_c_leaves_no_schema_and_reports_what_it_has(server: &Server) {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(stdout.contains("increments/s") && stdout.contains("counters"), "{stdout}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("interrupted; the schema slotted_bench is dropped"), "{stderr}");
     assert_eq!(schemas(server), 0);
 }
 

@@ -86,7 +86,11 @@ impl Bench {
         match &self.url {
             Some(url) => {
                 let options = Opts::from_url(url).context("--url")?;
-                self.measure(&options, &interrupted)
+                let outcome = self.measure(&options, &interrupted)?;
+                if outcome == Outcome::Interrupted {
+                    eprintln!("interrupted; the schema {SCHEMA} is dropped");
+                }
+                Ok(outcome)
             }
             None => private::with_private_server(self.connections, &interrupted, |_, server| {
                 self.measure(&server.options().into(), &interrupted)
