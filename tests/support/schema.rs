@@ -14,8 +14,8 @@ pub struct Schema<'a> {
     pub name: String,
 }
 
-/// The number of an error after which a caller repeats its transaction: 1213, or 1205, which only a machine that stands
-/// still gives here (seen: a kernel that let threads starve for minutes under MySQL's spinning locks). Any other fails.
+/// The number of an error after which a caller repeats its transaction: 1213, or 1205, which a machine that stands
+/// still can give (seen: a kernel that let its own threads starve for minutes under this load). Any other fails.
 pub fn refused(error: mysql::Error) -> u16 {
     let (number, message) = error_of::<()>(Err(error));
     assert!([1213, 1205].contains(&number), "{number}: {message}");
