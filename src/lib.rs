@@ -6,7 +6,7 @@
 //! - [`script`]: splits a script with DELIMITER into statements for a driver. Pure.
 //! - [`server`]: a connection, its flavour and version; finding server programs; private throw-away servers.
 //! - [`bench`]: load from many connections, and what it measured.
-//! - [`cli`]: one file per command: its flags, and calls into the rooms above.
+//! - [`cli`]: one file per command, its flags and calls into the rooms above, and what commands share.
 
 pub mod bench;
 pub mod cli;

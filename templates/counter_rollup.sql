@@ -69,7 +69,8 @@ BEGIN
      INNER JOIN {{ rollup.table }} AS parent
         ON parent.{{ rollup.id.typed() }} = counted.record
      WHERE NOT parent.{{ rollup.target.typed() }} <=> counted.total;
-    -- Only over the value that was read: two calls at once never put an older total over a newer one.
+    -- Only over the value that was read, so that of two calls at once none puts an older total over a newer one. Should
+    -- a count have gone down and up again in between, the next call puts it right.
     UPDATE JSON_TABLE(v_changes, '$[*]' COLUMNS (
              record {{ c.json_type(record) }} PATH '$.record',
              total DECIMAL(65, 0) PATH '$.total',

@@ -47,6 +47,7 @@ fn check(report: &Value, rounds: u64) {
     for one in report["contenders"].as_array().expect("a list") {
         assert_eq!(one["rounds"], rounds, "{one}");
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
+        assert_eq!(one["done"], one["grown"], "{one}");
         assert!(number("done") > 10.0 && number("per_second") > 10.0, "{one}");
         assert!(number("p50_ms") <= number("p99_ms") && number("p99_ms") <= number("max_ms"), "{one}");
         assert!(number("to_floor") > 0.0 && number("to_single_row") > 0.0, "{one}");

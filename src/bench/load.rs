@@ -26,6 +26,8 @@ pub struct Measured {
     pub elapsed: Duration,
     /// Time of each, microseconds.
     pub latency: Histogram<u64>,
+    /// How much the contender's own total has grown meanwhile: [`done`](Self::done), or it cannot count.
+    pub grown: i64,
     /// Increments that the server has refused, by the number of the error. They are not counted as done.
     pub refused: BTreeMap<u16, u64>,
 }
@@ -69,6 +71,7 @@ pub fn run(
     let connections = (0..setting.connections)
         .map(|_| Conn::new(options.clone()))
         .collect::<Result<Vec<_>, _>>()?;
+    let before = total(contender, options)?;
     let barrier = Barrier::new(connections.len());
     let stop = AtomicBool::new(false);
     let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
@@ -102,6 +105,7 @@ pub fn run(
         done: 0,
         elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
         latency: histogram(),
+        grown: total(contender, options)? - before,
         refused: BTreeMap::new(),
     };
     for one in seen {
@@ -115,6 +119,11 @@ pub fn run(
     }
     measured.done = measured.latency.len();
     Ok(measured)
+}
+
+fn total(contender: &Contender, options: &Opts) -> Result<i64, mysql::Error> {
+    let total: Option<i64> = Conn::new(options.clone())?.query_first(&contender.total)?;
+    Ok(total.expect("a sum is a row"))
 }
 
 fn histogram() -> Histogram<u64> {

@@ -58,8 +58,10 @@ pub struct Summary {
     pub max_ms: f64,
     /// Refused increments of all rounds, by the number of the error.
     pub refused: BTreeMap<u16, u64>,
-    /// Increments that were acknowledged and are in the total, in all rounds.
+    /// Increments that were acknowledged, in all rounds.
     pub done: u64,
+    /// How much the total has grown by them.
+    pub grown: i64,
     /// How many rounds there were.
     pub rounds: usize,
 }
@@ -106,12 +108,9 @@ impl<'a> Rounds<'a> {
             }
             begins(contender.name);
             let mysql = |error| RoundsError::MySql(contender.name, error);
-            let before = total(contender, self.options).map_err(mysql)?;
             let measured = run(contender, self.options, self.setting, interrupted).map_err(mysql)?;
-            let grown = total(contender, self.options).map_err(mysql)? - before;
-            let done = measured.done as i64;
+            let (name, done, grown) = (contender.name, measured.done as i64, measured.grown);
             if grown != done {
-                let name = contender.name;
                 return Err(RoundsError::Lost { name, done, grown });
             }
             if counts && !interrupted.load(Ordering::Relaxed) {
@@ -165,6 +164,7 @@ fn summary(
         max_ms: all(&|one| one.latency_ms(1.0)).into_iter().fold(0.0, f64::max),
         refused,
         done: rounds.iter().map(|one| one.done).sum(),
+        grown: rounds.iter().map(|one| one.grown).sum(),
         rounds: rounds.len(),
     }
 }
@@ -192,11 +192,6 @@ fn fill(contender: &Contender, options: &Opts, setting: &Setting) -> Result<(), 
         connection.query_drop("COMMIT")?;
     }
     Ok(())
-}
-
-fn total(contender: &Contender, options: &Opts) -> Result<i64, mysql::Error> {
-    let total: Option<i64> = Conn::new(options.clone())?.query_first(&contender.total)?;
-    Ok(total.expect("a sum is a row"))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl Demo {
         for one in &summaries {
             println!(
                 "{}: {} increments acknowledged, the total grew by {}: exact.",
-                one.name, one.done, one.done
+                one.name, one.done, one.grown
             );
         }
         Ok(Outcome::Fine)
