@@ -189,7 +189,7 @@ impl Server {
         }
     }
 
-    /// Held by tests that use a schema of a name that is not theirs to choose.
+    /// Held by tests that use something that a server has once, such as a schema of a given name.
     pub fn alone(&self) -> MutexGuard<'_, ()> {
         self.alone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
