@@ -358,7 +358,7 @@ fn the_package_says_what_it_is(server: &Server) {
         of("connection"),
         of("counters"),
         of("counter_"),
-        of("utf8mb4_unicode_ci"),
+        of("utf8mb4_general_ci"),
         of("invoker"),
     );
     assert_eq!(row, expected);

@@ -10,15 +10,15 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_results = @@SESSION.character_set_results,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
-SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- From templates/counter_setup.sql
 DROP PROCEDURE IF EXISTS `counter_setup`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_setup`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,
-  IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT,
   IN p_value BIGINT
 )
@@ -28,7 +28,7 @@ CREATE PROCEDURE `counter_setup`(
   Creates a counter with all its slots, in one statement. The value goes into slot 1.
 
 Parameters
-  p_counter_name  the name, at most 100 characters, compared by utf8mb4_unicode_ci
+  p_counter_name  the name, at most 100 characters, compared by utf8mb4_general_ci
   p_description   what is counted, at most 255 characters, or NULL
   p_slots         the number of slots, 1 to 10000; NULL means 5.
                   Best is a few more than the connections that increment at once.
@@ -75,8 +75,9 @@ BEGIN
   END IF;
 
   -- Looked up first, because a failed INSERT would leave a lock on slot 1 until the caller commits.
-  -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
-  SELECT counter_id
+  -- With MAX(), MySQL reads nothing but the end of the index, a third of the time; given a parameter, MariaDB would read
+  -- every slot of the counter for it.
+  SELECT /*!80000 MAX( */ counter_id /*!80000 ) */
     INTO v_existing
     FROM `counters`
    WHERE counter_name = p_counter_name
@@ -112,7 +113,7 @@ DROP PROCEDURE IF EXISTS `counter_increment`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_increment`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
@@ -148,8 +149,9 @@ BEGIN
            MESSAGE_TEXT = 'counter_increment: the counter name is longer than 100 characters';
   END IF;
 
-  -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
-  SELECT counter_id
+  -- With MAX(), MySQL reads nothing but the end of the index, a third of the time; given a parameter, MariaDB would read
+  -- every slot of the counter for it.
+  SELECT /*!80000 MAX( */ counter_id /*!80000 ) */
     INTO v_slots
     FROM `counters`
    WHERE counter_name = p_counter_name
@@ -195,7 +197,7 @@ DROP PROCEDURE IF EXISTS `counter_add`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_add`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
 )
   MODIFIES SQL DATA
@@ -240,8 +242,9 @@ BEGIN
   END IF;
   IF p_amount = 0 THEN
     -- A change by 0 changes no row, which would look like an unknown counter.
-    -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
-    SELECT counter_id
+    -- With MAX(), MySQL reads nothing but the end of the index, a third of the time; given a parameter, MariaDB would read
+    -- every slot of the counter for it.
+    SELECT /*!80000 MAX( */ counter_id /*!80000 ) */
       INTO v_slot
       FROM `counters`
      WHERE counter_name = p_counter_name
@@ -254,8 +257,9 @@ BEGIN
              MESSAGE_TEXT = v_message;
     END IF;
   ELSE
-    -- Not MAX(): given a parameter, MariaDB would read every slot of the counter for it.
-    SELECT counter_id
+    -- With MAX(), MySQL reads nothing but the end of the index, a third of the time; given a parameter, MariaDB would read
+    -- every slot of the counter for it.
+    SELECT /*!80000 MAX( */ counter_id /*!80000 ) */
       INTO v_slots
       FROM `counters`
      WHERE counter_name = p_counter_name
@@ -302,7 +306,7 @@ DROP PROCEDURE IF EXISTS `counter_reset`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_reset`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_value BIGINT,
   IN p_restart BOOLEAN
 )
@@ -369,7 +373,7 @@ DROP PROCEDURE IF EXISTS `counter_resize`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_resize`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT
 )
   MODIFIES SQL DATA
@@ -508,7 +512,7 @@ DROP PROCEDURE IF EXISTS `counter_delete`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_delete`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
@@ -556,7 +560,7 @@ DROP PROCEDURE IF EXISTS `counter_drop`;
 
 DELIMITER ;;
 CREATE PROCEDURE `counter_drop`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
@@ -623,7 +627,7 @@ SELECT '0.1.0' AS version,
        'connection' AS pick,
        'counters' AS table_name,
        'counter_' AS prefix,
-       'utf8mb4_unicode_ci' AS collation_name,
+       'utf8mb4_general_ci' AS collation_name,
        'definer' AS security;
 
 -- From templates/counter_get.sql
@@ -631,7 +635,7 @@ DROP FUNCTION IF EXISTS `counter_get`;
 
 DELIMITER ;;
 CREATE FUNCTION `counter_get`(
-  p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   RETURNS BIGINT
   NOT DETERMINISTIC

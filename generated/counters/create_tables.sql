@@ -9,17 +9,17 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_results = @@SESSION.character_set_results,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
-SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- From templates/counters.sql
 -- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
 -- over existing counters, run create_procedures.sql.
 CREATE TABLE `counters` (
-  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci NOT NULL
+  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL
     COMMENT 'Name of the counter',
   counter_id INT NOT NULL
     COMMENT 'Slot, from 1 to the number of slots of the counter',
-  description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci NULL
+  description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL
     COMMENT 'What is counted',
   start_date DATETIME NOT NULL
     COMMENT 'Since when: set by setup, and by reset where that is asked for',
@@ -28,7 +28,7 @@ CREATE TABLE `counters` (
   PRIMARY KEY (counter_name, counter_id)
 )
   ENGINE = InnoDB
-  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
   COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view counter_package.';
 
 SET SESSION sql_mode = @slotted_sql_mode,

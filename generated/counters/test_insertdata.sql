@@ -10,7 +10,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_results = @@SESSION.character_set_results,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
-SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 DELETE FROM `counters`
  WHERE counter_name REGEXP '^counterName[0-9]+$';

@@ -10,7 +10,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_results = @@SESSION.character_set_results,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
-SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- From templates/counter_increment.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
@@ -472,7 +472,7 @@ SELECT '0.1.0' AS version,
        'connection' AS pick,
        'slotted_counters' AS table_name,
        'slotted_counter_' AS prefix,
-       'utf8mb4_unicode_ci' AS collation_name,
+       'utf8mb4_general_ci' AS collation_name,
        'definer' AS security;
 
 -- From templates/counter_get.sql

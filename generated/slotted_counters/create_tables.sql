@@ -9,7 +9,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_results = @@SESSION.character_set_results,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
-SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- From templates/slotted_counters.sql
 -- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
@@ -26,7 +26,7 @@ CREATE TABLE `slotted_counters` (
   PRIMARY KEY (record_type, record_id, slot)
 )
   ENGINE = InnoDB
-  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
   COMMENT = 'Counters in slots, by record: a count is the sum of the rows. See the view slotted_counter_package.';
 
 SET SESSION sql_mode = @slotted_sql_mode,

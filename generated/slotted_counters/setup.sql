@@ -12,7 +12,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_results = @@SESSION.character_set_results,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
-SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- From templates/slotted_counters.sql
 -- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
@@ -29,7 +29,7 @@ CREATE TABLE `slotted_counters` (
   PRIMARY KEY (record_type, record_id, slot)
 )
   ENGINE = InnoDB
-  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci
+  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
   COMMENT = 'Counters in slots, by record: a count is the sum of the rows. See the view slotted_counter_package.';
 
 -- From templates/counter_increment.sql
@@ -492,7 +492,7 @@ SELECT '0.1.0' AS version,
        'connection' AS pick,
        'slotted_counters' AS table_name,
        'slotted_counter_' AS prefix,
-       'utf8mb4_unicode_ci' AS collation_name,
+       'utf8mb4_general_ci' AS collation_name,
        'definer' AS security;
 
 -- From templates/counter_get.sql

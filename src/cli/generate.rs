@@ -77,7 +77,7 @@ struct OptionFlags {
     prefix: Option<Prefix>,
 
     /// How names compare; a collation of utf8mb4
-    #[arg(long, requires = "package", default_value = "utf8mb4_unicode_ci")]
+    #[arg(long, requires = "package", default_value = "utf8mb4_general_ci")]
     collation: Collation,
 
     /// Whose privileges the routines run with
