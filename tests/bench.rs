@@ -15,6 +15,10 @@ pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(every_contender_counts_exactly)
         .on_servers(many_counters_and_transactions_are_counted_exactly)
+        .on_servers(reads_and_amounts_are_counted_exactly)
+        .on_servers(one_row_waits_for_row_locks_and_the_floor_does_not)
+        .on_servers(lists_are_measured_crosswise_and_drawn)
+        .on_servers(a_picture_that_cannot_be_written_is_refused_before_the_work)
         .on_servers(a_schema_that_is_there_already_is_left_alone)
         .on_servers(ctrl_c_leaves_no_schema_and_reports_what_it_has)
         .on_servers(without_a_url_the_server_is_private_and_gone_afterwards);
@@ -41,19 +45,23 @@ fn reported(command: &mut Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
-fn check(report: &Value, rounds: u64) {
-    let names: Vec<_> = report["contenders"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();
-    assert_eq!(names, NAMES);
-    for one in report["contenders"].as_array().expect("a list") {
+fn check(comparison: &Value, rounds: u64) {
+    let contenders = comparison["contenders"].as_array().expect("a list");
+    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), NAMES);
+    for one in contenders {
         assert_eq!(one["rounds"], rounds, "{one}");
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
         assert_eq!(one["done"], one["grown"], "{one}");
         assert!(number("done") > 10.0 && number("per_second") > 10.0, "{one}");
-        assert!(number("p50_ms") <= number("p99_ms") && number("p99_ms") <= number("max_ms"), "{one}");
+        for calls in ["increments", "reads"] {
+            let ms = |name: &str| one[calls][name].as_f64().unwrap_or(0.0);
+            assert_eq!(one[calls].is_null(), calls == "reads" && comparison["setting"]["read_ratio"] == 0.0, "{one}");
+            assert!(ms("p50_ms") <= ms("p99_ms") && ms("p99_ms") <= ms("max_ms"), "{one}");
+        }
         assert!(number("to_floor") > 0.0 && number("to_single_row") > 0.0, "{one}");
     }
-    assert_eq!(report["contenders"][0]["to_floor"], 1.0);
-    assert_eq!(report["contenders"][1]["to_single_row"], 1.0);
+    assert_eq!(contenders[0]["to_floor"], 1.0);
+    assert_eq!(contenders[1]["to_single_row"], 1.0);
 }
 
 // One after the other: there is one schema slotted_bench.
@@ -61,9 +69,10 @@ fn every_contender_counts_exactly(server: &Server) {
     let _alone = server.alone();
     let arguments = ["--json", "--connections", "8", "--slots", "8", "--seconds", "0.2", "--rounds", "2"];
     let report = reported(&mut bench(server, &arguments));
-    check(&report, 2);
+    check(&report["comparisons"][0], 2);
     assert_eq!(report["environment"]["server"], server.version.to_string());
-    assert_eq!(report["setting"]["connections"], 8);
+    assert!(report["environment"]["client"].as_str().is_some_and(|client| client.contains("the server's machine")));
+    assert_eq!(report["comparisons"][0]["setting"]["connections"], 8);
     assert_eq!(schemas(server), 0, "it cleans up");
 }
 
@@ -73,7 +82,76 @@ fn many_counters_and_transactions_are_counted_exactly(server: &Server) {
         "--json", "--connections", "8", "--slots", "4", "--counters", "20", "--zipf", "1", "--hold", "2", "--seconds",
         "0.3", "--rounds", "1",
     ];
-    check(&reported(&mut bench(server, &arguments)), 1);
+    check(&reported(&mut bench(server, &arguments))["comparisons"][0], 1);
+}
+
+fn reads_and_amounts_are_counted_exactly(server: &Server) {
+    let _alone = server.alone();
+    let arguments = [
+        "--json", "--connections", "8", "--slots", "4", "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3",
+        "--rounds", "1",
+    ];
+    let report = reported(&mut bench(server, &arguments));
+    check(&report["comparisons"][0], 1);
+    for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
+        assert_eq!(one["done"].as_u64().expect("a number") % 7, 0, "{one}");
+    }
+}
+
+fn one_row_waits_for_row_locks_and_the_floor_does_not(server: &Server) {
+    let _alone = server.alone();
+    let arguments = [
+        "--json", "--contenders", "floor,single-row", "--connections", "8", "--hold", "2", "--seconds", "0.5", "--rounds",
+        "1",
+    ];
+    let report = reported(&mut bench(server, &arguments));
+    let waits = |at: usize| report["comparisons"][0]["contenders"][at]["row_lock_waits"].as_u64().expect("a number");
+    assert!(waits(1) > 20 && waits(1) > 10 * waits(0), "{report}");
+}
+
+/// A list measures each number of connections with each number of slots, and the picture has a line per contender.
+fn lists_are_measured_crosswise_and_drawn(server: &Server) {
+    let _alone = server.alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let picture = folder.path().join("picture.svg");
+    let arguments = [
+        "--csv", "--contenders", "floor,counters", "--connections", "1,4", "--slots", "2,8", "--seconds", "0.2",
+        "--rounds", "1", "--svg", picture.to_str().expect("a path"),
+    ];
+    let output = bench(server, &arguments).output().expect("the bench runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut csv = csv::Reader::from_reader(output.stdout.as_slice());
+    let names = csv.headers().expect("a head").clone();
+    let rows: Vec<_> = csv.records().map(|record| record.expect("as many fields as names")).collect();
+    let of = |row: &csv::StringRecord, name: &str| {
+        let at = names.iter().position(|one| one == name).unwrap_or_else(|| panic!("{name} in {names:?}"));
+        row[at].to_owned()
+    };
+    let settings: Vec<_> = rows.iter().map(|row| ["connections", "slots", "contender"].map(|name| of(row, name))).collect();
+    let mut expected = Vec::new();
+    for connections in ["1", "4"] {
+        for slots in ["2", "8"] {
+            expected.extend(["floor", "counters"].map(|name| [connections, slots, name].map(str::to_owned)));
+        }
+    }
+    assert_eq!(settings, expected);
+    for row in &rows {
+        assert_eq!(of(row, "done"), of(row, "grown"));
+        assert!(of(row, "per_second").parse::<f64>().expect("a number") > 1.0);
+    }
+    let picture = fs::read_to_string(&picture).expect("the picture");
+    // Over connections for 2 and 8 slots, over slots for 1 and 4 connections.
+    assert_eq!(picture.matches("<polyline").count(), 4 * 2, "{picture}");
+    assert!(picture.contains(&format!("increments/s on {}", server.version)), "{picture}");
+    let query = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'slotted\\_bench%'";
+    assert_eq!(server.connect().query_first::<u64, _>(query).expect("schemata"), Some(0));
+}
+
+fn a_picture_that_cannot_be_written_is_refused_before_the_work(server: &Server) {
+    let output = bench(server, &["--svg", "/no/such/folder/picture.svg"]).output().expect("the bench runs");
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.starts_with("error: --svg: cannot write to /no/such/folder"), "{stderr}");
 }
 
 fn a_schema_that_is_there_already_is_left_alone(server: &Server) {

@@ -3,7 +3,7 @@
 use mysql::Value;
 
 use super::Setting;
-use crate::package::{Options, OptionsError, Package, Slots};
+use crate::package::{Options, OptionsError, Package, Pick, Slots};
 use crate::render;
 use crate::script::{self, Query};
 
@@ -18,18 +18,21 @@ pub struct Contender {
     pub fill: Option<Query>,
     /// The statement that counts.
     pub increment: Query,
+    /// The statement that reads one counter.
+    pub read: Query,
     /// The statement that sums everything up.
     pub total: String,
 }
 
 /// The names of all contenders, in the order of a report.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     "floor",
     "single-row",
     "published-upsert",
     "article-2012",
     "counters",
     "counters-fixed",
+    "counters-random",
     "slotted_counters",
     "queries",
 ];
@@ -63,7 +66,7 @@ impl Contender {
                 "article-2012",
                 include_str!("../../templates/bench/article_2012.sql"),
             ),
-            "counters" => Some(Self::of_counters("counters", Options::default())?),
+            "counters" => Some(Self::of_counters("counters", Options::default(), setting)?),
             "counters-fixed" => {
                 let options = Options {
                     slots: Slots::Fixed(setting.slots),
@@ -71,7 +74,16 @@ impl Contender {
                     prefix: "counter_fixed_".parse().expect("a prefix"),
                     ..Options::default()
                 };
-                Some(Self::of_counters("counters-fixed", options)?)
+                Some(Self::of_counters("counters-fixed", options, setting)?)
+            }
+            "counters-random" => {
+                let options = Options {
+                    pick: Pick::Random,
+                    table: "counters_random".parse().expect("a name"),
+                    prefix: "counter_random_".parse().expect("a prefix"),
+                    ..Options::default()
+                };
+                Some(Self::of_counters("counters-random", options, setting)?)
             }
             "slotted_counters" => {
                 let package = Package::new(Options {
@@ -82,7 +94,12 @@ impl Contender {
                     name: "slotted_counters",
                     setup: script::statements(&render::setup(&package)),
                     fill: None,
-                    increment: query("CALL slotted_counter_increment(123, ?)", &["counter"]),
+                    increment: if setting.amount == 1 {
+                        query("CALL slotted_counter_increment(123, ?)", &["counter"])
+                    } else {
+                        query("CALL slotted_counter_add(123, ?, ?)", &["counter", "amount"])
+                    },
+                    read: query("SELECT slotted_counter_get(123, ?)", &["counter"]),
                     total: "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals".into(),
                 })
             }
@@ -92,11 +109,12 @@ impl Contender {
     }
 
     fn of_file(name: &'static str, text: &str) -> Self {
-        let (mut setup, mut fill, mut increment, mut total) = (Vec::new(), None, None, None);
+        let (mut setup, mut fill, mut increment, mut read, mut total) = (Vec::new(), None, None, None, None);
         for query in script::queries(text) {
             match query.name.as_str() {
                 "fill" => fill = Some(query),
                 "increment" => increment = Some(query),
+                "read" => read = Some(query),
                 "total" => total = Some(query.sql),
                 _ => setup.push(query.sql),
             }
@@ -106,11 +124,12 @@ impl Contender {
             setup,
             fill,
             increment: increment.expect("every contender increments"),
+            read: read.expect("every contender reads"),
             total: total.expect("every contender has a total"),
         }
     }
 
-    fn of_counters(name: &'static str, options: Options) -> Result<Self, OptionsError> {
+    fn of_counters(name: &'static str, options: Options, setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(options)?;
         let routine = |suffix: &str| package.options.prefix.join(suffix).map_err(OptionsError::Prefix);
         Ok(Self {
@@ -120,7 +139,12 @@ impl Contender {
                 &format!("CALL {}(?, NULL, ?, 0)", routine("setup")?),
                 &["counter", "slots"],
             )),
-            increment: query(&format!("CALL {}(?)", routine("increment")?), &["counter"]),
+            increment: if setting.amount == 1 {
+                query(&format!("CALL {}(?)", routine("increment")?), &["counter"])
+            } else {
+                query(&format!("CALL {}(?, ?)", routine("add")?), &["counter", "amount"])
+            },
+            read: query(&format!("SELECT {}(?)", routine("get")?), &["counter"]),
             total: format!("SELECT COALESCE(SUM(total), 0) FROM {}", package.totals),
         })
     }
@@ -136,15 +160,21 @@ impl Contender {
             let file = files.into_iter().find(|file| file.name == name);
             file.expect("every package keyed by record has it").text
         };
-        let increment = script::queries(&file("queries.sql"))
-            .into_iter()
-            .find(|query| query.name == "increment");
-        let increment = increment.expect("an increment");
+        let statements = script::queries(&file("queries.sql"));
+        let named = |name: &str, parameters: &[&str]| {
+            let found = statements.iter().find(|query| query.name == name);
+            query(&found.expect("queries.sql has it").sql, parameters)
+        };
         Ok(Self {
             name: "queries",
             setup: script::statements(&file("create_tables.sql")),
             fill: None,
-            increment: query(&increment.sql, &["record type", "counter"]),
+            increment: if setting.amount == 1 {
+                named("increment", &["record type", "counter"])
+            } else {
+                named("add", &["record type", "counter", "amount", "amount"])
+            },
+            read: named("get", &["record type", "counter"]),
             total: format!("SELECT COALESCE(SUM(`count`), 0) FROM {}", package.options.table),
         })
     }
@@ -164,6 +194,7 @@ pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
         "connection" => who.connection.into(),
         "counter" => who.counter.into(),
         "slot" => who.slot.into(),
+        "amount" => setting.amount.into(),
         "slots" => setting.slots.into(),
         "record type" => 123.into(),
         other => unreachable!("no contender has a parameter {other}"),

@@ -20,27 +20,27 @@ use super::contender::{Contender, Who, values};
 pub struct Measured {
     /// What was measured, as a report names it.
     pub name: &'static str,
-    /// Increments that the server has acknowledged, committed ones where they are held.
+    /// What the increments that the server has acknowledged add up to, committed ones where they are held.
     pub done: u64,
     /// From the first statement to the last answer.
     pub elapsed: Duration,
-    /// Time of each, microseconds.
-    pub latency: Histogram<u64>,
+    /// Time of each increment, with its transaction where it is held, microseconds.
+    pub increments: Histogram<u64>,
+    /// Time of each read, microseconds.
+    pub reads: Histogram<u64>,
     /// How much the contender's own total has grown meanwhile: [`done`](Self::done), or it cannot count.
     pub grown: i64,
     /// Increments that the server has refused, by the number of the error. They are not counted as done.
     pub refused: BTreeMap<u16, u64>,
+    /// How often a row lock was waited for meanwhile, by anybody on the server. Source: MySQL manual, status variable
+    /// Innodb_row_lock_waits.
+    pub row_lock_waits: u64,
 }
 
 impl Measured {
-    /// Increments a second.
+    /// Increments and reads a second.
     pub fn rate(&self) -> f64 {
-        self.done as f64 / self.elapsed.as_secs_f64().max(1e-9)
-    }
-
-    /// The latency, in milliseconds, that the fraction `quantile` of the increments did not exceed.
-    pub fn latency_ms(&self, quantile: f64) -> f64 {
-        self.latency.value_at_quantile(quantile) as f64 / 1000.0
+        (self.increments.len() + self.reads.len()) as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 }
 
@@ -48,7 +48,8 @@ impl Measured {
 struct Seen {
     begin: Instant,
     end: Instant,
-    latency: Histogram<u64>,
+    increments: Histogram<u64>,
+    reads: Histogram<u64>,
     refused: BTreeMap<u16, u64>,
 }
 
@@ -71,11 +72,14 @@ pub fn run(
     let connections = (0..setting.connections)
         .map(|_| Conn::new(options.clone()))
         .collect::<Result<Vec<_>, _>>()?;
-    let before = total(contender, options)?;
+    let mut observer = Conn::new(options.clone())?;
+    let before = (total(contender, &mut observer)?, row_lock_waits(&mut observer)?);
     let barrier = Barrier::new(connections.len());
     let stop = AtomicBool::new(false);
     let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
-        let prepared = connection.prep(&contender.increment.sql);
+        let prepared = connection
+            .prep(&contender.increment.sql)
+            .and_then(|increment| Ok((increment, connection.prep(&contender.read.sql)?)));
         // Everybody gets here, with or without a statement: the others wait.
         barrier.wait();
         let prepared = prepared.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
@@ -102,28 +106,40 @@ pub fn run(
     let end = seen.iter().map(|seen| seen.end).max();
     let mut measured = Measured {
         name: contender.name,
+        // Replaced below.
         done: 0,
         elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
-        latency: histogram(),
-        grown: total(contender, options)? - before,
+        increments: histogram(),
+        reads: histogram(),
+        grown: total(contender, &mut observer)? - before.0,
         refused: BTreeMap::new(),
+        row_lock_waits: row_lock_waits(&mut observer)? - before.1,
     };
     for one in seen {
-        measured
-            .latency
-            .add(one.latency)
-            .expect("histograms of one precision add up");
+        let sums = [
+            (&mut measured.increments, one.increments),
+            (&mut measured.reads, one.reads),
+        ];
+        for (sum, histogram) in sums {
+            sum.add(histogram).expect("histograms of one precision add up");
+        }
         for (error, times) in one.refused {
             *measured.refused.entry(error).or_default() += times;
         }
     }
-    measured.done = measured.latency.len();
+    measured.done = measured.increments.len() * u64::from(setting.amount);
     Ok(measured)
 }
 
-fn total(contender: &Contender, options: &Opts) -> Result<i64, mysql::Error> {
-    let total: Option<i64> = Conn::new(options.clone())?.query_first(&contender.total)?;
+fn total(contender: &Contender, connection: &mut Conn) -> Result<i64, mysql::Error> {
+    let total: Option<i64> = connection.query_first(&contender.total)?;
     Ok(total.expect("a sum is a row"))
+}
+
+fn row_lock_waits(connection: &mut Conn) -> Result<u64, mysql::Error> {
+    let row: Option<(String, u64)> =
+        connection.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'")?;
+    Ok(row.map_or(0, |(_, waits)| waits))
 }
 
 fn histogram() -> Histogram<u64> {
@@ -136,7 +152,7 @@ fn count(
     setting: &Setting,
     number: u32,
     connection: &mut Conn,
-    prepared: &Statement,
+    (increment, read): &(Statement, Statement),
     goes_on: impl Fn() -> bool,
 ) -> Result<Seen, mysql::Error> {
     let mut random = rand::rng();
@@ -145,7 +161,8 @@ fn count(
     let mut seen = Seen {
         begin,
         end: begin,
-        latency: histogram(),
+        increments: histogram(),
+        reads: histogram(),
         refused: BTreeMap::new(),
     };
     while seen.end - begin < setting.duration && goes_on() {
@@ -159,20 +176,30 @@ fn count(
             counter,
             slot: 1,
         };
-        let values = Params::Positional(values(&contender.increment, who, setting));
+        let reads = setting.reads > 0.0 && random.random_bool(setting.reads);
+        let (statement, query) = if reads {
+            (read, &contender.read)
+        } else {
+            (increment, &contender.increment)
+        };
+        let values = Params::Positional(values(query, who, setting));
         let result = match setting.hold {
-            None => connection.exec_drop(prepared, values),
-            Some(hold) => transaction(connection, prepared, values, hold),
+            Some(hold) if !reads => transaction(connection, statement, values, hold),
+            _ => connection.exec_drop(statement, values),
         };
         let now = Instant::now();
+        let histogram = if reads {
+            &mut seen.reads
+        } else {
+            &mut seen.increments
+        };
         match result {
-            Ok(()) => seen
-                .latency
+            Ok(()) => histogram
                 .record((now - seen.end).as_micros() as u64)
                 .expect("the histogram grows with the time"),
             Err(mysql::Error::MySqlError(error)) if TO_BE_REPEATED.contains(&error.code) => {
                 *seen.refused.entry(error.code).or_default() += 1;
-                if setting.hold.is_some() {
+                if setting.hold.is_some() && !reads {
                     connection.query_drop("ROLLBACK")?;
                 }
             }

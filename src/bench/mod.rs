@@ -1,14 +1,16 @@
 //! Load from many connections, and what was measured.
 
+mod chart;
 mod contender;
 mod load;
 mod report;
 mod rounds;
 
+pub use chart::svg;
 pub use contender::{Contender, NAMES};
 pub use load::{Measured, run};
-pub use report::{bars, json, markdown, table};
-pub use rounds::{Rounds, RoundsError, Summary};
+pub use report::{Comparison, Report, bars, csv, json, markdown, table};
+pub use rounds::{Latency, Rounds, RoundsError, Summary};
 
 use std::time::Duration;
 
@@ -25,8 +27,27 @@ pub struct Setting {
     pub zipf: f64,
     /// How long a transaction works between its increment and its commit; None is autocommit.
     pub hold: Option<Duration>,
+    /// How much each increment adds: an application that counts in memory and writes now and then.
+    pub amount: u32,
+    /// The share of calls that read the counter instead, 0 to 1.
+    pub reads: f64,
     /// How long each load lasts. A statement that is under way then is finished.
     pub duration: Duration,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            slots: 100,
+            counters: 1,
+            zipf: 0.0,
+            hold: None,
+            amount: 1,
+            reads: 0.0,
+            duration: Duration::from_secs(3),
+        }
+    }
 }
 
 impl std::fmt::Display for Setting {
@@ -44,6 +65,12 @@ impl std::fmt::Display for Setting {
         )?;
         if self.counters > 1 {
             write!(f, ", Zipf {}", self.zipf)?;
+        }
+        if self.amount > 1 {
+            write!(f, ", {} added per call", self.amount)?;
+        }
+        if self.reads > 0.0 {
+            write!(f, ", {:.0} % reads", self.reads * 100.0)?;
         }
         match self.hold {
             Some(hold) => write!(f, ", transactions of {} ms", hold.as_millis()),

@@ -4,65 +4,96 @@ use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
 use comfy_table::{CellAlignment, Table, TableStyle};
 use serde_json::{Value, json};
 
-use super::{Setting, Summary};
+use super::{Latency, Setting, Summary};
 
 /// The width of the longest bar, characters.
 const BAR: usize = 48;
 
+/// Everything that a bench has measured.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What figures depend on, by name.
+    pub environment: Vec<(&'static str, String)>,
+    /// One for each setting.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// Contenders side by side.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// How they were loaded.
+    pub setting: Setting,
+    /// One for each contender.
+    pub summaries: Vec<Summary>,
+}
+
 /// A row per contender, for a terminal.
-pub fn table(summaries: &[Summary]) -> String {
-    drawn(summaries, UTF8_HORIZONTAL_ONLY)
+pub fn table(comparison: &Comparison) -> String {
+    drawn(comparison, UTF8_HORIZONTAL_ONLY)
 }
 
 /// The same as Markdown has it.
-pub fn markdown(summaries: &[Summary]) -> String {
-    drawn(summaries, ASCII_MARKDOWN)
+pub fn markdown(comparison: &Comparison) -> String {
+    drawn(comparison, ASCII_MARKDOWN)
 }
 
-fn drawn(summaries: &[Summary], style: TableStyle) -> String {
-    // A ratio that nobody has gets no column.
-    let floor = summaries.iter().any(|one| one.to_floor.is_some());
-    let single_row = summaries.iter().any(|one| one.to_single_row.is_some());
-    let refused = summaries.iter().any(|one| !one.refused.is_empty());
-    let chosen = |cells: [String; 8]| -> Vec<String> {
-        let there = [true, true, floor, single_row, true, true, true, refused];
-        cells
-            .into_iter()
-            .zip(there)
-            .filter_map(|(cell, there)| there.then_some(cell))
-            .collect()
-    };
+/// A heading, whether it is a number, and what it says of a contender.
+type Column = (&'static str, fn(&Summary) -> Option<String>);
+
+const COLUMNS: [Column; 10] = [
+    ("of the floor", |one| one.to_floor.map(ratio)),
+    ("times one row", |one| one.to_single_row.map(ratio)),
+    ("p50 ms", |one| one.increments.map(|of| ms(of.p50_ms))),
+    ("p99 ms", |one| one.increments.map(|of| ms(of.p99_ms))),
+    ("max ms", |one| one.increments.map(|of| ms(of.max_ms))),
+    ("read p50 ms", |one| one.reads.map(|of| ms(of.p50_ms))),
+    ("read p99 ms", |one| one.reads.map(|of| ms(of.p99_ms))),
+    ("read max ms", |one| one.reads.map(|of| ms(of.max_ms))),
+    ("row lock waits", |one| Some(one.row_lock_waits.to_string())),
+    ("refused", |one| (!one.refused.is_empty()).then(|| refused(one))),
+];
+
+fn ratio(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+fn ms(ms: f64) -> String {
+    if ms < 1.0 {
+        format!("{ms:.3}")
+    } else {
+        format!("{ms:.1}")
+    }
+}
+
+/// Errors and how often each.
+fn refused(one: &Summary) -> String {
+    let each = one
+        .refused
+        .iter()
+        .map(|(error, times)| format!("{error}: {times}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn drawn(Comparison { setting, summaries }: &Comparison, style: TableStyle) -> String {
+    // What nobody has gets no column.
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(_, cell)| summaries.iter().any(|one| cell(one).is_some()))
+        .collect();
     let mut table = Table::new();
     table.load_style(style);
-    table.set_header(chosen(
-        [
-            "",
-            "increments/s",
-            "of the floor",
-            "times one row",
-            "p50 ms",
-            "p99 ms",
-            "max ms",
-            "refused",
-        ]
-        .map(str::to_owned),
-    ));
-    let ratio = |ratio: Option<f64>| ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
+    table.set_header(
+        ["", unit(setting)]
+            .into_iter()
+            .chain(columns.iter().map(|(name, _)| *name)),
+    );
     for one in summaries {
-        let refused = one
-            .refused
-            .iter()
-            .map(|(error, times)| format!("{error}: {times}"));
-        table.add_row(chosen([
-            one.name.to_owned(),
-            format!("{:.0}", one.per_second),
-            ratio(one.to_floor),
-            ratio(one.to_single_row),
-            format!("{:.1}", one.p50_ms),
-            format!("{:.1}", one.p99_ms),
-            format!("{:.1}", one.max_ms),
-            refused.collect::<Vec<_>>().join(", "),
-        ]));
+        let figures = columns.iter().map(|(_, cell)| cell(one).unwrap_or_default());
+        table.add_row(
+            [one.name.to_owned(), format!("{:.0}", one.per_second)]
+                .into_iter()
+                .chain(figures),
+        );
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -70,8 +101,23 @@ fn drawn(summaries: &[Summary], style: TableStyle) -> String {
     table.to_string()
 }
 
+/// What a rate of this load counts.
+pub fn unit(setting: &Setting) -> &'static str {
+    if setting.reads == 0.0 {
+        if setting.amount == 1 {
+            "increments/s"
+        } else {
+            "calls/s"
+        }
+    } else if setting.reads == 1.0 {
+        "reads/s"
+    } else {
+        "calls/s"
+    }
+}
+
 /// A bar per contender, as long as its rate is high.
-pub fn bars(summaries: &[Summary]) -> String {
+pub fn bars(Comparison { summaries, .. }: &Comparison) -> String {
     let most = summaries.iter().map(|one| one.per_second).fold(0.0, f64::max);
     let width = summaries.iter().map(|one| one.name.len()).max().unwrap_or(0);
     let bar = |one: &Summary| {
@@ -92,21 +138,111 @@ pub fn bars(summaries: &[Summary]) -> String {
     summaries.iter().map(bar).collect()
 }
 
-/// Everything that is known of a comparison, as one JSON object.
-pub fn json(environment: &[(&str, String)], setting: &Setting, summaries: &[Summary]) -> Value {
-    let environment = environment
+/// Everything, as one JSON object.
+pub fn json(report: &Report) -> Value {
+    let environment = report
+        .environment
         .iter()
         .map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str())));
+    let comparisons = report
+        .comparisons
+        .iter()
+        .map(|Comparison { setting, summaries }| {
+            json!({
+                "setting": {
+                    "connections": setting.connections,
+                    "slots": setting.slots,
+                    "counters": setting.counters,
+                    "zipf": setting.zipf,
+                    "hold_ms": hold_ms(setting),
+                    "add_per_call": setting.amount,
+                    "read_ratio": setting.reads,
+                    "seconds": setting.duration.as_secs_f64(),
+                },
+                "contenders": summaries,
+            })
+        });
     json!({
         "environment": environment.collect::<serde_json::Map<_, _>>(),
-        "setting": {
-            "connections": setting.connections,
-            "slots": setting.slots,
-            "counters": setting.counters,
-            "zipf": setting.zipf,
-            "hold_ms": setting.hold.map(|hold| hold.as_millis() as u64),
-            "seconds": setting.duration.as_secs_f64(),
-        },
-        "contenders": summaries,
+        "comparisons": comparisons.collect::<Vec<_>>(),
     })
+}
+
+fn hold_ms(setting: &Setting) -> Option<u64> {
+    setting.hold.map(|hold| hold.as_millis() as u64)
+}
+
+/// A line of CSV for each contender and setting, with a head. What was not measured is empty.
+///
+/// # Errors
+/// None that a buffer in memory has.
+pub fn csv(report: &Report) -> Result<String, csv::Error> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    let environment = report.environment.iter();
+    let load = [
+        "connections",
+        "slots",
+        "counters",
+        "zipf",
+        "hold_ms",
+        "add_per_call",
+        "read_ratio",
+        "seconds",
+    ];
+    let figures = ["contender", "rounds", "per_second", "to_floor", "to_single_row"];
+    let latencies = [
+        "p50_ms",
+        "p99_ms",
+        "max_ms",
+        "read_p50_ms",
+        "read_p99_ms",
+        "read_max_ms",
+    ];
+    let rest = ["row_lock_waits", "refused", "done", "grown"];
+    let names = [&load[..], &figures, &latencies, &rest].concat();
+    csv.write_record(
+        names
+            .into_iter()
+            .chain(environment.clone().map(|(name, _)| *name)),
+    )?;
+    for Comparison { setting, summaries } in &report.comparisons {
+        for one in summaries {
+            let figure = |figure: Option<f64>| figure.map_or_else(String::new, |figure| figure.to_string());
+            let latency = |of: Option<Latency>| {
+                [
+                    of.map(|of| of.p50_ms),
+                    of.map(|of| of.p99_ms),
+                    of.map(|of| of.max_ms),
+                ]
+                .map(figure)
+            };
+            let mut record = vec![
+                setting.connections.to_string(),
+                setting.slots.to_string(),
+                setting.counters.to_string(),
+                setting.zipf.to_string(),
+                hold_ms(setting).map_or_else(String::new, |ms| ms.to_string()),
+                setting.amount.to_string(),
+                setting.reads.to_string(),
+                setting.duration.as_secs_f64().to_string(),
+                one.name.to_owned(),
+                one.rounds.to_string(),
+                one.per_second.to_string(),
+                figure(one.to_floor),
+                figure(one.to_single_row),
+            ];
+            record.extend(latency(one.increments));
+            record.extend(latency(one.reads));
+            record.extend([
+                one.row_lock_waits.to_string(),
+                refused(one),
+                one.done.to_string(),
+                one.grown.to_string(),
+            ]);
+            record.extend(environment.clone().map(|(_, value)| value.clone()));
+            csv.write_record(record)?;
+        }
+    }
+    let bytes = csv.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

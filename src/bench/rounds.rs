@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hdrhistogram::Histogram;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, Params};
 
@@ -12,11 +13,11 @@ use super::load::{Measured, run};
 
 /// A comparison that is under way.
 #[derive(Debug)]
-pub struct Rounds<'a> {
+pub struct Rounds {
     /// How to connect, with the schema that the contenders are in.
-    pub options: &'a Opts,
+    options: Opts,
     /// How they are loaded.
-    pub setting: &'a Setting,
+    pub setting: Setting,
     contenders: Vec<Contender>,
     measured: Vec<Vec<Measured>>,
 }
@@ -28,7 +29,7 @@ pub enum RoundsError {
     #[error("{0}: {1}")]
     MySql(&'static str, #[source] mysql::Error),
     /// A total is not what was acknowledged: the contender cannot count.
-    #[error("{name} has lost count: {done} increments were acknowledged, and the total grew by {grown}")]
+    #[error("{name} has lost count: increments of {done} were acknowledged, and the total grew by {grown}")]
     Lost {
         /// Which contender.
         name: &'static str,
@@ -44,21 +45,21 @@ pub enum RoundsError {
 pub struct Summary {
     /// Which contender.
     pub name: &'static str,
-    /// Increments a second, the median of the rounds.
+    /// Increments and reads a second, the median of the rounds.
     pub per_second: f64,
     /// The rate as a multiple of the floor's in the same round, the median; None without a floor.
     pub to_floor: Option<f64>,
     /// The same for the single row.
     pub to_single_row: Option<f64>,
-    /// Latency that half of the increments did not exceed, milliseconds, the median of the rounds.
-    pub p50_ms: f64,
-    /// The same for 99 of 100 increments.
-    pub p99_ms: f64,
-    /// The longest of all rounds, milliseconds.
-    pub max_ms: f64,
-    /// Refused increments of all rounds, by the number of the error.
+    /// How long increments take; None where there were none.
+    pub increments: Option<Latency>,
+    /// How long reads take; None where there were none.
+    pub reads: Option<Latency>,
+    /// Refused calls of all rounds, by the number of the error.
     pub refused: BTreeMap<u16, u64>,
-    /// Increments that were acknowledged, in all rounds.
+    /// How often a row lock was waited for, in all rounds.
+    pub row_lock_waits: u64,
+    /// What the increments that were acknowledged add up to, in all rounds.
     pub done: u64,
     /// How much the total has grown by them.
     pub grown: i64,
@@ -66,18 +67,25 @@ pub struct Summary {
     pub rounds: usize,
 }
 
-impl<'a> Rounds<'a> {
+/// How long calls of one kind take, milliseconds.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct Latency {
+    /// What half of the calls did not exceed, the median of the rounds.
+    pub p50_ms: f64,
+    /// The same for 99 of 100 calls.
+    pub p99_ms: f64,
+    /// The longest of all rounds.
+    pub max_ms: f64,
+}
+
+impl Rounds {
     /// Makes and fills the tables of all contenders.
     ///
     /// # Errors
     /// Those of the server.
-    pub fn prepare(
-        contenders: Vec<Contender>,
-        options: &'a Opts,
-        setting: &'a Setting,
-    ) -> Result<Self, RoundsError> {
+    pub fn prepare(contenders: Vec<Contender>, options: Opts, setting: Setting) -> Result<Self, RoundsError> {
         for contender in &contenders {
-            fill(contender, options, setting).map_err(|error| RoundsError::MySql(contender.name, error))?;
+            fill(contender, &options, &setting).map_err(|error| RoundsError::MySql(contender.name, error))?;
         }
         Ok(Self {
             options,
@@ -108,7 +116,7 @@ impl<'a> Rounds<'a> {
             }
             begins(contender.name);
             let mysql = |error| RoundsError::MySql(contender.name, error);
-            let measured = run(contender, self.options, self.setting, interrupted).map_err(mysql)?;
+            let measured = run(contender, &self.options, &self.setting, interrupted).map_err(mysql)?;
             let (name, done, grown) = (contender.name, measured.done as i64, measured.grown);
             if grown != done {
                 return Err(RoundsError::Lost { name, done, grown });
@@ -153,16 +161,27 @@ fn summary(
     for (error, times) in rounds.iter().flat_map(|one| &one.refused) {
         *refused.entry(*error).or_default() += times;
     }
-    let all = |figure: &dyn Fn(&Measured) -> f64| rounds.iter().map(figure).collect::<Vec<_>>();
+    let latency = |of: &dyn Fn(&Measured) -> &Histogram<u64>| {
+        let at = |quantile| {
+            rounds
+                .iter()
+                .map(move |one| of(one).value_at_quantile(quantile) as f64 / 1000.0)
+        };
+        rounds.iter().any(|one| !of(one).is_empty()).then(|| Latency {
+            p50_ms: median(at(0.5).collect()),
+            p99_ms: median(at(0.99).collect()),
+            max_ms: at(1.0).fold(0.0, f64::max),
+        })
+    };
     Summary {
         name: rounds[0].name,
-        per_second: median(all(&Measured::rate)),
+        per_second: median(rounds.iter().map(Measured::rate).collect()),
         to_floor: ratio(floor),
         to_single_row: ratio(single_row),
-        p50_ms: median(all(&|one| one.latency_ms(0.5))),
-        p99_ms: median(all(&|one| one.latency_ms(0.99))),
-        max_ms: all(&|one| one.latency_ms(1.0)).into_iter().fold(0.0, f64::max),
+        increments: latency(&|one| &one.increments),
+        reads: latency(&|one| &one.reads),
         refused,
+        row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
         done: rounds.iter().map(|one| one.done).sum(),
         grown: rounds.iter().map(|one| one.grown).sum(),
         rounds: rounds.len(),

@@ -1,5 +1,7 @@
 //! `slotted bench`: all ways to count, side by side, on a server of your own.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -8,12 +10,13 @@ use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
+use tempfile::NamedTempFile;
 
 use super::{Hinted, Outcome, private, progress};
-use crate::bench::{self, Contender, NAMES, Rounds, Setting};
+use crate::bench::{self, Comparison, Contender, NAMES, Report, Rounds, Setting};
 use crate::server::Version;
 
-/// The schema that the contenders are in.
+/// The schema that the contenders are in. Those of a second setting are in slotted_bench_2, and so on.
 const SCHEMA: &str = "slotted_bench";
 
 /// Measure all ways to count side by side.
@@ -22,7 +25,8 @@ const SCHEMA: &str = "slotted_bench";
 /// total must be what was acknowledged. Reported are medians of the rounds.
 ///
 /// Without --url the server is a private one that is thrown away, with durable defaults. With --url the bench works in a
-/// schema slotted_bench, which must not be there, and drops it in the end, also after Ctrl-C.
+/// schema slotted_bench, which must not be there, and drops it in the end, also after Ctrl-C. Where there are several
+/// settings, because --connections or --slots has a list, each has its own: slotted_bench_2 and so on.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// The server to measure, as mysql://user:password@host:port; without it, a private one
@@ -33,13 +37,25 @@ pub struct Bench {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = NAMES)]
     contenders: Vec<String>,
 
-    /// How many connections count at once
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    connections: u32,
+    /// How many connections count at once; a list measures each
+    #[arg(
+        long,
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "64",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    connections: Vec<u32>,
 
-    /// How many slots a counter has
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = crate::package::slot_count)]
-    slots: u32,
+    /// How many slots a counter has; a list measures each
+    #[arg(
+        long,
+        value_name = "N,..",
+        value_delimiter = ',',
+        default_value = "100",
+        value_parser = crate::package::slot_count
+    )]
+    slots: Vec<u32>,
 
     /// How many counters there are
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -53,6 +69,14 @@ pub struct Bench {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     hold: Option<u64>,
 
+    /// How much a call adds, as if the application counted in memory in between
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    add_per_call: u32,
+
+    /// Which share of the calls read the counter, 0 to 1
+    #[arg(long, value_name = "R", default_value_t = 0.0, value_parser = share)]
+    read_ratio: f64,
+
     /// How long each contender is loaded in each round
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
@@ -62,12 +86,25 @@ pub struct Bench {
     rounds: u32,
 
     /// Print one JSON object
-    #[arg(long, conflicts_with = "markdown")]
+    #[arg(long, group = "format")]
     json: bool,
 
+    /// Print a line of CSV for each contender and setting
+    #[arg(long, group = "format")]
+    csv: bool,
+
     /// Print Markdown
-    #[arg(long)]
+    #[arg(long, group = "format")]
     markdown: bool,
+
+    /// Draw it too: over connections and over slots where there are several, else bars
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "a number from 0 to 1 is needed".into())
 }
 
 fn exponent(text: &str) -> Result<f64, String> {
@@ -83,102 +120,175 @@ fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt()?;
+        // Made before the work, so that it is not lost for a folder that is not there.
+        let picture = self.svg.as_deref().map(beside).transpose()?;
         match &self.url {
             Some(url) => {
                 let options = Opts::from_url(url).context("--url")?;
-                let outcome = self.measure(&options, &interrupted)?;
+                let outcome = self.measure(&options, picture, &interrupted)?;
                 if outcome == Outcome::Interrupted {
                     eprintln!("interrupted; the schema {SCHEMA} is dropped");
                 }
                 Ok(outcome)
             }
-            None => private::with_private_server(self.connections, &interrupted, |_, server| {
-                self.measure(&server.options().into(), &interrupted)
+            None => private::with_private_server(self.most_connections(), &interrupted, |_, server| {
+                self.measure(&server.options().into(), picture, &interrupted)
             }),
         }
     }
 
-    fn setting(&self) -> Setting {
-        Setting {
-            connections: self.connections,
-            slots: self.slots,
-            counters: self.counters,
-            zipf: self.zipf,
-            hold: self.hold.map(Duration::from_millis),
-            duration: Duration::from_secs_f64(self.seconds),
-        }
+    fn most_connections(&self) -> u32 {
+        self.connections.iter().copied().max().unwrap_or_default()
     }
 
-    /// Measures in a schema that is made for it and dropped in the end.
-    fn measure(&self, options: &Opts, interrupted: &AtomicBool) -> anyhow::Result<Outcome> {
+    /// Every number of connections with every number of slots.
+    fn settings(&self) -> Vec<Setting> {
+        let mut settings: Vec<Setting> = Vec::new();
+        for &connections in &self.connections {
+            for &slots in &self.slots {
+                let setting = Setting {
+                    connections,
+                    slots,
+                    counters: self.counters,
+                    zipf: self.zipf,
+                    hold: self.hold.map(Duration::from_millis),
+                    amount: self.add_per_call,
+                    reads: self.read_ratio,
+                    duration: Duration::from_secs_f64(self.seconds),
+                };
+                if !settings.contains(&setting) {
+                    settings.push(setting);
+                }
+            }
+        }
+        settings
+    }
+
+    /// Measures in schemas that are made for it and dropped in the end.
+    fn measure(
+        &self,
+        options: &Opts,
+        picture: Option<NamedTempFile>,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<Outcome> {
         let mut connection = Conn::new(options.clone()).context("cannot connect")?;
-        let there: Option<String> = connection.exec_first(
-            "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?",
-            (SCHEMA,),
-        )?;
-        if there.is_some() {
+        let settings = self.settings();
+        let schemas: Vec<_> = (1..=settings.len())
+            .map(|n| {
+                if n == 1 {
+                    SCHEMA.to_owned()
+                } else {
+                    format!("{SCHEMA}_{n}")
+                }
+            })
+            .collect();
+        self.refuse(&mut connection, &schemas)?;
+        let mut made = Vec::new();
+        let measured = schemas
+            .iter()
+            .try_for_each(|schema| {
+                connection
+                    .query_drop(format!("CREATE DATABASE {schema}"))
+                    .with_context(|| format!("cannot make the schema {schema}"))?;
+                made.push(schema);
+                anyhow::Ok(())
+            })
+            .and_then(|()| environment(&mut connection))
+            .and_then(|environment| {
+                self.compare(options, settings, &schemas, environment, picture, interrupted)
+            });
+        for schema in made {
+            connection
+                .query_drop(format!("DROP DATABASE {schema}"))
+                .with_context(|| format!("cannot drop the schema {schema}"))?;
+        }
+        measured
+    }
+
+    /// What the server has no room for.
+    fn refuse(&self, connection: &mut Conn, schemas: &[String]) -> anyhow::Result<()> {
+        for schema in schemas {
+            let there: Option<String> = connection.exec_first(
+                "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?",
+                (schema,),
+            )?;
+            if there.is_some() {
+                return Err(Hinted {
+                    message: format!("there already is a schema {schema}"),
+                    hint: format!("where a bench was killed it is left over: DROP DATABASE {schema}"),
+                }
+                .into());
+            }
+        }
+        let most: Option<u32> = connection.query_first("SELECT @@max_connections")?;
+        // The one here, and the one that observes.
+        let needed = self.most_connections() + 2;
+        if most.is_some_and(|most| most < needed) {
             return Err(Hinted {
-                message: format!("there already is a schema {SCHEMA}"),
-                hint: format!("where a bench was killed it is left over: DROP DATABASE {SCHEMA}"),
+                message: format!("the server takes {} connections", most.unwrap_or_default()),
+                hint: format!("choose fewer --connections, or: SET GLOBAL max_connections = {needed}"),
             }
             .into());
         }
-        connection
-            .query_drop(format!("CREATE DATABASE {SCHEMA}"))
-            .context("cannot make a schema")?;
-        let environment = environment(&mut connection);
-        let inside: Opts = OptsBuilder::from_opts(options.clone())
-            .db_name(Some(SCHEMA))
-            .into();
-        let measured = environment.and_then(|environment| self.compare(&inside, &environment, interrupted));
-        connection
-            .query_drop(format!("DROP DATABASE {SCHEMA}"))
-            .context("cannot drop the schema")?;
-        measured
+        Ok(())
     }
 
     fn compare(
         &self,
         options: &Opts,
-        environment: &[(&'static str, String)],
+        settings: Vec<Setting>,
+        schemas: &[String],
+        environment: Vec<(&'static str, String)>,
+        picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
-        let setting = self.setting();
         let wanted = |name: &str| self.contenders.is_empty() || self.contenders.iter().any(|one| one == name);
-        let contenders = NAMES
-            .into_iter()
-            .filter(|name| wanted(name))
-            .filter_map(|name| Contender::named(name, &setting).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
-        let loads = contenders.len() as u32 * (self.rounds + 1);
-        let mut rounds = Rounds::prepare(contenders, options, &setting)?;
-        let compared = progress::during(setting.duration * loads, |bar| {
+        let mut all = Vec::new();
+        let mut loads = 0;
+        for (setting, schema) in settings.into_iter().zip(schemas) {
+            let contenders = NAMES
+                .into_iter()
+                .filter(|name| wanted(name))
+                .filter_map(|name| Contender::named(name, &setting).transpose())
+                .collect::<Result<Vec<_>, _>>()?;
+            loads += contenders.len() as u32 * (self.rounds + 1);
+            let inside = OptsBuilder::from_opts(options.clone()).db_name(Some(schema));
+            all.push(Rounds::prepare(contenders, inside.into(), setting)?);
+        }
+        let several = all.len() > 1;
+        let compared = progress::during(Duration::from_secs_f64(self.seconds) * loads, |bar| {
             (0..=self.rounds).try_for_each(|round| {
-                rounds.round(round > 0, interrupted, |name| {
-                    let what = if round == 0 {
+                all.iter_mut().try_for_each(|rounds| {
+                    let mut what = if round == 0 {
                         "warm-up".to_owned()
                     } else {
                         format!("round {round}")
                     };
-                    bar.set_message(format!("{what}: {name}"));
+                    if several {
+                        what += &format!(", {} x {}", rounds.setting.connections, rounds.setting.slots);
+                    }
+                    rounds.round(round > 0, interrupted, |name| {
+                        bar.set_message(format!("{what}: {name}"))
+                    })
                 })
             })
         });
-        let summaries = rounds.summaries();
-        if self.json {
-            println!("{:#}", bench::json(environment, &setting, &summaries));
-        } else {
-            let line = |(name, value): &(&str, String)| format!("{name} {value}");
-            println!(
-                "{}\n",
-                environment.iter().map(line).collect::<Vec<_>>().join(", ")
-            );
-            println!("{setting}\n");
-            if self.markdown {
-                println!("{}", bench::markdown(&summaries));
-            } else {
-                println!("{}\n\n{}", bench::table(&summaries), bench::bars(&summaries));
-            }
+        let report = Report {
+            environment,
+            comparisons: all
+                .into_iter()
+                .map(|rounds| Comparison {
+                    summaries: rounds.summaries(),
+                    setting: rounds.setting,
+                })
+                .filter(|one| !one.summaries.is_empty())
+                .collect(),
+        };
+        self.print(&report)?;
+        if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
+            file.write_all(bench::svg(&report).as_bytes())?;
+            file.persist(path).with_context(|| path.display().to_string())?;
+            eprintln!("drawn: {}", path.display());
         }
         compared?;
         Ok(if interrupted.load(Ordering::Relaxed) {
@@ -187,6 +297,44 @@ impl Bench {
             Outcome::Fine
         })
     }
+
+    fn print(&self, report: &Report) -> anyhow::Result<()> {
+        if self.json {
+            println!("{:#}", bench::json(report));
+            return Ok(());
+        }
+        if self.csv {
+            print!("{}", bench::csv(report)?);
+            return Ok(());
+        }
+        let line = |(name, value): &(&str, String)| format!("{name} {value}");
+        println!(
+            "{}",
+            report.environment.iter().map(line).collect::<Vec<_>>().join(", ")
+        );
+        for comparison in &report.comparisons {
+            println!("\n{}\n", comparison.setting);
+            if self.markdown {
+                println!("{}", bench::markdown(comparison));
+            } else {
+                println!("{}\n\n{}", bench::table(comparison), bench::bars(comparison));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A new file in the folder of `path`.
+fn beside(path: &Path) -> anyhow::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    // As any file that is made: tempfile's own are for nobody else.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    builder
+        .tempfile_in(folder)
+        .with_context(|| format!("--svg: cannot write to {}", folder.display()))
 }
 
 /// What figures depend on.
@@ -216,5 +364,20 @@ fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static str, Strin
             "cores of the client",
             thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |n| n.to_string()),
         ),
+        ("client", client(connection)?),
     ])
+}
+
+/// Where the client runs, as the server sees it. Source: MySQL manual, "SHOW PROCESSLIST": the host of a TCP connection
+/// has a port, that of a socket has none; everybody may see their own.
+fn client(connection: &mut Conn) -> anyhow::Result<String> {
+    let id = u64::from(connection.connection_id());
+    let rows: Vec<mysql::Row> = connection.query("SHOW PROCESSLIST")?;
+    let own = rows.iter().find(|row| row.get::<u64, _>("Id") == Some(id));
+    let host: String = own.and_then(|row| row.get("Host")).unwrap_or_default();
+    Ok(match host.rsplit_once(':') {
+        None => "on the server's machine, over its socket".into(),
+        Some(("localhost" | "127.0.0.1" | "::1", _)) => "on the server's machine, over TCP".into(),
+        Some((host, _)) => format!("at {host}, over TCP"),
+    })
 }

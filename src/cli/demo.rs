@@ -13,7 +13,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, Row, Value};
 
 use super::{Outcome, private, progress};
-use crate::bench::{self, Contender, Rounds, Setting};
+use crate::bench::{self, Comparison, Contender, Rounds, Setting};
 use crate::package::{Options, Package};
 use crate::server::PrivateServer;
 use crate::{render, script};
@@ -83,10 +83,8 @@ impl Demo {
         let setting = Setting {
             connections: self.connections,
             slots: self.slots,
-            counters: 1,
-            zipf: 0.0,
-            hold: None,
             duration: Duration::from_secs(self.seconds),
+            ..Setting::default()
         };
         // A schema of its own: the tour's has the table already.
         connection.query_drop("CREATE DATABASE demo_load")?;
@@ -95,7 +93,7 @@ impl Demo {
             .iter()
             .filter_map(|name| Contender::named(name, &setting).transpose())
             .collect::<Result<Vec<_>, _>>()?;
-        let mut rounds = Rounds::prepare(contenders, &opts, &setting)?;
+        let mut rounds = Rounds::prepare(contenders, opts, setting.clone())?;
         progress::during(setting.duration * 2, |bar| {
             rounds.round(true, interrupted, |name| bar.set_message(name))
         })?;
@@ -103,9 +101,10 @@ impl Demo {
             return Ok(Outcome::Interrupted);
         }
         let summaries = rounds.summaries();
-        println!("\n{}\n", bench::table(&summaries));
-        println!("{}", bench::bars(&summaries));
-        for one in &summaries {
+        let comparison = Comparison { setting, summaries };
+        println!("\n{}\n", bench::table(&comparison));
+        println!("{}", bench::bars(&comparison));
+        for one in &comparison.summaries {
             println!(
                 "{}: {} increments acknowledged, the total grew by {}: exact.",
                 one.name, one.done, one.grown

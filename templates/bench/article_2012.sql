@@ -14,7 +14,7 @@ CREATE TABLE article_2012 (
 -- name: procedure
 -- Parameters: none
 DELIMITER ;;
-CREATE PROCEDURE article_2012_increment(IN p_counter_name VARCHAR(50))
+CREATE PROCEDURE article_2012_increment(IN p_counter_name VARCHAR(50), IN p_amount BIGINT)
   MODIFIES SQL DATA
 BEGIN
   DECLARE v_slots INT;
@@ -25,7 +25,7 @@ BEGIN
    WHERE counter_name = p_counter_name;
   SET v_slot = 1 + FLOOR(RAND() * v_slots);
   UPDATE article_2012
-     SET counter = counter + 1
+     SET counter = counter + p_amount
    WHERE counter_name = p_counter_name
      AND counter_id = v_slot;
 END;;
@@ -37,8 +37,14 @@ INSERT INTO article_2012 (counter_name, counter_id, counter)
 VALUES (?, ?, 0);
 
 -- name: increment
+-- Parameters: counter, amount
+CALL article_2012_increment(?, ?);
+
+-- name: read
 -- Parameters: counter
-CALL article_2012_increment(?);
+SELECT SUM(counter)
+  FROM article_2012
+ WHERE counter_name = ?;
 
 -- name: total
 -- Parameters: none

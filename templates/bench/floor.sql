@@ -14,9 +14,15 @@ INSERT INTO floor (connection, counter)
 VALUES (?, 0);
 
 -- name: increment
--- Parameters: connection
+-- Parameters: amount, connection
 UPDATE floor
-   SET counter = counter + 1
+   SET counter = counter + ?
+ WHERE connection = ?;
+
+-- name: read
+-- Parameters: connection
+SELECT counter
+  FROM floor
  WHERE connection = ?;
 
 -- name: total

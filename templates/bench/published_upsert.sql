@@ -1,5 +1,5 @@
 -- Schema and statement of "The Slotted Counter Pattern" (PlanetScale, 2022), as published: a surrogate id, a UNIQUE key,
--- and RAND() * 100, which is rounded to 0 to 100.
+-- and RAND() * 100, which is rounded to 0 to 100. The amounts are parameters.
 
 -- name: setup
 -- Parameters: none
@@ -14,10 +14,17 @@ CREATE TABLE `published_upsert` (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8;
 
 -- name: increment
--- Parameters: counter, slots
+-- Parameters: counter, slots, amount, amount
 INSERT INTO published_upsert(record_type, record_id, slot, count)
-VALUES (123, ?, RAND() * ?, 1)
-ON DUPLICATE KEY UPDATE count = count + 1;
+VALUES (123, ?, RAND() * ?, ?)
+ON DUPLICATE KEY UPDATE count = count + ?;
+
+-- name: read
+-- Parameters: counter
+SELECT SUM(count)
+  FROM published_upsert
+ WHERE record_type = 123
+   AND record_id = ?;
 
 -- name: total
 -- Parameters: none

@@ -14,9 +14,15 @@ INSERT INTO single_row (id, counter)
 VALUES (?, 0);
 
 -- name: increment
--- Parameters: counter
+-- Parameters: amount, counter
 UPDATE single_row
-   SET counter = counter + 1
+   SET counter = counter + ?
+ WHERE id = ?;
+
+-- name: read
+-- Parameters: counter
+SELECT counter
+  FROM single_row
  WHERE id = ?;
 
 -- name: total
