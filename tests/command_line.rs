@@ -39,6 +39,8 @@ fn help_is_as_reviewed() {
         ("help_generate", vec!["generate", "--help"]),
         ("help_demo", vec!["demo", "--help"]),
         ("help_bench", vec!["bench", "--help"]),
+        ("help_advise", vec!["advise", "--help"]),
+        ("help_adopt", vec!["adopt", "--help"]),
     ] {
         let output = slotted(&arguments, root());
         assert!(output.status.success());
@@ -52,7 +54,13 @@ fn help_is_as_reviewed() {
 
 fn options_that_cannot_go_together_are_refused() {
     let long = "x".repeat(60);
-    let cases: [&[&str]; 36] = [
+    let cases: [&[&str]; 42] = [
+        &["bench", "--connections", "8,0"],
+        &["bench", "--slots", "1,many"],
+        &["bench", "--read-ratio", "1.1"],
+        &["bench", "--csv", "--json"],
+        &["advise"],
+        &["adopt", "--url", "x", "--table", "a.b.c", "--column", "d", "--where", "e", "--counter", "f"],
         &["generate", "nothing"],
         &["generate", "--slots", "20"],
         &["generate", "--pick", "random"],

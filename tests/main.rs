@@ -23,6 +23,7 @@ macro_rules! promises {
 }
 
 promises! {
+    advise
     article
     bad_input
     bench

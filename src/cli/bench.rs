@@ -112,7 +112,7 @@ fn exponent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a number from 0 to 10 is needed".into())
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.1..=3600.0).contains(number));
     number.ok_or_else(|| "a number of seconds from 0.1 to 3600 is needed".into())
 }
@@ -338,7 +338,7 @@ fn beside(path: &Path) -> anyhow::Result<NamedTempFile> {
 }
 
 /// What figures depend on.
-fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static str, String)>> {
+pub(super) fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static str, String)>> {
     let version = Version::of(connection)?.to_string();
     let mut variable = |name: &str| -> anyhow::Result<String> {
         let row: Option<(String, String)> =

@@ -1,5 +1,7 @@
 //! The command line: one file per command.
 
+mod adopt;
+mod advise;
 mod bench;
 mod demo;
 mod generate;
@@ -28,6 +30,8 @@ enum Command {
     Generate(generate::Generate),
     Demo(demo::Demo),
     Bench(bench::Bench),
+    Advise(advise::Advise),
+    Adopt(adopt::Adopt),
 }
 
 /// How a command ended. Data went to stdout, everything else to stderr.
@@ -69,6 +73,8 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Advise(advise) => advise.run(),
+            Command::Adopt(adopt) => adopt.run(),
         };
         result.map_or_else(
             |error| {

@@ -23,6 +23,16 @@ pub enum Kind {
     SlottedCounters,
 }
 
+impl Kind {
+    /// What a package of the kind is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counters => "counters",
+            Self::SlottedCounters => "slotted_counters",
+        }
+    }
+}
+
 /// How many slots a counter has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {

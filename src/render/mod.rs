@@ -302,11 +302,7 @@ impl<'a> Context<'a> {
     }
 
     fn package_name(&self) -> &'static str {
-        if self.keyed() {
-            "slotted_counters"
-        } else {
-            "counters"
-        }
+        self.options().kind.name()
     }
 
     /// What a manual calls that which is counted.

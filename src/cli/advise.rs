@@ -1,0 +1,193 @@
+//! `slotted advise`: how many slots the counters of a server need.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts};
+use serde_json::json;
+
+use super::{Hinted, Outcome, private, progress};
+use crate::advise::{self, Advice, Verdict, WatchError, Watched};
+use crate::server::Version;
+
+/// Say how many slots the counters of a server need.
+///
+/// Watches who waits for whose row locks, and says for each counter whether it is fine, or should have more slots or
+/// fewer, which rule gave the number and what reading will cost. Finds single rows that many sessions count in, too.
+///
+/// It only reads. Watch while the server has the load that matters. The account needs PROCESS, and on MySQL SELECT on
+/// performance_schema. Exits with 1 where something should be done.
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// The server to watch, as mysql://user:password@host:port
+    #[arg(long)]
+    url: String,
+
+    /// How long to watch
+    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = super::bench::seconds)]
+    seconds: f64,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Advise {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let interrupted = private::on_interrupt()?;
+        let options = Opts::from_url(&self.url).context("--url")?;
+        let mut connection = Conn::new(options).context("cannot connect")?;
+        let environment = super::bench::environment(&mut connection)?;
+        let engines = engines(&mut connection)?;
+        let duration = Duration::from_secs_f64(self.seconds);
+        let watched = progress::during(duration, |bar| {
+            bar.set_message("watching");
+            advise::watch(&mut connection, duration, &interrupted)
+        });
+        let watched = watched.map_err(|error| match error {
+            WatchError::Privilege(_) => hinted(&mut connection, &error),
+            WatchError::MySql(error) => error.into(),
+        })?;
+        let advice = watched.advice();
+        if self.json {
+            let environment = environment
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), json!(value)));
+            println!(
+                "{:#}",
+                json!({
+                    "environment": environment.collect::<serde_json::Map<_, _>>(),
+                    "not_innodb": engines,
+                    "watched": watched,
+                    "advice": advice,
+                })
+            );
+        } else {
+            print(&environment, &engines, &watched, &advice);
+        }
+        Ok(if interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+            Outcome::Interrupted
+        } else if advice.iter().any(|one| one.verdict != Verdict::Fine) || !engines.is_empty() {
+            Outcome::Differs
+        } else {
+            Outcome::Fine
+        })
+    }
+}
+
+fn hinted(connection: &mut Conn, error: &WatchError) -> anyhow::Error {
+    let account: Option<String> = connection.query_first("SELECT CURRENT_USER()").ok().flatten();
+    let (user, host) = account
+        .as_deref()
+        .and_then(|account| account.rsplit_once('@'))
+        .unwrap_or(("user", "host"));
+    let mut hint = format!("GRANT PROCESS ON *.* TO '{user}'@'{host}'");
+    if Version::of(connection).is_ok_and(|version| version.flavour == crate::server::Flavour::MySql) {
+        hint += &format!("; GRANT SELECT ON performance_schema.* TO '{user}'@'{host}'");
+    }
+    Hinted {
+        message: error.to_string(),
+        hint,
+    }
+    .into()
+}
+
+/// Tables of packages that are not InnoDB's: only it locks rows.
+fn engines(connection: &mut Conn) -> anyhow::Result<Vec<String>> {
+    Ok(connection.query(
+        "SELECT CONCAT(columns.TABLE_SCHEMA, '.', columns.TABLE_NAME)
+           FROM information_schema.COLUMNS AS columns
+           JOIN information_schema.TABLES AS tables
+             ON tables.TABLE_SCHEMA = columns.TABLE_SCHEMA
+            AND tables.TABLE_NAME = columns.TABLE_NAME
+            AND tables.TABLE_TYPE = 'BASE TABLE'
+            AND tables.ENGINE <> 'InnoDB'
+          WHERE columns.COLUMN_NAME IN ('counter_name', 'counter_id', 'start_date', 'counter')
+          GROUP BY columns.TABLE_SCHEMA, columns.TABLE_NAME
+         HAVING COUNT(*) = 4",
+    )?)
+}
+
+fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, advice: &[Advice]) {
+    let line = |(name, value): &(&str, String)| format!("{name} {value}");
+    println!(
+        "{}\n",
+        environment.iter().map(line).collect::<Vec<_>>().join(", ")
+    );
+    println!(
+        "Watched for {:.1} s: at most {} sessions connected and {} at work; row locks were waited for {} times, {:.1} s \
+         in all.\n",
+        watched.seconds,
+        watched.connected,
+        watched.running,
+        watched.row_lock_waits,
+        watched.row_lock_ms as f64 / 1000.0
+    );
+    if !watched.counters.is_empty() {
+        println!("{}\n", counters(watched));
+    }
+    for table in engines {
+        println!(
+            "{table}: not InnoDB, so that every increment locks the whole table\n  ALTER TABLE {table} ENGINE = InnoDB;\n"
+        );
+    }
+    for one in advice
+        .iter()
+        .filter(|one| one.verdict != Verdict::Fine || one.because.contains("but"))
+    {
+        let what = match one.verdict {
+            Verdict::Fine => "leave its slots".to_owned(),
+            Verdict::Grow(slots) => format!("grow to {slots}"),
+            Verdict::Shrink(slots) => format!("shrink to {slots}"),
+            Verdict::Adopt(slots) => format!("make it a counter of {slots} slots"),
+        };
+        println!("{}\n  {what}: {}", one.subject, one.because);
+        if let Some((now, Some(then))) = one.read_us.filter(|_| one.verdict != Verdict::Fine) {
+            println!("  reading takes {now:.0} us now, and will take about {then:.0} us");
+        }
+        for line in one.run.lines() {
+            println!("  {line}");
+        }
+        println!();
+    }
+    let fine = advice.iter().filter(|one| one.verdict == Verdict::Fine).count();
+    let found = match (advice.is_empty(), advice.len() - fine) {
+        (true, _) => "no counter and no hot row".to_owned(),
+        (false, 0) => format!("all fine: {fine}"),
+        (false, rest) => format!("something to do: {rest}, fine: {fine}"),
+    };
+    println!("{found}");
+}
+
+/// A row for each counter.
+fn counters(watched: &Watched) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
+        "counter",
+        "slots",
+        "in use",
+        "skew",
+        "counted/s",
+        "waiting",
+        "read us",
+    ]);
+    for one in &watched.counters {
+        table.add_row([
+            format!("{}.{}: {}", one.schema, one.table, one.name),
+            one.slots.to_string(),
+            one.busy_slots.to_string(),
+            format!("{:.1}", one.skew),
+            format!("{:.0}", one.counted as f64 / watched.seconds.max(1e-9)),
+            format!("{:.1}", one.waiting),
+            format!("{:.0}", one.read_us),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

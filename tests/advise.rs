@@ -1,0 +1,257 @@
+//! Advice: too few slots, too many and hot single rows are found, what it says to run does what it says, and it only reads.
+
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use serde_json::Value;
+
+use crate::support::{Module, Schema, Server, keyed, package, refused};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(the_hot_the_wide_and_the_single_row_are_found_and_cured)
+        .on_servers(a_record_that_is_waited_for_is_found)
+        .on_servers(an_account_that_may_only_read_is_enough_and_less_is_refused)
+        .on_servers(adopting_moves_the_count_and_loses_none_under_load)
+        .on_servers(adopting_what_is_no_count_changes_nothing);
+}
+
+/// Sessions that count at once, each in transactions of 5 ms.
+const SESSIONS: u32 = 24;
+
+fn slotted(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The one JSON object that advise has printed; it exits with 1, something is to be done.
+fn advised(url: &str, seconds: &str) -> Value {
+    let output = slotted(&["advise", "--url", url, "--seconds", seconds, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+}
+
+/// Runs `work` while sessions run `statement` in transactions of 5 ms.
+fn beside<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for &(statement, sessions) in load {
+            for _ in 0..sessions {
+                let stop = &stop;
+                scope.spawn(move || {
+                    let mut connection = schema.connect();
+                    while !stop.load(Ordering::Relaxed) {
+                        let counted = transaction(&mut connection, statement);
+                        if let Err(error) = counted {
+                            refused(error);
+                            connection.query_drop("ROLLBACK").expect("a rollback");
+                        }
+                    }
+                });
+            }
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        stop.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn transaction(connection: &mut Conn, statement: &str) -> mysql::Result<()> {
+    connection.query_drop("START TRANSACTION")?;
+    connection.query_drop(statement)?;
+    thread::sleep(Duration::from_millis(5));
+    connection.query_drop("COMMIT")
+}
+
+/// The advice for one counter or row.
+fn of<'a>(report: &'a Value, schema: &Schema<'_>, subject: &str) -> &'a Value {
+    let subject = format!("{}.{subject}", schema.ident().name());
+    let found = report["advice"].as_array().expect("a list").iter().find(|one| one["subject"] == subject);
+    found.unwrap_or_else(|| panic!("{subject} in {report:#}"))
+}
+
+fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run(
+        "CALL counter_setup('hot', NULL, 2, 0); CALL counter_setup('wide', NULL, 2000, 0);
+         CALL counter_setup('it''s fine', NULL, 8, 0);
+         CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0)",
+    );
+    let load = [
+        ("CALL counter_increment('hot')", SESSIONS),
+        ("UPDATE pages SET hits = hits + 1 WHERE id = 7", 8),
+        ("CALL counter_increment('wide')", 2),
+        ("CALL counter_increment('it''s fine')", 1),
+    ];
+    let report = beside(&schema, &load, || {
+        thread::sleep(Duration::from_millis(500));
+        advised(&server.url(), "3")
+    });
+
+    let slots = |advice: &Value| advice["verdict"]["slots"].as_u64().expect("a number");
+    let hot = of(&report, &schema, "counters: hot");
+    assert_eq!(hot["verdict"]["do"], "grow", "{report:#}");
+    assert!(slots(hot) >= u64::from(SESSIONS), "{hot}");
+    assert!(hot["because"].as_str().expect("text").contains("rounded up to a prime"), "{hot}");
+    let wide = of(&report, &schema, "counters: wide");
+    assert_eq!(wide["verdict"]["do"], "shrink", "{report:#}");
+    let [now, then] = [0, 1].map(|at| wide["read_us"][at].as_f64().expect("a number"));
+    assert!(then < now, "fewer slots are read faster: {wide}");
+    let fine = of(&report, &schema, "counters: it's fine");
+    assert_eq!((&fine["verdict"]["do"], &fine["run"]), (&"fine".into(), &"".into()), "{report:#}");
+    let row = of(&report, &schema, "pages: id = 7");
+    assert_eq!(row["verdict"]["do"], "adopt", "{report:#}");
+    assert!(row["because"].as_str().expect("text").contains("UPDATE pages SET hits = hits + 1"), "{row}");
+
+    // What it says to run.
+    for advice in [hot, wide] {
+        schema.run(advice["run"].as_str().expect("SQL"));
+        let query = format!("SELECT COUNT(*) FROM counters WHERE counter_name = '{}'", if advice == hot { "hot" } else { "wide" });
+        assert_eq!(schema.first::<u64>(&query), slots(advice));
+    }
+    let hits: i64 = schema.first("SELECT hits FROM pages");
+    let url = format!("'{}'", url(server, &schema));
+    let line = row["run"].as_str().expect("a command").replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
+    let output = Command::new("sh").args(["-c", &line.replace("URL", &url)]).output().expect("sh runs");
+    assert!(output.status.success(), "{line}: {}", said(&output));
+    let moved: (i64, u64) = schema.first("SELECT total, slots FROM counter_totals WHERE counter_name = 'pages.hits id = 7'");
+    assert_eq!(moved, (hits, slots(row)));
+    assert!(hits > 0);
+
+    // The load is gone: where it waited, nobody waits with as many slots as were advised.
+    let calm = beside(&schema, &load[..1], || {
+        thread::sleep(Duration::from_millis(300));
+        let output = slotted(&["advise", "--url", &server.url(), "--seconds", "2", "--json"]);
+        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+    });
+    assert_ne!(of(&calm, &schema, "counters: hot")["verdict"]["do"], "grow", "{calm:#}");
+
+    // And the bench says that it is enough, and that what was there was not. Transactions of 20 ms: beside other tests the
+    // processor is the limit for shorter ones, and not who waits for whom.
+    let ratio = |slots: &str| {
+        let connections = SESSIONS.to_string();
+        let arguments = [
+            "bench", "--url", &server.url(), "--json", "--contenders", "floor,counters", "--connections", &connections,
+            "--slots", slots, "--hold", "20", "--seconds", "1", "--rounds", "3",
+        ];
+        let output = slotted(&arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["comparisons"][0]["contenders"][1]["to_floor"].as_f64().expect("a ratio")
+    };
+    let (few, advised) = (ratio("2"), ratio(&slots(hot).to_string()));
+    println!("{}: of the floor with 2 slots {few:.2}, with {} slots {advised:.2}", server.version, slots(hot));
+    assert!(few < 0.5 && advised >= 0.8, "{few} {advised}");
+}
+
+fn a_record_that_is_waited_for_is_found(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
+    let report = beside(&schema, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
+        thread::sleep(Duration::from_millis(300));
+        advised(&server.url(), "2")
+    });
+    let record = of(&report, &schema, "slotted_counters: record_type = 1 AND record_id = 2");
+    assert_eq!(record["verdict"]["do"], "grow", "{report:#}");
+    assert!(record["because"].as_str().expect("text").contains("the package has 2 slots"), "{record}");
+}
+
+fn an_account_that_may_only_read_is_enough_and_less_is_refused(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('one', NULL, 3, 0)");
+    let name = schema.ident().name().to_owned();
+    schema.run(&format!("CREATE USER '{name}'@'%'; GRANT SELECT ON *.* TO '{name}'@'%'"));
+    let url = server.url().replacen("root", &name, 1);
+    let advise = || slotted(&["advise", "--url", &url, "--seconds", "0.5"]);
+    let without = advise();
+    schema.run(&format!("GRANT PROCESS ON *.* TO '{name}'@'%'"));
+    let with = advise();
+    schema.run(&format!("DROP USER '{name}'@'%'"));
+
+    // What other tests leave to be done is nothing to us.
+    assert!([Some(0), Some(1)].contains(&with.status.code()), "{}", said(&with));
+    assert!(said(&with).contains(&format!("{name}.counters: one")), "{}", said(&with));
+    if !server.is_mysql() {
+        // On MySQL, SELECT on everything is enough to see who waits.
+        assert_eq!(without.status.code(), Some(2), "{}", said(&without));
+        assert!(said(&without).contains(&format!("hint: GRANT PROCESS ON *.* TO '{name}'@'%'")), "{}", said(&without));
+    }
+}
+
+/// How to connect to a schema, for `--url`.
+fn url(server: &Server, schema: &Schema<'_>) -> String {
+    let url = server.url();
+    let (address, options) = url.split_once('?').map_or((url.as_str(), ""), |(address, options)| (address, options));
+    format!("{}/{}?{options}", address.trim_end_matches('/'), schema.ident().name())
+}
+
+fn adopt(server: &Server, schema: &Schema<'_>, condition: &str, column: &str) -> Output {
+    let url = url(server, schema);
+    let arguments = [
+        "adopt", "--url", &url, "--table", "pages", "--column", column, "--where", condition, "--counter", "pages", "--slots",
+        "9",
+    ];
+    slotted(&arguments)
+}
+
+fn adopting_moves_the_count_and_loses_none_under_load(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits INT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (1, NULL)");
+    assert!(adopt(server, &schema, "id = 1", "hits").status.success(), "NULL is a count of 0");
+    let done: u64 = thread::scope(|scope| {
+        let writers: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut connection = schema.connect();
+                    let update = "UPDATE pages SET hits = hits + 1 WHERE id = 1";
+                    (0..100).filter(|_| connection.query_drop(update).map_err(refused).is_ok()).count() as u64
+                })
+            })
+            .collect();
+        for _ in 0..4 {
+            let output = adopt(server, &schema, "id = 1", "hits");
+            assert!(output.status.success(), "{}", said(&output));
+        }
+        writers.into_iter().map(|writer| writer.join().expect("a writer")).sum()
+    });
+    let output = adopt(server, &schema, "id = 1", "hits");
+    assert!(output.status.success(), "{}", said(&output));
+    let totals: (u64, u64, u64) = schema.first("SELECT total, slots, (SELECT hits FROM pages) FROM counter_totals");
+    assert_eq!(totals, (done, 9, 0));
+    assert!(done > 700);
+}
+
+fn adopting_what_is_no_count_changes_nothing(server: &Server) {
+    let schema = server.schema();
+    let pages = "CREATE TABLE pages (id INT PRIMARY KEY, hits INT, name VARCHAR(9)) ENGINE = InnoDB;
+                 INSERT INTO pages VALUES (1, 5, 'x'), (2, 6, 'y')";
+    schema.run(pages);
+    let rows = || schema.rows(&"pages".parse().expect("a name"));
+    let before = rows();
+    let refused = |condition: &str, column: &str, words: &str| {
+        let output = adopt(server, &schema, condition, column);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(words), "{}", said(&output));
+        assert_eq!(rows(), before, "{words}");
+    };
+    refused("id = 1", "hits", "hint: install generated/counters/setup.sql");
+    schema.install(&package(|_| {}));
+    refused("id > 0", "hits", "2 rows of `pages` are meant by: id > 0");
+    refused("id = 3", "hits", "0 rows of `pages` are meant by: id = 3");
+    refused("id = 1", "name", "holds no whole number");
+    refused("id = 1", "no_such", "cannot read the row");
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0);
+}
