@@ -15,10 +15,10 @@
   END IF;
 {%- else %}
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    {{ c.signal(E::NameEmpty)|indent(4) }}
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      {{ c.signal(E::NameEmpty)|indent(6) }}
+    END IF;
     {{ c.signal(E::NameTooLong)|indent(4) }}
   END IF;
 {%- endif %}

@@ -30,20 +30,17 @@ BEGIN
 {%- endif %}
 
 {%- include "_check_key.sql" %}
-  SELECT SUM({{ c.count_column() }})
+  SELECT {% if c.keyed() %}COALESCE(SUM({{ c.count_column() }}), 0){% else %}SUM({{ c.count_column() }}){% endif %}
     INTO v_total
     FROM {{ c.table() }}
    WHERE {{ c.key_is("")|indent(2) }};
-{%- if c.keyed() %}
-  SET v_total = COALESCE(v_total, 0);
-{%- else %}
+  IF v_total BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    RETURN v_total;
+  END IF;
+{%- if !c.keyed() %}
   IF v_total IS NULL THEN
     {{ c.signal(E::UnknownCounter)|indent(4) }}
   END IF;
 {%- endif %}
-  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-    {{ c.signal(E::TotalOutOfRange)|indent(4) }}
-  END IF;
-
-  RETURN v_total;
+  {{ c.signal(E::TotalOutOfRange)|indent(2) }}
 END

@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mysql::Opts;
 use mysql::prelude::Queryable;
 use serde_json::Value;
-use slotted::bench::NAMES;
+use slotted::bench::{Contender, NAMES, Rounds, Setting, run};
+use slotted::script::Query;
 
 use crate::support::{Module, Server};
 
@@ -21,6 +24,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_picture_that_cannot_be_written_is_refused_before_the_work)
         .on_servers(a_schema_that_is_there_already_is_left_alone)
         .on_servers(ctrl_c_leaves_no_schema_and_reports_what_it_has)
+        .on_servers(the_load_generator_is_not_the_limit)
         .on_servers(without_a_url_the_server_is_private_and_gone_afterwards);
 }
 
@@ -188,6 +192,24 @@ fn ctrl_c_leaves_no_schema_and_reports_what_it_has(server: &Server) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("interrupted; the schema slotted_bench is dropped"), "{stderr}");
     assert_eq!(schemas(server), 0);
+}
+
+/// A statement that does nothing goes through much faster than the floor. Seen alone on two cores: docs/benchmark.md.
+fn the_load_generator_is_not_the_limit(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    let setting = Setting { duration: Duration::from_secs(1), ..Setting::default() };
+    let floor = Contender::named("floor", &setting).expect("a setting").expect("a floor");
+    let nothing = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
+    let nothing = Contender { increment: nothing, ..floor.clone() };
+    let options = Opts::from(schema.options());
+    let running = AtomicBool::new(false);
+    // Makes the table.
+    Rounds::prepare(vec![floor.clone()], options.clone(), setting.clone()).expect("a table");
+    let rate = |contender| run(contender, &options, &setting, &running).expect("a load").rate();
+    let (floor, nothing) = (rate(&floor), rate(&nothing));
+    println!("{}: floor {floor:.0}/s, DO 0 {nothing:.0}/s, {:.1} times", server.version, nothing / floor);
+    assert!(nothing > 2.0 * floor, "{nothing} {floor}");
 }
 
 fn without_a_url_the_server_is_private_and_gone_afterwards(server: &Server) {

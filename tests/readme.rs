@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use slotted::package::{Detail, Options, PackageError};
@@ -68,9 +69,15 @@ fn every_statement_answers_as_printed(server: &Server) {
     }
 }
 
+/// All documents beside the README.
+fn documents() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("docs")).expect("docs").flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
 fn every_statement_of_the_documents_runs(server: &Server) {
-    for entry in fs::read_dir(root().join("docs")).expect("docs").flatten() {
-        let text = fs::read_to_string(entry.path()).expect("a document");
+    for document in documents() {
+        let text = fs::read_to_string(document).expect("a document");
         let schema = server.schema();
         schema.install(&package(|_| {}));
         for block in blocks(&text, "sql") {
@@ -168,15 +175,12 @@ fn the_option_table_has_every_option() {
 
 fn files_and_links_exist() {
     let readme = readme();
-    let links: Vec<_> = readme
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split(')').next())
-        .filter(|link| !link.starts_with('#'))
-        .collect();
-    assert!(!links.is_empty());
-    for link in links {
-        assert!(root().join(link).exists(), "{link}");
+    for document in documents().into_iter().chain([root().join("README.md")]) {
+        let text = fs::read_to_string(&document).expect("a document");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for link in links.filter(|link| !link.is_empty() && !link.starts_with("https:")) {
+            assert!(document.parent().expect("a folder").join(link).exists(), "{link} in {}", document.display());
+        }
     }
     for file in [package(|_| {}), keyed(|_| {})].iter().flat_map(slotted::render::files) {
         assert!(readme.contains(&format!("| `{}` |", file.name)), "{}", file.name);

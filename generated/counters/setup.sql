@@ -78,12 +78,12 @@ BEGIN
            MESSAGE_TEXT = v_message;
   END;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_setup: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_setup: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_setup: the counter name is longer than 100 characters';
@@ -160,12 +160,12 @@ BEGIN
   DECLARE v_slot BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_increment: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_increment: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_increment: the counter name is longer than 100 characters';
@@ -247,12 +247,12 @@ BEGIN
   DECLARE v_slot BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_add: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_add: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
@@ -354,12 +354,12 @@ BEGIN
   DECLARE v_rows BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_reset: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_reset: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_reset: the counter name is longer than 100 characters';
@@ -426,12 +426,12 @@ BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_resize: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_resize: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_resize: the counter name is longer than 100 characters';
@@ -554,12 +554,12 @@ Example
 BEGIN
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_delete: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_delete: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_delete: the counter name is longer than 100 characters';
@@ -602,12 +602,12 @@ Example
 BEGIN
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_drop: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_drop: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_drop: the counter name is longer than 100 characters';
@@ -686,12 +686,12 @@ BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
-           MESSAGE_TEXT = 'counter_get: the counter name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_get: the counter name is NULL or empty';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_get: the counter name is longer than 100 characters';
@@ -700,20 +700,19 @@ BEGIN
     INTO v_total
     FROM `counters`
    WHERE counter_name = p_counter_name;
+  IF v_total BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    RETURN v_total;
+  END IF;
   IF v_total IS NULL THEN
     SET v_message = CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), '''');
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50003,
            MESSAGE_TEXT = v_message;
   END IF;
-  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-    SET v_message = CONCAT('counter_get: the total is beyond BIGINT for counter ''', LEFT(p_counter_name, 74), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50008,
-           MESSAGE_TEXT = v_message;
-  END IF;
-
-  RETURN v_total;
+  SET v_message = CONCAT('counter_get: the total is beyond BIGINT for counter ''', LEFT(p_counter_name, 74), '''');
+  SIGNAL SQLSTATE '45000'
+     SET MYSQL_ERRNO = 50008,
+         MESSAGE_TEXT = v_message;
 END;;
 DELIMITER ;
 

@@ -548,19 +548,17 @@ BEGIN
              MESSAGE_TEXT = 'slotted_counter_get: record_id is NULL';
     END IF;
   END IF;
-  SELECT SUM(`count`)
+  SELECT COALESCE(SUM(`count`), 0)
     INTO v_total
     FROM `slotted_counters`
    WHERE record_type = p_record_type
      AND record_id = p_record_id;
-  SET v_total = COALESCE(v_total, 0);
-  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50008,
-           MESSAGE_TEXT = 'slotted_counter_get: the total is beyond BIGINT';
+  IF v_total BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    RETURN v_total;
   END IF;
-
-  RETURN v_total;
+  SIGNAL SQLSTATE '45000'
+     SET MYSQL_ERRNO = 50008,
+         MESSAGE_TEXT = 'slotted_counter_get: the total is beyond BIGINT';
 END;;
 DELIMITER ;
 

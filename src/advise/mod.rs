@@ -90,6 +90,8 @@ pub struct Row {
 pub enum Verdict {
     /// Nothing.
     Fine,
+    /// Its slots are enough and yet it is waited for: look at what holds them.
+    Look,
     /// More slots, so many.
     Grow(u32),
     /// Fewer slots, so many.
@@ -118,12 +120,11 @@ impl Watched {
     /// The number of slots that this server's load needs, and the rule that gave it.
     ///
     /// Connections that were opened in one go have numbers in a row, and a slot for each of them would do. Those of a
-    /// pool that opens and closes them as it needs are anywhere: of n connections on four times as many slots, as many
-    /// slots are in use at once as 0.88 n (n slots with e^(-1/4) of a chance each to be free), which is what the
-    /// throughput of transactions that hold their slot comes down to. Where most connections are idle that would be many
-    /// slots to read for nothing; eight times the sessions that are at work leaves an increment one chance in eight to
-    /// meet another. The number is prime, so that connections numbered in steps, as those of drivers that open two at a
-    /// time are, spread over all slots and not over every second one.
+    /// pool that opens and closes them as it needs have any number: n of them keep 0.88 n of 4 n slots busy, which is
+    /// 4 n (1 - e^(-1/4)), and 0.63 n of n slots. Where most connections are idle that would be many slots to read for
+    /// nothing; eight times the sessions that are at work leaves an increment one chance in eight to meet another. The
+    /// number is prime, so that connections numbered in steps, as those of drivers that open two at a time are, spread
+    /// over all slots and not over every second one.
     pub fn needed(&self) -> (u32, String) {
         let (all, at_work) = (self.connected.saturating_mul(4), self.running.saturating_mul(8));
         let (least, rule) = if all <= at_work {
@@ -163,6 +164,11 @@ impl Watched {
 }
 
 impl Counter {
+    /// As advice names it: `schema.table: name`.
+    pub fn subject(&self) -> String {
+        format!("{}.{}: {}", self.schema, self.table, self.name)
+    }
+
     fn advice(&self, needed: u32, rule: &str, counted: bool) -> Advice {
         let waits = format!("{:.1} sessions wait for it on average", self.waiting);
         let (verdict, because) = if self.waiting >= WAITING && needed > self.slots {
@@ -175,7 +181,7 @@ impl Counter {
                 "somebody holds its slots: look for long transactions, and for resets or resizes all the time"
             };
             (
-                Verdict::Fine,
+                Verdict::Look,
                 format!("{waits}, but {} slots are enough ({rule}): {why}", self.slots),
             )
         } else if self.slots > FEW_SLOTS && self.slots / 2 > needed && counted {
@@ -210,7 +216,7 @@ impl Counter {
             _ => None,
         };
         Advice {
-            subject: format!("{}.{}: {}", self.schema, self.table, self.name),
+            subject: self.subject(),
             verdict,
             because,
             run,
@@ -256,7 +262,7 @@ impl Row {
             }
             _ => {
                 let why = "but the slots are enough: somebody holds them, look for long transactions";
-                (Verdict::Fine, format!("{waits}, {why}"), String::new())
+                (Verdict::Look, format!("{waits}, {why}"), String::new())
             }
         };
         Advice {
@@ -483,13 +489,13 @@ mod tests {
                     Verdict::Grow(257),
                     "CALL `shop`.`counter_resize`('few', 257);"
                 ),
+                of("shop.counters: held", Verdict::Look, ""),
                 of("shop.pages: id = 1", Verdict::Adopt(257), adopt),
                 of(
                     "shop.counters: it's many",
                     Verdict::Shrink(257),
                     "CALL `shop`.`counter_resize`('it''s many', 257);"
                 ),
-                of("shop.counters: held", Verdict::Fine, ""),
                 of("shop.counters: fine", Verdict::Fine, ""),
             ]
         );

@@ -11,7 +11,7 @@ use mysql::{Conn, Opts};
 use serde_json::json;
 
 use super::{Hinted, Outcome, private, progress};
-use crate::advise::{self, Advice, Verdict, WatchError, Watched};
+use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
 use crate::server::Version;
 
 /// Say how many slots the counters of a server need.
@@ -128,25 +128,16 @@ fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, 
         watched.row_lock_ms as f64 / 1000.0
     );
     if !watched.counters.is_empty() {
-        println!("{}\n", counters(watched));
+        println!("{}\n", counters(watched, advice));
     }
     for table in engines {
         println!(
             "{table}: not InnoDB, so that every increment locks the whole table\n  ALTER TABLE {table} ENGINE = InnoDB;\n"
         );
     }
-    for one in advice
-        .iter()
-        .filter(|one| one.verdict != Verdict::Fine || one.because.contains("but"))
-    {
-        let what = match one.verdict {
-            Verdict::Fine => "leave its slots".to_owned(),
-            Verdict::Grow(slots) => format!("grow to {slots}"),
-            Verdict::Shrink(slots) => format!("shrink to {slots}"),
-            Verdict::Adopt(slots) => format!("make it a counter of {slots} slots"),
-        };
-        println!("{}\n  {what}: {}", one.subject, one.because);
-        if let Some((now, Some(then))) = one.read_us.filter(|_| one.verdict != Verdict::Fine) {
+    for one in advice.iter().filter(|one| one.verdict != Verdict::Fine) {
+        println!("{}\n  {}: {}", one.subject, what(one.verdict), one.because);
+        if let Some((now, Some(then))) = one.read_us {
             println!("  reading takes {now:.0} us now, and will take about {then:.0} us");
         }
         for line in one.run.lines() {
@@ -163,8 +154,18 @@ fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, 
     println!("{found}");
 }
 
+fn what(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Fine => "fine".into(),
+        Verdict::Look => "look who holds its slots".into(),
+        Verdict::Grow(slots) => format!("grow to {slots}"),
+        Verdict::Shrink(slots) => format!("shrink to {slots}"),
+        Verdict::Adopt(slots) => format!("make it a counter of {slots} slots"),
+    }
+}
+
 /// A row for each counter.
-fn counters(watched: &Watched) -> Table {
+fn counters(watched: &Watched, advice: &[Advice]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
         "counter",
@@ -174,19 +175,22 @@ fn counters(watched: &Watched) -> Table {
         "counted/s",
         "waiting",
         "read us",
+        "advice",
     ]);
+    let of = |counter: &Counter| advice.iter().find(|one| one.subject == counter.subject());
     for one in &watched.counters {
         table.add_row([
-            format!("{}.{}: {}", one.schema, one.table, one.name),
+            one.subject(),
             one.slots.to_string(),
             one.busy_slots.to_string(),
             format!("{:.1}", one.skew),
             format!("{:.0}", one.counted as f64 / watched.seconds.max(1e-9)),
             format!("{:.1}", one.waiting),
             format!("{:.0}", one.read_us),
+            of(one).map_or_else(String::new, |advice| what(advice.verdict)),
         ]);
     }
-    for column in table.column_iter_mut().skip(1) {
+    for column in table.column_iter_mut().skip(1).take(6) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
