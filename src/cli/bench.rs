@@ -285,6 +285,8 @@ impl Bench {
                 .collect(),
         };
         self.print(&report)?;
+        // An empty picture would only replace a good one.
+        let picture = picture.filter(|_| !report.comparisons.is_empty());
         if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
             file.write_all(bench::svg(&report).as_bytes())?;
             file.persist(path).with_context(|| path.display().to_string())?;
