@@ -106,8 +106,7 @@ pub fn run(
     let end = seen.iter().map(|seen| seen.end).max();
     let mut measured = Measured {
         name: contender.name,
-        // Replaced below.
-        done: 0,
+        done: seen.iter().map(|one| one.increments.len()).sum::<u64>() * u64::from(setting.amount),
         elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
         increments: histogram(),
         reads: histogram(),
@@ -127,7 +126,6 @@ pub fn run(
             *measured.refused.entry(error).or_default() += times;
         }
     }
-    measured.done = measured.increments.len() * u64::from(setting.amount);
     Ok(measured)
 }
 
