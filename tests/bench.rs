@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Opts;
 use mysql::prelude::Queryable;
 use serde_json::Value;
-use slotted::bench::{Contender, NAMES, Rounds, Setting, run};
+use slotted::bench::{Contender, NAMES, Rounds, Setting, Target, run};
 use slotted::script::Query;
 
 use crate::support::{Module, Server};
@@ -202,11 +201,11 @@ fn the_load_generator_is_not_the_limit(server: &Server) {
     let floor = Contender::named("floor", &setting).expect("a setting").expect("a floor");
     let nothing = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
     let nothing = Contender { increment: nothing, ..floor.clone() };
-    let options = Opts::from(schema.options());
+    let target = Target { options: schema.options().into(), process: None };
     let running = AtomicBool::new(false);
     // Makes the table.
-    Rounds::prepare(vec![floor.clone()], options.clone(), setting.clone()).expect("a table");
-    let rate = |contender| run(contender, &options, &setting, &running).expect("a load").rate();
+    Rounds::prepare(vec![floor.clone()], target.clone(), setting.clone()).expect("a table");
+    let rate = |contender| run(contender, &target, &setting, &running).expect("a load").rate();
     let (floor, nothing) = (rate(&floor), rate(&nothing));
     println!("{}: floor {floor:.0}/s, DO 0 {nothing:.0}/s, {:.1} times", server.version, nothing / floor);
     assert!(nothing > 2.0 * floor, "{nothing} {floor}");

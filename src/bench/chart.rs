@@ -27,6 +27,7 @@ const BARS_RIGHT: f64 = 740.0;
 /// the contrast of its ground, as WCAG 2.2 asks of graphics.
 const COLORS: [(&str, &str); NAMES.len()] = [
     ("#59636e", "#9198a1"),
+    ("#57606a", "#8b949e"),
     ("#cf222e", "#ff7b72"),
     ("#bc4c00", "#ffa657"),
     ("#9a6700", "#e3b341"),

@@ -25,8 +25,9 @@ pub struct Contender {
 }
 
 /// The names of all contenders, in the order of a report.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "floor",
+    "floor-call",
     "single-row",
     "published-upsert",
     "article-2012",
@@ -57,6 +58,7 @@ impl Contender {
         let file = |name, text| Some(Self::of_file(name, text));
         Ok(match name {
             "floor" => file("floor", include_str!("../../templates/bench/floor.sql")),
+            "floor-call" => file("floor-call", include_str!("../../templates/bench/floor_call.sql")),
             "single-row" => file("single-row", include_str!("../../templates/bench/single_row.sql")),
             "published-upsert" => file(
                 "published-upsert",

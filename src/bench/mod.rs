@@ -14,6 +14,17 @@ pub use rounds::{Latency, Rounds, RoundsError, Summary};
 
 use std::time::Duration;
 
+use mysql::Opts;
+
+/// The server that is loaded.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// How to connect, with the schema that the contenders are in.
+    pub options: Opts,
+    /// The number of its process, where it is one of ours.
+    pub process: Option<u32>,
+}
+
 /// How a load is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
@@ -33,6 +44,13 @@ pub struct Setting {
     pub reads: f64,
     /// How long each load lasts. A statement that is under way then is finished.
     pub duration: Duration,
+}
+
+impl Setting {
+    /// Whether any call increments.
+    fn counts(&self) -> bool {
+        self.reads < 1.0
+    }
 }
 
 impl Default for Setting {

@@ -40,7 +40,7 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// A heading, whether it is a number, and what it says of a contender.
 type Column = (&'static str, fn(&Summary) -> Option<String>);
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     ("of the floor", |one| one.to_floor.map(ratio)),
     ("times one row", |one| one.to_single_row.map(ratio)),
     ("p50 ms", |one| one.increments.map(|of| ms(of.p50_ms))),
@@ -49,6 +49,9 @@ const COLUMNS: [Column; 10] = [
     ("read p50 ms", |one| one.reads.map(|of| ms(of.p50_ms))),
     ("read p99 ms", |one| one.reads.map(|of| ms(of.p99_ms))),
     ("read max ms", |one| one.reads.map(|of| ms(of.max_ms))),
+    ("server CPU us", |one| {
+        one.server_cpu_us.map(|us| format!("{us:.0}"))
+    }),
     ("row lock waits", |one| Some(one.row_lock_waits.to_string())),
     ("refused", |one| (!one.refused.is_empty()).then(|| refused(one))),
 ];
@@ -198,7 +201,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "read_p99_ms",
         "read_max_ms",
     ];
-    let rest = ["row_lock_waits", "refused", "done", "grown"];
+    let rest = ["server_cpu_us", "row_lock_waits", "refused", "done", "grown"];
     let names = [&load[..], &figures, &latencies, &rest].concat();
     csv.write_record(
         names
@@ -234,6 +237,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
             record.extend(latency(one.increments));
             record.extend(latency(one.reads));
             record.extend([
+                figure(one.server_cpu_us),
                 one.row_lock_waits.to_string(),
                 refused(one),
                 one.done.to_string(),

@@ -5,17 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hdrhistogram::Histogram;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, Params};
+use mysql::{Conn, Params};
 
-use super::Setting;
 use super::contender::{Contender, filled_for, values};
 use super::load::{Measured, run};
+use super::{Setting, Target};
 
 /// A comparison that is under way.
 #[derive(Debug)]
 pub struct Rounds {
-    /// How to connect, with the schema that the contenders are in.
-    options: Opts,
+    target: Target,
     /// How they are loaded.
     pub setting: Setting,
     contenders: Vec<Contender>,
@@ -57,6 +56,9 @@ pub struct Summary {
     pub reads: Option<Latency>,
     /// Refused calls of all rounds, by the number of the error.
     pub refused: BTreeMap<u16, u64>,
+    /// What a call costs the server of the time of its processors, microseconds, the median of the rounds; None where the
+    /// server's process is not ours.
+    pub server_cpu_us: Option<f64>,
     /// How often a row lock was waited for, in all rounds.
     pub row_lock_waits: u64,
     /// What the increments that were acknowledged add up to, in all rounds.
@@ -83,12 +85,16 @@ impl Rounds {
     ///
     /// # Errors
     /// Those of the server.
-    pub fn prepare(contenders: Vec<Contender>, options: Opts, setting: Setting) -> Result<Self, RoundsError> {
+    pub fn prepare(
+        contenders: Vec<Contender>,
+        target: Target,
+        setting: Setting,
+    ) -> Result<Self, RoundsError> {
         for contender in &contenders {
-            fill(contender, &options, &setting).map_err(|error| RoundsError::MySql(contender.name, error))?;
+            fill(contender, &target, &setting).map_err(|error| RoundsError::MySql(contender.name, error))?;
         }
         Ok(Self {
-            options,
+            target,
             setting,
             measured: vec![Vec::new(); contenders.len()],
             contenders,
@@ -116,7 +122,7 @@ impl Rounds {
             }
             begins(contender.name);
             let mysql = |error| RoundsError::MySql(contender.name, error);
-            let measured = run(contender, &self.options, &self.setting, interrupted).map_err(mysql)?;
+            let measured = run(contender, &self.target, &self.setting, interrupted).map_err(mysql)?;
             let (name, done, grown) = (contender.name, measured.done as i64, measured.grown);
             if grown != done {
                 return Err(RoundsError::Lost { name, done, grown });
@@ -181,6 +187,11 @@ fn summary(
         increments: latency(&|one| &one.increments),
         reads: latency(&|one| &one.reads),
         refused,
+        server_cpu_us: rounds
+            .iter()
+            .map(Measured::server_cpu_us)
+            .collect::<Option<Vec<_>>>()
+            .map(median),
         row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
         done: rounds.iter().map(|one| one.done).sum(),
         grown: rounds.iter().map(|one| one.grown).sum(),
@@ -198,8 +209,8 @@ fn median(mut figures: Vec<f64>) -> f64 {
     }
 }
 
-fn fill(contender: &Contender, options: &Opts, setting: &Setting) -> Result<(), mysql::Error> {
-    let mut connection = Conn::new(options.clone())?;
+fn fill(contender: &Contender, target: &Target, setting: &Setting) -> Result<(), mysql::Error> {
+    let mut connection = Conn::new(target.options.clone())?;
     for statement in &contender.setup {
         connection.query_drop(statement)?;
     }

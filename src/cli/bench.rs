@@ -13,7 +13,7 @@ use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
 use super::{Hinted, Outcome, private, progress};
-use crate::bench::{self, Comparison, Contender, NAMES, Report, Rounds, Setting};
+use crate::bench::{self, Comparison, Contender, NAMES, Report, Rounds, Setting, Target};
 use crate::server::Version;
 
 /// The schema that the contenders are in. Those of a second setting are in slotted_bench_2, and so on.
@@ -125,14 +125,19 @@ impl Bench {
         match &self.url {
             Some(url) => {
                 let options = Opts::from_url(url).context("--url")?;
-                let outcome = self.measure(&options, picture, &interrupted)?;
+                let outcome = self.measure(&options, None, picture, &interrupted)?;
                 if outcome == Outcome::Interrupted {
                     eprintln!("interrupted; the schema {SCHEMA} is dropped");
                 }
                 Ok(outcome)
             }
             None => private::with_private_server(self.most_connections(), &interrupted, |_, server| {
-                self.measure(&server.options().into(), picture, &interrupted)
+                self.measure(
+                    &server.options().into(),
+                    Some(server.process()),
+                    picture,
+                    &interrupted,
+                )
             }),
         }
     }
@@ -168,6 +173,7 @@ impl Bench {
     fn measure(
         &self,
         options: &Opts,
+        process: Option<u32>,
         picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
@@ -195,7 +201,16 @@ impl Bench {
             })
             .and_then(|()| environment(&mut connection))
             .and_then(|environment| {
-                self.compare(options, settings, &schemas, environment, picture, interrupted)
+                let targets = schemas
+                    .iter()
+                    .map(|schema| Target {
+                        options: OptsBuilder::from_opts(options.clone())
+                            .db_name(Some(schema))
+                            .into(),
+                        process,
+                    })
+                    .collect();
+                self.compare(settings, targets, environment, picture, interrupted)
             });
         for schema in made {
             connection
@@ -235,9 +250,8 @@ impl Bench {
 
     fn compare(
         &self,
-        options: &Opts,
         settings: Vec<Setting>,
-        schemas: &[String],
+        targets: Vec<Target>,
         environment: Vec<(&'static str, String)>,
         picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
@@ -245,15 +259,14 @@ impl Bench {
         let wanted = |name: &str| self.contenders.is_empty() || self.contenders.iter().any(|one| one == name);
         let mut all = Vec::new();
         let mut loads = 0;
-        for (setting, schema) in settings.into_iter().zip(schemas) {
+        for (setting, target) in settings.into_iter().zip(targets) {
             let contenders = NAMES
                 .into_iter()
                 .filter(|name| wanted(name))
                 .filter_map(|name| Contender::named(name, &setting).transpose())
                 .collect::<Result<Vec<_>, _>>()?;
             loads += contenders.len() as u32 * (self.rounds + 1);
-            let inside = OptsBuilder::from_opts(options.clone()).db_name(Some(schema));
-            all.push(Rounds::prepare(contenders, inside.into(), setting)?);
+            all.push(Rounds::prepare(contenders, target, setting)?);
         }
         let several = all.len() > 1;
         let compared = progress::during(Duration::from_secs_f64(self.seconds) * loads, |bar| {

@@ -10,10 +10,10 @@ use clap::Args;
 use comfy_table::presets::ASCII_FULL_CONDENSED;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, Row, Value};
+use mysql::{Conn, Row, Value};
 
 use super::{Outcome, private, progress};
-use crate::bench::{self, Comparison, Contender, Rounds, Setting};
+use crate::bench::{self, Comparison, Contender, Rounds, Setting, Target};
 use crate::package::{Options, Package};
 use crate::server::PrivateServer;
 use crate::{render, script};
@@ -88,12 +88,15 @@ impl Demo {
         };
         // A schema of its own: the tour's has the table already.
         connection.query_drop("CREATE DATABASE demo_load")?;
-        let opts: Opts = server.options().db_name(Some("demo_load")).into();
+        let target = Target {
+            options: server.options().db_name(Some("demo_load")).into(),
+            process: Some(server.process()),
+        };
         let contenders = ["single-row", "counters"]
             .iter()
             .filter_map(|name| Contender::named(name, &setting).transpose())
             .collect::<Result<Vec<_>, _>>()?;
-        let mut rounds = Rounds::prepare(contenders, opts, setting.clone())?;
+        let mut rounds = Rounds::prepare(contenders, target, setting.clone())?;
         progress::during(setting.duration * 2, |bar| {
             rounds.round(true, interrupted, |name| bar.set_message(name))
         })?;

@@ -186,6 +186,11 @@ impl PrivateServer {
         &self.socket
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the server logged last.
     pub fn last_log_lines(&self) -> String {
         last_lines(&self.log)
