@@ -62,9 +62,11 @@ fn check(comparison: &Value, rounds: u64) {
             assert!(ms("p50_ms") <= ms("p99_ms") && ms("p99_ms") <= ms("max_ms"), "{one}");
         }
         assert!(number("to_floor") > 0.0 && number("to_single_row") > 0.0, "{one}");
+        assert_eq!(one["name"] == "floor", one["to_floor"] == 1.0, "{one}");
+        assert_eq!(one["name"] == "single-row", one["to_single_row"] == 1.0, "{one}");
+        // The server of a URL is not ours.
+        assert!(one["server_cpu_us"].is_null(), "{one}");
     }
-    assert_eq!(contenders[0]["to_floor"], 1.0);
-    assert_eq!(contenders[1]["to_single_row"], 1.0);
 }
 
 // One after the other: there is one schema slotted_bench.
@@ -215,15 +217,21 @@ fn without_a_url_the_server_is_private_and_gone_afterwards(server: &Server) {
     // A server that a URL names is not ours to start again.
     let Some(daemon) = server.daemon() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let arguments = ["bench", "--contenders", "floor,queries", "--connections", "4", "--seconds", "0.2", "--rounds", "1"];
-    let output = Command::new(env!("CARGO_BIN_EXE_slotted"))
-        .args(arguments)
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    bench
+        .args(["bench", "--contenders", "floor,queries", "--connections", "4", "--seconds", "0.5", "--rounds", "1"])
+        .arg("--json")
         .env("SLOTTED_SERVER", daemon)
-        .env("TMPDIR", folder.path())
-        .output()
-        .expect("the bench runs");
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(stdout.contains(&format!("server {}", server.version)) && stdout.contains("log_bin ON"), "{stdout}");
+        .env("TMPDIR", folder.path());
+    let report = reported(&mut bench);
+    let environment = &report["environment"];
+    assert_eq!(environment["server"], server.version.to_string());
+    assert_eq!(environment["log_bin"], "ON");
+    for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
+        // Linux tells what a process has taken of its processors. A commit takes some microseconds on any of them.
+        let cpu = one["server_cpu_us"].as_f64();
+        assert_eq!(cpu.is_some(), cfg!(target_os = "linux"), "{one}");
+        assert!(cpu.is_none_or(|us| us > 5.0 && us < 100_000.0), "{one}");
+    }
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }

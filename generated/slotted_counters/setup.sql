@@ -82,14 +82,16 @@ BEGIN
   END IF;
 
   -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-  -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
-  SET v_slot = IF(@@auto_increment_increment = 1,
-    MOD(CONNECTION_ID(), 100),
-    MOD(
+  -- node, and no two nodes share a slot; elsewhere both are 1.
+  IF @@auto_increment_increment = 1 THEN
+    SET v_slot = MOD(CONNECTION_ID(), 100);
+  ELSE
+    SET v_slot = MOD(
       CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
       IF(100 < @@auto_increment_increment,
          100,
-         100 - MOD(100, @@auto_increment_increment))));
+         100 - MOD(100, @@auto_increment_increment)));
+  END IF;
 
   -- On the primary key, the only unique one, this locks one record and no gap.
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
@@ -159,14 +161,16 @@ BEGIN
   -- Nothing to add needs no row.
   IF p_amount <> 0 THEN
     -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-    -- node, and no two nodes share a slot; elsewhere both are 1, and reading a variable once is enough.
-    SET v_slot = IF(@@auto_increment_increment = 1,
-      MOD(CONNECTION_ID(), 100),
-      MOD(
+    -- node, and no two nodes share a slot; elsewhere both are 1.
+    IF @@auto_increment_increment = 1 THEN
+      SET v_slot = MOD(CONNECTION_ID(), 100);
+    ELSE
+      SET v_slot = MOD(
         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
         IF(100 < @@auto_increment_increment,
            100,
-           100 - MOD(100, @@auto_increment_increment))));
+           100 - MOD(100, @@auto_increment_increment)));
+    END IF;
 
     -- On the primary key, the only unique one, this locks one record and no gap.
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
