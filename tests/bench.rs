@@ -1,7 +1,7 @@
 //! The bench: every contender counts exactly, and the server is left as it was.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_picture_that_cannot_be_written_is_refused_before_the_work)
         .on_servers(a_schema_that_is_there_already_is_left_alone)
         .on_servers(ctrl_c_leaves_no_schema_and_reports_what_it_has)
+        .on_servers(ctrl_c_before_the_first_figure_leaves_the_picture_as_it_is)
         .on_servers(the_load_generator_is_not_the_limit)
         .on_servers(without_a_url_the_server_is_private_and_gone_afterwards);
 }
@@ -174,25 +175,43 @@ fn a_schema_that_is_there_already_is_left_alone(server: &Server) {
     server.connect().query_drop("DROP DATABASE slotted_bench").expect("a drop");
 }
 
-fn ctrl_c_leaves_no_schema_and_reports_what_it_has(server: &Server) {
-    let _alone = server.alone();
-    let arguments = ["--contenders", "floor,counters", "--connections", "4", "--seconds", "0.2", "--rounds", "1000"];
-    let child = bench(server, &arguments).spawn().expect("the bench starts");
+/// Starts a bench, and presses Ctrl-C so long after it has made its schema.
+fn interrupted(server: &Server, after: Duration, arguments: &[&str]) -> Output {
+    let child = bench(server, arguments).spawn().expect("the bench starts");
     let start = Instant::now();
     while schemas(server) == 0 {
         assert!(start.elapsed() < Duration::from_secs(60), "it makes no schema");
         thread::sleep(Duration::from_millis(20));
     }
-    // Beyond the warm-up.
-    thread::sleep(Duration::from_secs(5));
+    thread::sleep(after);
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
     let output = child.wait_with_output().expect("the bench ends");
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(stdout.contains("increments/s") && stdout.contains("counters"), "{stdout}");
     let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("interrupted; the schema slotted_bench is dropped"), "{stderr}");
     assert_eq!(schemas(server), 0);
+    output
+}
+
+fn ctrl_c_leaves_no_schema_and_reports_what_it_has(server: &Server) {
+    let _alone = server.alone();
+    let arguments = ["--contenders", "floor,counters", "--connections", "4", "--seconds", "0.2", "--rounds", "1000"];
+    // Beyond the warm-up.
+    let output = interrupted(server, Duration::from_secs(5), &arguments);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout.contains("increments/s") && stdout.contains("counters"), "{stdout}");
+}
+
+fn ctrl_c_before_the_first_figure_leaves_the_picture_as_it_is(server: &Server) {
+    let _alone = server.alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let picture = folder.path().join("bench.svg");
+    fs::write(&picture, "the last one").expect("a picture");
+    let svg = picture.to_str().expect("UTF-8");
+    let arguments = ["--contenders", "floor", "--connections", "4", "--seconds", "600", "--svg", svg];
+    interrupted(server, Duration::from_millis(500), &arguments);
+    assert_eq!(fs::read_to_string(&picture).expect("a picture"), "the last one");
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
 }
 
 /// A statement that does nothing goes through much faster than the floor. Seen alone on two cores: docs/benchmark.md.
