@@ -24,7 +24,7 @@ Example
 BEGIN
 {%- include "_count_variables.sql" %}
 
-{%- include "_check_key.sql" %}
+  {{ c.check_key()|indent(2) }}
   IF p_amount IS NULL THEN
     {{ c.signal(E::AmountNull)|indent(4) }}
   END IF;

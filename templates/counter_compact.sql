@@ -21,7 +21,8 @@ Example
 BEGIN
   DECLARE v_rows BIGINT;
   DECLARE v_total DECIMAL(65, 0);
-{%- include "_check_key.sql" %}
+
+  {{ c.check_key()|indent(2) }}
   SELECT COUNT(*), SUM({{ c.count_column() }})
     INTO v_rows, v_total
     FROM {{ c.table() }}

@@ -21,7 +21,7 @@ BEGIN
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 {%- endif %}
 
-{%- include "_check_key.sql" %}
+  {{ c.check_key()|indent(2) }}
   {{ c.over_snapshot()|indent(2) }}
   DELETE FROM {{ c.table() }}
    WHERE {{ c.key_is("")|indent(2) }};

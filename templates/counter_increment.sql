@@ -22,7 +22,7 @@ Example
 BEGIN
 {%- include "_count_variables.sql" %}
 
-{%- include "_check_key.sql" %}
+  {{ c.check_key()|indent(2) }}
 
   {{ c.count("1")|indent(2) }}
 END

@@ -33,7 +33,7 @@ BEGIN
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 {%- endif %}
 
-{%- include "_check_key.sql" %}
+  {{ c.check_key()|indent(2) }}
   {{ c.over_snapshot()|indent(2) }}
 {%- if c.keyed() %}
   INSERT INTO {{ c.table() }} ({{ c.key_columns("") }}, slot, {{ c.count_column() }})

@@ -28,7 +28,7 @@ BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 
-{%- include "_check_key.sql" %}
+  {{ c.check_key()|indent(2) }}
   IF p_slots IS NULL OR p_slots < 1 OR p_slots > {{ MAX_SLOTS }} THEN
     {{ c.signal(E::SlotsOutOfRange)|indent(4) }}
   END IF;

@@ -38,7 +38,7 @@ BEGIN
     {{ c.signal(E::CounterExists)|indent(4) }}
   END;
 
-{%- include "_check_key.sql" %}
+  {{ c.check_key()|indent(2) }}
 {%- if c.per_counter() %}
   SET v_slots = COALESCE(p_slots, {{ c.options().setup_slots() }});
   IF v_slots < 1 OR v_slots > {{ MAX_SLOTS }} THEN

@@ -165,6 +165,15 @@ impl KeyColumn {
             KeyType::Binary(_, n) => Some(format!("LENGTH({p}) > {n}")),
         }
     }
+
+    /// A condition that is true where the argument does not fit the column, but may equal a value in it: a server that
+    /// is not strict cuts a string to its parameter, and what is left may differ only in spaces at the end.
+    pub fn cut(&self) -> Option<String> {
+        match &self.kind {
+            KeyType::Name | KeyType::Text(..) => self.misfit(),
+            KeyType::Integer(..) | KeyType::Binary(..) => None,
+        }
+    }
 }
 
 /// The columns of a key, as `record_type INT, record_id BIGINT`.

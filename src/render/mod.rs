@@ -116,6 +116,12 @@ struct SignalStatement {
 }
 
 #[derive(Template)]
+#[template(path = "_check_key.sql")]
+struct CheckKey<'a> {
+    c: &'a Context<'a>,
+}
+
+#[derive(Template)]
 #[template(path = "_count.sql")]
 struct Count<'a> {
     c: &'a Context<'a>,
@@ -278,6 +284,11 @@ impl<'a> Context<'a> {
         fragment(&OverSnapshot {
             explained: !self.plain,
         })
+    }
+
+    /// Refuses an argument for a key column that cannot be taken.
+    fn check_key(&self) -> String {
+        fragment(&CheckKey { c: self })
     }
 
     fn signal(&self, error: E) -> String {
@@ -457,6 +468,12 @@ impl<'a> Context<'a> {
             .flat_map(wrong)
             .collect::<Vec<_>>()
             .join("\n  OR ")
+    }
+
+    /// For each argument that may have been cut: that it is longer than its column.
+    fn or_key_cut(&self) -> String {
+        let cut = self.keys().iter().filter_map(KeyColumn::cut);
+        cut.map(|condition| format!(" OR {condition}")).collect()
     }
 
     /// The parameters that name a counter, one a line, without a comma at the end.
