@@ -28,6 +28,7 @@ const BARS_RIGHT: f64 = 740.0;
 const COLORS: [(&str, &str); NAMES.len()] = [
     ("#59636e", "#9198a1"),
     ("#57606a", "#8b949e"),
+    ("#6e7781", "#afb8c1"),
     ("#cf222e", "#ff7b72"),
     ("#bc4c00", "#ffa657"),
     ("#9a6700", "#e3b341"),

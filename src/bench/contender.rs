@@ -25,9 +25,10 @@ pub struct Contender {
 }
 
 /// The names of all contenders, in the order of a report.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "floor",
     "floor-call",
+    "counters-call",
     "single-row",
     "published-upsert",
     "article-2012",
@@ -49,6 +50,18 @@ pub struct Who {
     pub slot: u32,
 }
 
+impl Who {
+    /// A connection that counts a counter, where it picks the slot itself: as the package does, each has one of its own
+    /// while there are enough.
+    pub fn counting(connection: u32, counter: u32, setting: &Setting) -> Self {
+        Self {
+            connection,
+            counter,
+            slot: 1 + (connection - 1) % setting.slots,
+        }
+    }
+}
+
 impl Contender {
     /// The contender of a name; None where there is none.
     ///
@@ -59,6 +72,7 @@ impl Contender {
         Ok(match name {
             "floor" => file("floor", include_str!("../../templates/bench/floor.sql")),
             "floor-call" => file("floor-call", include_str!("../../templates/bench/floor_call.sql")),
+            "counters-call" => Some(Self::of_counters_call()?),
             "single-row" => file("single-row", include_str!("../../templates/bench/single_row.sql")),
             "published-upsert" => file(
                 "published-upsert",
@@ -151,25 +165,34 @@ impl Contender {
         })
     }
 
+    fn of_counters_call() -> Result<Self, OptionsError> {
+        let package = Package::new(Options {
+            table: "counters_call".parse().expect("a name"),
+            ..Options::default()
+        })?;
+        let mut contender = Self::of_file(
+            "counters-call",
+            include_str!("../../templates/bench/counters_call.sql"),
+        );
+        let table = script::statements(&file_of(&package, "create_tables.sql"));
+        contender.setup.splice(0..0, table);
+        Ok(contender)
+    }
+
     fn of_queries(setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(Options {
             slots: Slots::Fixed(setting.slots),
             table: "queries".parse().expect("a name"),
             ..Options::slotted_counters()
         })?;
-        let file = |name: &str| {
-            let files = render::files(&package);
-            let file = files.into_iter().find(|file| file.name == name);
-            file.expect("every package keyed by record has it").text
-        };
-        let statements = script::queries(&file("queries.sql"));
+        let statements = script::queries(&file_of(&package, "queries.sql"));
         let named = |name: &str, parameters: &[&str]| {
             let found = statements.iter().find(|query| query.name == name);
             query(&found.expect("queries.sql has it").sql, parameters)
         };
         Ok(Self {
             name: "queries",
-            setup: script::statements(&file("create_tables.sql")),
+            setup: script::statements(&file_of(&package, "create_tables.sql")),
             fill: None,
             increment: if setting.amount == 1 {
                 named("increment", &["record type", "counter"])
@@ -180,6 +203,12 @@ impl Contender {
             total: format!("SELECT COALESCE(SUM(`count`), 0) FROM {}", package.options.table),
         })
     }
+}
+
+fn file_of(package: &Package, name: &str) -> String {
+    let files = render::files(package);
+    let file = files.into_iter().find(|file| file.name == name);
+    file.expect("the package has this file").text
 }
 
 fn query(sql: &str, parameters: &[&str]) -> Query {
@@ -223,4 +252,19 @@ pub fn filled_for(query: &Query, setting: &Setting) -> Vec<Who> {
         }
     }
     filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_picks_its_slot_has_one_of_its_own_while_there_are_enough() {
+        let setting = Setting {
+            slots: 3,
+            ..Setting::default()
+        };
+        let slots = (1..=7).map(|connection| Who::counting(connection, 1, &setting).slot);
+        assert_eq!(slots.collect::<Vec<_>>(), [1, 2, 3, 1, 2, 3, 1]);
+    }
 }

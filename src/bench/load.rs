@@ -192,11 +192,7 @@ fn ready(
     number: u32,
     connection: &mut Conn,
 ) -> Result<(Statement, Statement), mysql::Error> {
-    let who = Who {
-        connection: number,
-        counter: 1,
-        slot: 1,
-    };
+    let who = Who::counting(number, 1, setting);
     let increment = connection.prep(&contender.increment.sql)?;
     let read = connection.prep(&contender.read.sql)?;
     if setting.reads > 0.0 {
@@ -240,11 +236,7 @@ fn count(
         } else {
             random.sample(zipf) as u32
         };
-        let who = Who {
-            connection: number,
-            counter,
-            slot: 1,
-        };
+        let who = Who::counting(number, counter, setting);
         let reads = setting.reads > 0.0 && random.random_bool(setting.reads);
         let (statement, query) = if reads {
             (read, &contender.read)

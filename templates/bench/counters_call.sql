@@ -1,0 +1,35 @@
+-- What a procedure that counts by a name can reach: the package's table, and a procedure that has nothing but the UPDATE
+-- of a slot that its caller picks. A read is the bare SUM over the same table.
+
+-- name: procedure
+-- Parameters: none
+CREATE PROCEDURE counters_call_add(
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_slot INT,
+  IN p_amount BIGINT
+)
+  MODIFIES SQL DATA
+UPDATE counters_call
+   SET counter = counter + p_amount
+ WHERE counter_name = p_counter_name
+   AND counter_id = p_slot;
+
+-- name: fill
+-- Parameters: counter, slot
+INSERT INTO counters_call (counter_name, counter_id, start_date, counter)
+VALUES (?, ?, NOW(), 0);
+
+-- name: increment
+-- Parameters: counter, slot, amount
+CALL counters_call_add(?, ?, ?);
+
+-- name: read
+-- Parameters: counter
+SELECT SUM(counter)
+  FROM counters_call
+ WHERE counter_name = ?;
+
+-- name: total
+-- Parameters: none
+SELECT SUM(counter)
+  FROM counters_call;
