@@ -153,14 +153,14 @@ impl Contender {
             setup: script::statements(&render::setup(&package)),
             fill: Some(query(
                 &format!("CALL {}(?, NULL, ?, 0)", routine("setup")?),
-                &["counter", "slots"],
+                &["name", "slots"],
             )),
             increment: if setting.amount == 1 {
-                query(&format!("CALL {}(?)", routine("increment")?), &["counter"])
+                query(&format!("CALL {}(?)", routine("increment")?), &["name"])
             } else {
-                query(&format!("CALL {}(?, ?)", routine("add")?), &["counter", "amount"])
+                query(&format!("CALL {}(?, ?)", routine("add")?), &["name", "amount"])
             },
-            read: query(&format!("SELECT {}(?)", routine("get")?), &["counter"]),
+            read: query(&format!("SELECT {}(?)", routine("get")?), &["name"]),
             total: format!("SELECT COALESCE(SUM(total), 0) FROM {}", package.totals),
         })
     }
@@ -224,6 +224,8 @@ pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
     let value = |parameter: &String| match parameter.as_str() {
         "connection" => who.connection.into(),
         "counter" => who.counter.into(),
+        // As an application sends it: a server that gets a number for a string plans the statement for it.
+        "name" => who.counter.to_string().into(),
         "slot" => who.slot.into(),
         "amount" => setting.amount.into(),
         "slots" => setting.slots.into(),
@@ -235,14 +237,17 @@ pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
 
 /// For whom a table is filled: each value of each parameter that the statement has.
 pub fn filled_for(query: &Query, setting: &Setting) -> Vec<Who> {
-    let all = |parameter: &str, most: u32| {
-        let there = query.parameters.iter().any(|one| one == parameter);
+    let all = |parameters: &[&str], most: u32| {
+        let there = query
+            .parameters
+            .iter()
+            .any(|one| parameters.contains(&one.as_str()));
         1..=if there { most } else { 1 }
     };
     let mut filled = Vec::new();
-    for connection in all("connection", setting.connections) {
-        for counter in all("counter", setting.counters) {
-            for slot in all("slot", setting.slots) {
+    for connection in all(&["connection"], setting.connections) {
+        for counter in all(&["counter", "name"], setting.counters) {
+            for slot in all(&["slot"], setting.slots) {
                 filled.push(Who {
                     connection,
                     counter,

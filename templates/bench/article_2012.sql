@@ -32,16 +32,16 @@ END;;
 DELIMITER ;
 
 -- name: fill
--- Parameters: counter, slot
+-- Parameters: name, slot
 INSERT INTO article_2012 (counter_name, counter_id, counter)
 VALUES (?, ?, 0);
 
 -- name: increment
--- Parameters: counter, amount
+-- Parameters: name, amount
 CALL article_2012_increment(?, ?);
 
 -- name: read
--- Parameters: counter
+-- Parameters: name
 SELECT SUM(counter)
   FROM article_2012
  WHERE counter_name = ?;

@@ -15,16 +15,16 @@ UPDATE counters_call
    AND counter_id = p_slot;
 
 -- name: fill
--- Parameters: counter, slot
+-- Parameters: name, slot
 INSERT INTO counters_call (counter_name, counter_id, start_date, counter)
 VALUES (?, ?, NOW(), 0);
 
 -- name: increment
--- Parameters: counter, slot, amount
+-- Parameters: name, slot, amount
 CALL counters_call_add(?, ?, ?);
 
 -- name: read
--- Parameters: counter
+-- Parameters: name
 SELECT SUM(counter)
   FROM counters_call
  WHERE counter_name = ?;
