@@ -1,5 +1,5 @@
-{#- The good path makes one test. -#}
 {%- if c.keyed() -%}
+{#- The good path makes one test. -#}
 IF {{ c.key_wrong() }} THEN
 {%- for column in c.keys() %}
   IF {{ column.parameter.typed() }} IS NULL THEN
@@ -13,10 +13,10 @@ IF {{ c.key_wrong() }} THEN
 {%- endfor %}
 END IF;
 {%- else -%}
-IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    {{ c.signal(E::NameEmpty)|indent(4) }}
-  END IF;
+IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+  {{ c.signal(E::NameEmpty)|indent(2) }}
+END IF;
+IF CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
   {{ c.signal(E::NameTooLong)|indent(2) }}
 END IF;
 {%- endif %}

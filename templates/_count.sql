@@ -10,7 +10,7 @@ IF ROW_COUNT() = 0 THEN
   -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
   {{ c.update_slot(amount, "1")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
-    {{ c.signal(E::UnknownCounter)|indent(4) }}
+    {{ c.refuse_key()|indent(4) }}
   END IF;
 END IF;
 {%- endif %}

@@ -39,12 +39,12 @@ BEGIN
     FROM {{ c.table() }}
    WHERE {{ c.key_is("")|indent(2) }};
   IF v_total IS NULL{{ c.or_key_cut() }} THEN
+{%- if c.keyed() %}
     -- Why there are none is asked only now: a read that finds rows makes one test.
     {{ c.check_key()|indent(4) }}
-{%- if c.keyed() %}
     RETURN 0;
 {%- else %}
-    {{ c.signal(E::UnknownCounter)|indent(4) }}
+    {{ c.refuse_key()|indent(4) }}
 {%- endif %}
   END IF;
   RETURN v_total;

@@ -77,12 +77,12 @@ BEGIN
            MESSAGE_TEXT = v_message;
   END;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
-             MESSAGE_TEXT = 'counter_setup: the counter name is NULL or empty';
-    END IF;
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 50001,
+           MESSAGE_TEXT = 'counter_setup: the counter name is NULL or empty';
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_setup: the counter name is longer than 100 characters';
@@ -156,17 +156,6 @@ BEGIN
   DECLARE v_slot BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
-             MESSAGE_TEXT = 'counter_increment: the counter name is NULL or empty';
-    END IF;
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
-           MESSAGE_TEXT = 'counter_increment: the counter name is longer than 100 characters';
-  END IF;
-
   -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
   -- node, and no two nodes share a slot; elsewhere both are 1.
   IF @@auto_increment_increment = 1 THEN
@@ -179,22 +168,37 @@ BEGIN
          20 - MOD(20, @@auto_increment_increment)));
   END IF;
 
+  -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
   -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   UPDATE `counters`
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
-     AND counter_id = v_slot;
+     AND counter_id = v_slot
+     AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
     -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
     -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
+    -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
     /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
      WHERE counter_name = p_counter_name
-       AND counter_id = 1;
+       AND counter_id = 1
+       AND CHAR_LENGTH(p_counter_name) <= 100;
     IF ROW_COUNT() = 0 THEN
+      -- Why there are none is asked only now: a call that finds its counter makes one test.
+      IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50001,
+               MESSAGE_TEXT = 'counter_increment: the counter name is NULL or empty';
+      END IF;
+      IF CHAR_LENGTH(p_counter_name) > 100 THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50002,
+               MESSAGE_TEXT = 'counter_increment: the counter name is longer than 100 characters';
+      END IF;
       SET v_message = CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50003,
@@ -236,17 +240,17 @@ BEGIN
   DECLARE v_slot BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
+  IF p_amount IS NULL THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50001,
              MESSAGE_TEXT = 'counter_add: the counter name is NULL or empty';
     END IF;
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
-           MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
-  END IF;
-  IF p_amount IS NULL THEN
+    IF CHAR_LENGTH(p_counter_name) > 100 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50002,
+             MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
+    END IF;
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50007,
            MESSAGE_TEXT = 'counter_add: the amount is NULL';
@@ -259,7 +263,18 @@ BEGIN
       INTO v_slot
       FROM `counters`
      WHERE counter_name = LEFT(p_counter_name, 100);
-    IF v_slot IS NULL THEN
+    IF v_slot IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
+      -- Why there are none is asked only now: a call that finds its counter makes one test.
+      IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50001,
+               MESSAGE_TEXT = 'counter_add: the counter name is NULL or empty';
+      END IF;
+      IF CHAR_LENGTH(p_counter_name) > 100 THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50002,
+               MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
+      END IF;
       SET v_message = CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50003,
@@ -278,22 +293,37 @@ BEGIN
            20 - MOD(20, @@auto_increment_increment)));
     END IF;
 
+    -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
     /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + p_amount
      WHERE counter_name = p_counter_name
-       AND counter_id = v_slot;
+       AND counter_id = v_slot
+       AND CHAR_LENGTH(p_counter_name) <= 100;
     IF ROW_COUNT() = 0 THEN
       -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
       -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
+      -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
       -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
       /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + p_amount
        WHERE counter_name = p_counter_name
-         AND counter_id = 1;
+         AND counter_id = 1
+         AND CHAR_LENGTH(p_counter_name) <= 100;
       IF ROW_COUNT() = 0 THEN
+        -- Why there are none is asked only now: a call that finds its counter makes one test.
+        IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 50001,
+                 MESSAGE_TEXT = 'counter_add: the counter name is NULL or empty';
+        END IF;
+        IF CHAR_LENGTH(p_counter_name) > 100 THEN
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 50002,
+                 MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
+        END IF;
         SET v_message = CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
         SIGNAL SQLSTATE '45000'
            SET MYSQL_ERRNO = 50003,
@@ -335,12 +365,12 @@ BEGIN
   DECLARE v_rows BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
-             MESSAGE_TEXT = 'counter_reset: the counter name is NULL or empty';
-    END IF;
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 50001,
+           MESSAGE_TEXT = 'counter_reset: the counter name is NULL or empty';
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_reset: the counter name is longer than 100 characters';
@@ -396,12 +426,12 @@ Example
 BEGIN
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
-             MESSAGE_TEXT = 'counter_delete: the counter name is NULL or empty';
-    END IF;
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 50001,
+           MESSAGE_TEXT = 'counter_delete: the counter name is NULL or empty';
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_delete: the counter name is longer than 100 characters';
@@ -444,12 +474,12 @@ Example
 BEGIN
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
-             MESSAGE_TEXT = 'counter_drop: the counter name is NULL or empty';
-    END IF;
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 50001,
+           MESSAGE_TEXT = 'counter_drop: the counter name is NULL or empty';
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50002,
            MESSAGE_TEXT = 'counter_drop: the counter name is longer than 100 characters';
@@ -541,13 +571,13 @@ BEGIN
     FROM `counters`
    WHERE counter_name = p_counter_name;
   IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
-    -- Why there are none is asked only now: a read that finds rows makes one test.
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' OR CHAR_LENGTH(p_counter_name) > 100 THEN
-      IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50001,
-               MESSAGE_TEXT = 'counter_get: the counter name is NULL or empty';
-      END IF;
+    -- Why there are none is asked only now: a call that finds its counter makes one test.
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50001,
+             MESSAGE_TEXT = 'counter_get: the counter name is NULL or empty';
+    END IF;
+    IF CHAR_LENGTH(p_counter_name) > 100 THEN
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50002,
              MESSAGE_TEXT = 'counter_get: the counter name is longer than 100 characters';

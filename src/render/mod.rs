@@ -122,6 +122,12 @@ struct CheckKey<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "_refuse_key.sql")]
+struct RefuseKey<'a> {
+    c: &'a Context<'a>,
+}
+
+#[derive(Template)]
 #[template(path = "_count.sql")]
 struct Count<'a> {
     c: &'a Context<'a>,
@@ -289,6 +295,11 @@ impl<'a> Context<'a> {
     /// Refuses an argument for a key column that cannot be taken.
     fn check_key(&self) -> String {
         fragment(&CheckKey { c: self })
+    }
+
+    /// Says why there are no rows by a name: it cannot be one, or nobody has set it up.
+    fn refuse_key(&self) -> String {
+        fragment(&RefuseKey { c: self })
     }
 
     fn signal(&self, error: E) -> String {
