@@ -37,10 +37,11 @@ const DATA: &str = "CALL counter_setup('x', NULL, NULL, 5); CALL counter_setup('
      UPDATE counters SET counter = 9223372036854775807 WHERE counter_name = 'vast';";
 
 /// Calls with a name, `{}` for it, that are right but for the name.
-const NAMED: [(&str, &str); 8] = [
+const NAMED: [(&str, &str); 9] = [
     ("counter_setup", "CALL counter_setup({}, NULL, NULL, NULL)"),
     ("counter_increment", "CALL counter_increment({})"),
     ("counter_add", "CALL counter_add({}, 1)"),
+    ("counter_add", "CALL counter_add({}, 0)"),
     ("counter_reset", "CALL counter_reset({}, 1, TRUE)"),
     ("counter_resize", "CALL counter_resize({}, 2)"),
     ("counter_delete", "CALL counter_delete({})"),
