@@ -25,25 +25,23 @@ BEGIN
 {%- include "_count_variables.sql" %}
 {% if c.keyed() %}
   {{ c.check_key()|indent(2) }}
-{%- endif %}
   IF p_amount IS NULL THEN
-{%- if !c.keyed() %}
-    {{ c.check_key()|indent(4) }}
-{%- endif %}
     {{ c.signal(E::AmountNull)|indent(4) }}
   END IF;
-
-{%- if c.keyed() %}
   -- Nothing to add needs no row.
   IF p_amount <> 0 THEN
     {{ c.count("p_amount")|indent(4) }}
   END IF;
 {%- else %}
-  IF p_amount = 0 THEN
+  IF p_amount IS NULL OR p_amount = 0 THEN
+    {{ c.check_key()|indent(4) }}
+    IF p_amount IS NULL THEN
+      {{ c.signal(E::AmountNull)|indent(6) }}
+    END IF;
     -- A change by 0 changes no row, which would look like an unknown counter.
     {{ c.last_slot("v_slot")|indent(4) }}
-    IF v_slot IS NULL{{ c.or_key_cut() }} THEN
-      {{ c.refuse_key()|indent(6) }}
+    IF v_slot IS NULL THEN
+      {{ c.signal(E::UnknownCounter)|indent(6) }}
     END IF;
   ELSE
     {{ c.count("p_amount")|indent(4) }}

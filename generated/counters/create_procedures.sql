@@ -227,7 +227,7 @@ BEGIN
   DECLARE v_slot BIGINT;
   DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
-  IF p_amount IS NULL THEN
+  IF p_amount IS NULL OR p_amount = 0 THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50001,
@@ -238,11 +238,11 @@ BEGIN
          SET MYSQL_ERRNO = 50002,
              MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
     END IF;
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50007,
-           MESSAGE_TEXT = 'counter_add: the amount is NULL';
-  END IF;
-  IF p_amount = 0 THEN
+    IF p_amount IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50007,
+             MESSAGE_TEXT = 'counter_add: the amount is NULL';
+    END IF;
     -- A change by 0 changes no row, which would look like an unknown counter.
     -- One step to the end of the index. LEFT() is for MariaDB: by a name that may be longer than the column it would read
     -- every slot.
@@ -250,18 +250,7 @@ BEGIN
       INTO v_slot
       FROM `counters`
      WHERE counter_name = LEFT(p_counter_name, 100);
-    IF v_slot IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
-      -- Why there are none is asked only now: a call that finds its counter makes one test.
-      IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50001,
-               MESSAGE_TEXT = 'counter_add: the counter name is NULL or empty';
-      END IF;
-      IF CHAR_LENGTH(p_counter_name) > 100 THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50002,
-               MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
-      END IF;
+    IF v_slot IS NULL THEN
       SET v_message = CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 50003,
