@@ -1,7 +1,8 @@
 {%- if c.per_counter() %}
   DECLARE v_slots BIGINT;
 {%- endif %}
+{%- if c.random() %}
   DECLARE v_slot BIGINT;
-{%- if !c.keyed() %}
-  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 {%- endif %}
+{%- if c.per_counter() || c.random() %}
+{% endif %}

@@ -1,6 +1,13 @@
 {%- if signal.composed -%}
-SET v_message = {{ signal.message }};
-{% endif -%}
+BEGIN
+  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4
+    DEFAULT {{ signal.message }};
+  SIGNAL SQLSTATE '45000'
+     SET MYSQL_ERRNO = {{ signal.number }},
+         MESSAGE_TEXT = v_message;
+END;
+{%- else -%}
 SIGNAL SQLSTATE '45000'
    SET MYSQL_ERRNO = {{ signal.number }},
-       MESSAGE_TEXT = {% if signal.composed %}v_message{% else %}{{ signal.message }}{% endif %};
+       MESSAGE_TEXT = {{ signal.message }};
+{%- endif %}

@@ -1,4 +1,3 @@
--- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
 {{ c.over_snapshot() }}
 UPDATE {{ c.table() }}
    SET {{ c.count_column() }} = {{ c.count_column() }} + {{ amount }}

@@ -23,14 +23,14 @@ Example
 {%- endfilter %}
 BEGIN
 {%- include "_count_variables.sql" %}
-{% if c.keyed() %}
+{%- if c.keyed() %}
   {{ c.check_key()|indent(2) }}
   IF p_amount IS NULL THEN
     {{ c.signal(E::AmountNull)|indent(4) }}
   END IF;
   -- Nothing to add needs no row.
   IF p_amount <> 0 THEN
-    {{ c.count("p_amount")|indent(4) }}
+    {{ c.count("p_amount", false)|indent(4) }}
   END IF;
 {%- else %}
   IF p_amount IS NULL OR p_amount = 0 THEN
@@ -39,12 +39,15 @@ BEGIN
       {{ c.signal(E::AmountNull)|indent(6) }}
     END IF;
     -- A change by 0 changes no row, which would look like an unknown counter.
-    {{ c.last_slot("v_slot")|indent(4) }}
-    IF v_slot IS NULL THEN
-      {{ c.signal(E::UnknownCounter)|indent(6) }}
-    END IF;
+    BEGIN
+      DECLARE v_last BIGINT;
+      {{ c.last_slot("v_last")|indent(6) }}
+      IF v_last IS NULL THEN
+        {{ c.signal(E::UnknownCounter)|indent(8) }}
+      END IF;
+    END;
   ELSE
-    {{ c.count("p_amount")|indent(4) }}
+    {{ c.count("p_amount", false)|indent(4) }}
   END IF;
 {%- endif %}
 END

@@ -17,9 +17,6 @@ Example
   CALL {{ c.name.typed() }}({{ c.key_example() }});
 {%- endfilter %}
 BEGIN
-{%- if !c.keyed() %}
-  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
-{%- endif %}
 
   {{ c.check_key()|indent(2) }}
   {{ c.over_snapshot()|indent(2) }}

@@ -25,14 +25,9 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-{%- if !c.keyed() %}
-  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
-{%- endif %}
   -- The sum is a DECIMAL and may be beyond the variable. A DECIMAL variable and a test would cost each read more.
   DECLARE EXIT HANDLER FOR 1264
-  BEGIN
     {{ c.signal(E::TotalOutOfRange)|indent(4) }}
-  END;
 
   SELECT SUM({{ c.count_column() }})
     INTO v_total

@@ -21,10 +21,5 @@ Example
 {%- endfilter %}
 BEGIN
 {%- include "_count_variables.sql" %}
-{%- if c.keyed() %}
-
-  {{ c.check_key()|indent(2) }}
-{%- endif %}
-
-  {{ c.count("1")|indent(2) }}
+  {{ c.count("1", c.keyed())|indent(2) }}
 END

@@ -29,9 +29,6 @@ BEGIN
 {%- if !c.keyed() %}
   DECLARE v_rows BIGINT;
 {%- endif %}
-{%- if !c.keyed() %}
-  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
-{%- endif %}
 
   {{ c.check_key()|indent(2) }}
   {{ c.over_snapshot()|indent(2) }}

@@ -26,7 +26,6 @@ BEGIN
   DECLARE v_last BIGINT;
   DECLARE v_rows BIGINT;
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 
   {{ c.check_key()|indent(2) }}
   IF p_slots IS NULL OR p_slots < 1 OR p_slots > {{ MAX_SLOTS }} THEN

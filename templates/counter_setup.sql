@@ -30,13 +30,10 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_existing BIGINT;
-  DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
   -- Another session created the counter between the look-up and the INSERT. No other error
   -- is handled: the caller has to see it.
   DECLARE EXIT HANDLER FOR 1062
-  BEGIN
     {{ c.signal(E::CounterExists)|indent(4) }}
-  END;
 
   {{ c.check_key()|indent(2) }}
 {%- if c.per_counter() %}

@@ -6,16 +6,17 @@ use mysql::Row;
 use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use slotted::package::{Ident, Options, Package, Routine, Slots, SqlStr};
+use slotted::package::{Ident, Kind, Options, Package, Routine, Slots, SqlStr};
 use slotted::render;
 
-use crate::support::{Module, Schema, Server, package};
+use crate::support::{Module, Schema, Server, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(hostile_identifiers_install_and_count)
         .on_servers(every_sql_mode_installs_the_same)
         .on_servers(every_default_collation_works_and_uses_the_key)
+        .on_servers(nodes_of_a_cluster_share_no_slot)
         .on_servers(identifiers_and_strings_go_through_a_server_and_back);
 }
 
@@ -229,6 +230,58 @@ fn reads_by_key(schema: &Schema<'_>, session: &str) {
 fn connection_reads(connection: &mut mysql::Conn) -> i64 {
     let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
     rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum()
+}
+
+/// What a node of a multi-primary cluster has is set by hand here: auto_increment_increment is the number of nodes, and
+/// each has its own auto_increment_offset.
+fn nodes_of_a_cluster_share_no_slot(server: &Server) {
+    for slots in [20, 2] {
+        let packages = [
+            package(|options| options.default_slots = Some(slots)),
+            package(|options| options.slots = Slots::Fixed(slots)),
+            keyed(|options| options.slots = Slots::Fixed(slots)),
+        ];
+        for package in packages {
+            let what = format!("{} of {} slots", package.options.table, slots);
+            let schema = server.schema();
+            schema.install(&package);
+            let keyed = package.options.kind == Kind::SlottedCounters;
+            let (key, slot, count) = if keyed { ("7, 7", "slot", "`count`") } else { ("'hot'", "counter_id", "counter") };
+            if !keyed {
+                schema.run(&call(&package, Routine::Setup, "'hot', NULL, NULL, NULL"));
+            }
+            let counts = || -> Vec<(i64, i64)> {
+                let query = format!("SELECT {slot}, {count} FROM {} ORDER BY 1", package.options.table);
+                let rows: Vec<(i64, i64)> = schema.connect().query(query).expect("the slots");
+                rows.into_iter().filter(|(_, count)| *count > 0).collect()
+            };
+            let mut others: Vec<(i64, i64)> = Vec::new();
+            for node in 1..=3 {
+                for _ in 0..7 {
+                    let mut connection = schema.connect();
+                    connection
+                        .query_drop(format!(
+                            "SET SESSION auto_increment_increment = 3, SESSION auto_increment_offset = {node}"
+                        ))
+                        .expect("a node");
+                    connection.query_drop(call(&package, Routine::Increment, key)).expect(&what);
+                    connection.query_drop(call(&package, Routine::Add, &format!("{key}, 2"))).expect(&what);
+                    if keyed {
+                        let error = error_of(connection.query_drop(call(&package, Routine::Increment, "7, NULL")));
+                        assert_eq!(error.0, 50009, "{what}: {error:?}");
+                    }
+                }
+                let all = counts();
+                assert_eq!(all.iter().map(|(_, count)| count).sum::<i64>(), node * 21, "{what}");
+                // Two slots are too few for three nodes.
+                if slots > 3 {
+                    assert!(all.len() > others.len(), "{what}: node {node} has no slot of its own: {all:?}");
+                    assert!(others.iter().all(|one| all.contains(one)), "{what}: node {node}: {others:?}, then {all:?}");
+                }
+                others = all;
+            }
+        }
+    }
 }
 
 fn identifiers_and_strings_go_through_a_server_and_back(server: &Server) {

@@ -44,16 +44,16 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_existing BIGINT;
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
   -- Another session created the counter between the look-up and the INSERT. No other error
   -- is handled: the caller has to see it.
   DECLARE EXIT HANDLER FOR 1062
-  BEGIN
-    SET v_message = CONCAT('counter_setup: there already is a counter ''', LEFT(p_counter_name, 84), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50004,
-           MESSAGE_TEXT = v_message;
-  END;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_setup: there already is a counter ''', LEFT(p_counter_name, 84), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50004,
+             MESSAGE_TEXT = v_message;
+    END;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -67,10 +67,13 @@ BEGIN
   END IF;
   SET v_slots = COALESCE(p_slots, 20);
   IF v_slots <> 20 THEN
-    SET v_message = CONCAT('counter_setup: slots are fixed at 20, not ', COALESCE(p_slots, 'NULL'));
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50006,
-           MESSAGE_TEXT = v_message;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_setup: slots are fixed at 20, not ', COALESCE(p_slots, 'NULL'));
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50006,
+             MESSAGE_TEXT = v_message;
+    END;
   END IF;
 
   -- Looked up first, because a failed INSERT would leave a lock on slot 1 until the caller commits.
@@ -81,10 +84,13 @@ BEGIN
     FROM `counters`
    WHERE counter_name = LEFT(p_counter_name, 100);
   IF v_existing IS NOT NULL THEN
-    SET v_message = CONCAT('counter_setup: there already is a counter ''', LEFT(p_counter_name, 84), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50004,
-           MESSAGE_TEXT = v_message;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_setup: there already is a counter ''', LEFT(p_counter_name, 84), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50004,
+             MESSAGE_TEXT = v_message;
+    END;
   END IF;
 
   -- In the order of the key, so that two sessions that create one counter at once cannot deadlock.
@@ -131,33 +137,38 @@ Errors
 Example
   CALL counter_increment(''downloads'');'
 BEGIN
-  DECLARE v_slot BIGINT;
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
-
+  -- The look at the length is for names that a server without strict mode has cut: they may equal a shorter one and its
+  -- spaces.
   -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-  -- node, and no two nodes share a slot; elsewhere both are 1.
+  -- node, and no two nodes share a slot; elsewhere both are 1, and one test and one statement is all there is.
   IF @@auto_increment_increment = 1 THEN
-    SET v_slot = 1 + MOD(CONNECTION_ID(), 20);
+    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    UPDATE `counters`
+       SET counter = counter + 1
+     WHERE counter_name = p_counter_name
+       AND counter_id = 1 + MOD(CONNECTION_ID(), 20)
+       AND CHAR_LENGTH(p_counter_name) <= 100;
   ELSE
-    SET v_slot = 1 + MOD(
-      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-      IF(20 < @@auto_increment_increment,
-         20,
-         20 - MOD(20, @@auto_increment_increment)));
+    BEGIN
+      DECLARE v_slot BIGINT
+        DEFAULT 1 + MOD(
+          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+          IF(20 < @@auto_increment_increment,
+             20,
+             20 - MOD(20, @@auto_increment_increment)));
+      -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      UPDATE `counters`
+         SET counter = counter + 1
+       WHERE counter_name = p_counter_name
+         AND counter_id = v_slot
+         AND CHAR_LENGTH(p_counter_name) <= 100;
+    END;
   END IF;
-
-  -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
-  -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  UPDATE `counters`
-     SET counter = counter + 1
-   WHERE counter_name = p_counter_name
-     AND counter_id = v_slot
-     AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
     -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
     -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
-    -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
     -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
     /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
@@ -177,10 +188,13 @@ BEGIN
            SET MYSQL_ERRNO = 50002,
                MESSAGE_TEXT = 'counter_increment: the counter name is longer than 100 characters';
       END IF;
-      SET v_message = CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
-             MESSAGE_TEXT = v_message;
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50003,
+               MESSAGE_TEXT = v_message;
+      END;
     END IF;
   END IF;
 END;;
@@ -215,9 +229,6 @@ Errors
 Example
   CALL counter_add(''downloads'', 10);'
 BEGIN
-  DECLARE v_slot BIGINT;
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
-
   IF p_amount IS NULL OR p_amount = 0 THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
@@ -235,43 +246,57 @@ BEGIN
              MESSAGE_TEXT = 'counter_add: the amount is NULL';
     END IF;
     -- A change by 0 changes no row, which would look like an unknown counter.
-    -- One step to the end of the index. LEFT() is for MariaDB: by a name that may be longer than the column it would read
-    -- every slot.
-    SELECT MAX(counter_id)
-      INTO v_slot
-      FROM `counters`
-     WHERE counter_name = LEFT(p_counter_name, 100);
-    IF v_slot IS NULL THEN
-      SET v_message = CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
-             MESSAGE_TEXT = v_message;
-    END IF;
+    BEGIN
+      DECLARE v_last BIGINT;
+      -- One step to the end of the index. LEFT() is for MariaDB: by a name that may be longer than the column it would read
+      -- every slot.
+      SELECT MAX(counter_id)
+        INTO v_last
+        FROM `counters`
+       WHERE counter_name = LEFT(p_counter_name, 100);
+      IF v_last IS NULL THEN
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 50003,
+                 MESSAGE_TEXT = v_message;
+        END;
+      END IF;
+    END;
   ELSE
+    -- The look at the length is for names that a server without strict mode has cut: they may equal a shorter one and its
+    -- spaces.
     -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-    -- node, and no two nodes share a slot; elsewhere both are 1.
+    -- node, and no two nodes share a slot; elsewhere both are 1, and one test and one statement is all there is.
     IF @@auto_increment_increment = 1 THEN
-      SET v_slot = 1 + MOD(CONNECTION_ID(), 20);
+      -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      UPDATE `counters`
+         SET counter = counter + p_amount
+       WHERE counter_name = p_counter_name
+         AND counter_id = 1 + MOD(CONNECTION_ID(), 20)
+         AND CHAR_LENGTH(p_counter_name) <= 100;
     ELSE
-      SET v_slot = 1 + MOD(
-        CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-        IF(20 < @@auto_increment_increment,
-           20,
-           20 - MOD(20, @@auto_increment_increment)));
+      BEGIN
+        DECLARE v_slot BIGINT
+          DEFAULT 1 + MOD(
+            CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+            IF(20 < @@auto_increment_increment,
+               20,
+               20 - MOD(20, @@auto_increment_increment)));
+        -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+        /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `counters`
+           SET counter = counter + p_amount
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_slot
+           AND CHAR_LENGTH(p_counter_name) <= 100;
+      END;
     END IF;
-
-    -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
-    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    UPDATE `counters`
-       SET counter = counter + p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = v_slot
-       AND CHAR_LENGTH(p_counter_name) <= 100;
     IF ROW_COUNT() = 0 THEN
       -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
       -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
-      -- The length is for names that a server without strict mode has cut: they may equal a shorter one and its spaces.
       -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
       /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
@@ -291,10 +316,13 @@ BEGIN
              SET MYSQL_ERRNO = 50002,
                  MESSAGE_TEXT = 'counter_add: the counter name is longer than 100 characters';
         END IF;
-        SET v_message = CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50003,
-               MESSAGE_TEXT = v_message;
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 50003,
+                 MESSAGE_TEXT = v_message;
+        END;
       END IF;
     END IF;
   END IF;
@@ -330,7 +358,6 @@ Example
   CALL counter_reset(''downloads'', 0, TRUE);'
 BEGIN
   DECLARE v_rows BIGINT;
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -359,10 +386,13 @@ BEGIN
        AND counter_id = 1
       LOCK IN SHARE MODE;
     IF v_rows = 0 THEN
-      SET v_message = CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
-             MESSAGE_TEXT = v_message;
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50003,
+               MESSAGE_TEXT = v_message;
+      END;
     END IF;
   END IF;
 END;;
@@ -391,7 +421,6 @@ Errors
 Example
   CALL counter_delete(''downloads'');'
 BEGIN
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -408,10 +437,13 @@ BEGIN
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
-    SET v_message = CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50003,
-           MESSAGE_TEXT = v_message;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50003,
+             MESSAGE_TEXT = v_message;
+    END;
   END IF;
 END;;
 DELIMITER ;
@@ -439,7 +471,6 @@ Errors
 Example
   CALL counter_drop(''downloads'');'
 BEGIN
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -456,10 +487,13 @@ BEGIN
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
-    SET v_message = CONCAT('counter_drop: unknown counter ''', LEFT(p_counter_name, 96), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50003,
-           MESSAGE_TEXT = v_message;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_drop: unknown counter ''', LEFT(p_counter_name, 96), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50003,
+             MESSAGE_TEXT = v_message;
+    END;
   END IF;
 END;;
 DELIMITER ;
@@ -523,15 +557,15 @@ Example
   SELECT counter_get(''downloads'') AS total;'
 BEGIN
   DECLARE v_total BIGINT;
-  DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4;
   -- The sum is a DECIMAL and may be beyond the variable. A DECIMAL variable and a test would cost each read more.
   DECLARE EXIT HANDLER FOR 1264
-  BEGIN
-    SET v_message = CONCAT('counter_get: the total is beyond BIGINT for counter ''', LEFT(p_counter_name, 74), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50008,
-           MESSAGE_TEXT = v_message;
-  END;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_get: the total is beyond BIGINT for counter ''', LEFT(p_counter_name, 74), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50008,
+             MESSAGE_TEXT = v_message;
+    END;
 
   SELECT SUM(counter)
     INTO v_total
@@ -549,10 +583,13 @@ BEGIN
          SET MYSQL_ERRNO = 50002,
              MESSAGE_TEXT = 'counter_get: the counter name is longer than 100 characters';
     END IF;
-    SET v_message = CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), '''');
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50003,
-           MESSAGE_TEXT = v_message;
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 50003,
+             MESSAGE_TEXT = v_message;
+    END;
   END IF;
   RETURN v_total;
 END;;

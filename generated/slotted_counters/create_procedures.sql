@@ -39,46 +39,51 @@ Errors
 Example
   CALL slotted_counter_increment(123, 456);'
 BEGIN
-  DECLARE v_slot BIGINT;
-
-  IF p_record_type IS NULL
-    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-    OR p_record_id IS NULL THEN
-    IF p_record_type IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
-             MESSAGE_TEXT = 'slotted_counter_increment: record_type is NULL';
-    END IF;
-    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50010,
-             MESSAGE_TEXT = 'slotted_counter_increment: record_type does not fit its column';
-    END IF;
-    IF p_record_id IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
-             MESSAGE_TEXT = 'slotted_counter_increment: record_id is NULL';
-    END IF;
-  END IF;
-
-  -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-  -- node, and no two nodes share a slot; elsewhere both are 1.
-  IF @@auto_increment_increment = 1 THEN
-    SET v_slot = MOD(CONNECTION_ID(), 100);
-  ELSE
-    SET v_slot = MOD(
-      CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-      IF(100 < @@auto_increment_increment,
-         100,
-         100 - MOD(100, @@auto_increment_increment)));
-  END IF;
-
   -- On the primary key, the only unique one, this locks one record and no gap.
-  -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  VALUES (p_record_type, p_record_id, v_slot, 1)
-  ON DUPLICATE KEY UPDATE `count` = `count` + 1;
+  -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
+  -- node, and no two nodes share a slot; elsewhere both are 1, and one test and one statement is all there is.
+  IF @@auto_increment_increment = 1
+    AND p_record_type BETWEEN -2147483648 AND 2147483647
+    AND p_record_id IS NOT NULL THEN
+    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+    VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 100), 1)
+    ON DUPLICATE KEY UPDATE `count` = `count` + 1;
+  ELSE
+    IF p_record_type IS NULL
+      OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+      OR p_record_id IS NULL THEN
+      IF p_record_type IS NULL THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50009,
+               MESSAGE_TEXT = 'slotted_counter_increment: record_type is NULL';
+      END IF;
+      IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50010,
+               MESSAGE_TEXT = 'slotted_counter_increment: record_type does not fit its column';
+      END IF;
+      IF p_record_id IS NULL THEN
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 50009,
+               MESSAGE_TEXT = 'slotted_counter_increment: record_id is NULL';
+      END IF;
+    END IF;
+    BEGIN
+      DECLARE v_slot BIGINT
+        DEFAULT MOD(
+          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+          IF(100 < @@auto_increment_increment,
+             100,
+             100 - MOD(100, @@auto_increment_increment)));
+      -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+      VALUES (p_record_type, p_record_id, v_slot, 1)
+      ON DUPLICATE KEY UPDATE `count` = `count` + 1;
+    END;
+  END IF;
 END;;
 DELIMITER ;
 
@@ -112,8 +117,6 @@ Errors
 Example
   CALL slotted_counter_add(123, 456, 10);'
 BEGIN
-  DECLARE v_slot BIGINT;
-
   IF p_record_type IS NULL
     OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
     OR p_record_id IS NULL THEN
@@ -140,24 +143,30 @@ BEGIN
   END IF;
   -- Nothing to add needs no row.
   IF p_amount <> 0 THEN
-    -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
-    -- node, and no two nodes share a slot; elsewhere both are 1.
-    IF @@auto_increment_increment = 1 THEN
-      SET v_slot = MOD(CONNECTION_ID(), 100);
-    ELSE
-      SET v_slot = MOD(
-        CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-        IF(100 < @@auto_increment_increment,
-           100,
-           100 - MOD(100, @@auto_increment_increment)));
-    END IF;
-
     -- On the primary key, the only unique one, this locks one record and no gap.
-    -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    VALUES (p_record_type, p_record_id, v_slot, p_amount)
-    ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
+    -- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
+    -- node, and no two nodes share a slot; elsewhere both are 1, and one test and one statement is all there is.
+    IF @@auto_increment_increment = 1 THEN
+      -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+      VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 100), p_amount)
+      ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
+    ELSE
+      BEGIN
+        DECLARE v_slot BIGINT
+          DEFAULT MOD(
+            CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+            IF(100 < @@auto_increment_increment,
+               100,
+               100 - MOD(100, @@auto_increment_increment)));
+        -- MariaDB from 11.6.2 would refuse this (1020) after a SELECT of the same transaction.
+        /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+        VALUES (p_record_type, p_record_id, v_slot, p_amount)
+        ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
+      END;
+    END IF;
   END IF;
 END;;
 DELIMITER ;
@@ -514,11 +523,9 @@ BEGIN
   DECLARE v_total BIGINT;
   -- The sum is a DECIMAL and may be beyond the variable. A DECIMAL variable and a test would cost each read more.
   DECLARE EXIT HANDLER FOR 1264
-  BEGIN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 50008,
            MESSAGE_TEXT = 'slotted_counter_get: the total is beyond BIGINT';
-  END;
 
   SELECT SUM(`count`)
     INTO v_total

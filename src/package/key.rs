@@ -152,17 +152,29 @@ impl KeyColumn {
         }
     }
 
-    /// A condition that is true where the argument does not fit the column; None where every argument fits.
+    /// A condition that is true where the argument does not fit the column; None where every argument fits. It is
+    /// unknown for NULL.
     pub fn misfit(&self) -> Option<String> {
+        self.compared("NOT BETWEEN", ">", "<>")
+    }
+
+    /// The opposite of [`KeyColumn::misfit`], unknown for NULL too.
+    pub fn fits(&self) -> Option<String> {
+        self.compared("BETWEEN", "<=", "=")
+    }
+
+    /// The argument compared with what the column can hold: a number with its range, a length with the most that there
+    /// may be, or with the only one.
+    fn compared(&self, range: &str, most: &str, only: &str) -> Option<String> {
         let p = self.parameter.typed();
         match &self.kind {
             KeyType::Integer(name, ..) if name.starts_with("BIGINT") => None,
-            KeyType::Name => Some(format!("CHAR_LENGTH({p}) > {NAME_MAX}")),
-            KeyType::Integer(_, least, most) => Some(format!("{p} NOT BETWEEN {least} AND {most}")),
-            KeyType::Text(_, n) => Some(format!("CHAR_LENGTH({p}) > {n}")),
+            KeyType::Name => Some(format!("CHAR_LENGTH({p}) {most} {NAME_MAX}")),
+            KeyType::Integer(_, least, greatest) => Some(format!("{p} {range} {least} AND {greatest}")),
+            KeyType::Text(_, n) => Some(format!("CHAR_LENGTH({p}) {most} {n}")),
             // BINARY is filled up when it is stored, and the argument would not be found again.
-            KeyType::Binary("BINARY", n) => Some(format!("LENGTH({p}) <> {n}")),
-            KeyType::Binary(_, n) => Some(format!("LENGTH({p}) > {n}")),
+            KeyType::Binary("BINARY", n) => Some(format!("LENGTH({p}) {only} {n}")),
+            KeyType::Binary(_, n) => Some(format!("LENGTH({p}) {most} {n}")),
         }
     }
 

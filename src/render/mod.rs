@@ -132,6 +132,7 @@ struct RefuseKey<'a> {
 struct Count<'a> {
     c: &'a Context<'a>,
     amount: &'a str,
+    check: bool,
 }
 
 #[derive(Template)]
@@ -389,12 +390,14 @@ impl<'a> Context<'a> {
         self.keys().iter().map(is).collect::<Vec<_>>().join("\n   AND ")
     }
 
-    /// The slot as an expression, for a statement outside routines.
+    /// The slot as an expression, on a server that is no cluster.
     fn slot_number(&self) -> String {
+        let first = self.counted_from();
+        let slots = self.slots();
         if self.random() {
-            format!("FLOOR(RAND() * {})", self.slots())
+            format!("{first}FLOOR(RAND() * {slots})")
         } else {
-            format!("MOD(CONNECTION_ID(), {})", self.slots())
+            format!("{first}MOD(CONNECTION_ID(), {slots})")
         }
     }
 
@@ -479,6 +482,16 @@ impl<'a> Context<'a> {
             .flat_map(wrong)
             .collect::<Vec<_>>()
             .join("\n  OR ")
+    }
+
+    /// The opposite, true where every argument can be taken.
+    fn key_fits(&self) -> String {
+        let fits = |column: &KeyColumn| {
+            column
+                .fits()
+                .unwrap_or_else(|| format!("{} IS NOT NULL", column.parameter.typed()))
+        };
+        self.keys().iter().map(fits).collect::<Vec<_>>().join("\n  AND ")
     }
 
     /// For each argument that may have been cut: that it is longer than its column.
@@ -599,22 +612,31 @@ impl<'a> Context<'a> {
         fragment(&Fold { c: self, last })
     }
 
-    fn update_slot(&self, amount: &str, slot: &str) -> String {
-        fragment(&UpdateSlot {
-            c: self,
-            amount,
-            slot,
-        })
-    }
-
     /// Reads the highest slot of the counter; the variable stays NULL where there is no counter.
     fn last_slot(&self, variable: &str) -> String {
         fragment(&LastSlot { c: self, variable })
     }
 
-    /// Everything between validation and END of a routine that counts.
-    fn count(&self, amount: &str) -> String {
-        fragment(&Count { c: self, amount })
+    /// Counts in one slot.
+    fn count_in(&self, amount: &str, slot: impl AsRef<str>) -> String {
+        if self.keyed() {
+            self.upsert(amount, slot)
+        } else {
+            fragment(&UpdateSlot {
+                c: self,
+                amount,
+                slot: slot.as_ref(),
+            })
+        }
+    }
+
+    /// Picks a slot and counts in it. `check` looks at the key first, in one test with the slot's where it is good.
+    fn count(&self, amount: &str, check: bool) -> String {
+        fragment(&Count {
+            c: self,
+            amount,
+            check,
+        })
     }
 
     /// The numbers from 1 to `limit` and some more, as a SELECT.
