@@ -73,7 +73,8 @@ fn check(comparison: &Value, rounds: u64) {
 // One after the other: there is one schema slotted_bench.
 fn every_contender_counts_exactly(server: &Server) {
     let _alone = server.alone();
-    let arguments = ["--json", "--connections", "8", "--slots", "8", "--seconds", "0.2", "--rounds", "2"];
+    let all = NAMES.join(",");
+    let arguments = ["--json", "--contenders", &all, "--connections", "8", "--slots", "8", "--seconds", "0.2", "--rounds", "2"];
     let report = reported(&mut bench(server, &arguments));
     check(&report["comparisons"][0], 2);
     assert_eq!(report["environment"]["server"], server.version.to_string());
@@ -84,8 +85,9 @@ fn every_contender_counts_exactly(server: &Server) {
 
 fn many_counters_and_transactions_are_counted_exactly(server: &Server) {
     let _alone = server.alone();
+    let all = NAMES.join(",");
     let arguments = [
-        "--json", "--connections", "8", "--slots", "4", "--counters", "20", "--zipf", "1", "--hold", "2", "--seconds",
+        "--json", "--contenders", &all, "--connections", "8", "--slots", "4", "--counters", "20", "--zipf", "1", "--hold", "2", "--seconds",
         "0.3", "--rounds", "1",
     ];
     check(&reported(&mut bench(server, &arguments))["comparisons"][0], 1);
@@ -93,8 +95,9 @@ fn many_counters_and_transactions_are_counted_exactly(server: &Server) {
 
 fn reads_and_amounts_are_counted_exactly(server: &Server) {
     let _alone = server.alone();
+    let all = NAMES.join(",");
     let arguments = [
-        "--json", "--connections", "8", "--slots", "4", "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3",
+        "--json", "--contenders", &all, "--connections", "8", "--slots", "4", "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3",
         "--rounds", "1",
     ];
     let report = reported(&mut bench(server, &arguments));

@@ -25,10 +25,12 @@ pub struct Contender {
 }
 
 /// The names of all contenders, in the order of a report.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 13] = [
     "floor",
     "floor-call",
     "counters-call",
+    "counters-look",
+    "queries-call",
     "single-row",
     "published-upsert",
     "article-2012",
@@ -38,6 +40,9 @@ pub const NAMES: [&str; 11] = [
     "slotted_counters",
     "queries",
 ];
+
+/// Those that are measured only where they are asked for: parts of our procedures, which say what the rest could gain.
+pub const PARTS: [&str; 2] = ["counters-look", "queries-call"];
 
 /// Which connection counts which counter, for the parameters of a statement.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +77,17 @@ impl Contender {
         Ok(match name {
             "floor" => file("floor", include_str!("../../templates/bench/floor.sql")),
             "floor-call" => file("floor-call", include_str!("../../templates/bench/floor_call.sql")),
-            "counters-call" => Some(Self::of_counters_call()?),
+            "counters-call" => Some(Self::of_counters_file(
+                "counters-call",
+                "counters_call",
+                include_str!("../../templates/bench/counters_call.sql"),
+            )?),
+            "counters-look" => Some(Self::of_counters_file(
+                "counters-look",
+                "counters_look",
+                include_str!("../../templates/bench/counters_look.sql"),
+            )?),
+            "queries-call" => Some(Self::of_queries_in_a_procedure(setting)?),
             "single-row" => file("single-row", include_str!("../../templates/bench/single_row.sql")),
             "published-upsert" => file(
                 "published-upsert",
@@ -119,7 +134,7 @@ impl Contender {
                     total: "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals".into(),
                 })
             }
-            "queries" => Some(Self::of_queries(setting)?),
+            "queries" => Some(Self::of_queries("queries", "queries", setting)?),
             _ => None,
         })
     }
@@ -165,24 +180,23 @@ impl Contender {
         })
     }
 
-    fn of_counters_call() -> Result<Self, OptionsError> {
+    /// A file that works on a table of the package.
+    fn of_counters_file(name: &'static str, table: &str, text: &str) -> Result<Self, OptionsError> {
         let package = Package::new(Options {
-            table: "counters_call".parse().expect("a name"),
+            table: table.parse().expect("a name"),
             ..Options::default()
         })?;
-        let mut contender = Self::of_file(
-            "counters-call",
-            include_str!("../../templates/bench/counters_call.sql"),
-        );
+        let mut contender = Self::of_file(name, text);
         let table = script::statements(&file_of(&package, "create_tables.sql"));
         contender.setup.splice(0..0, table);
         Ok(contender)
     }
 
-    fn of_queries(setting: &Setting) -> Result<Self, OptionsError> {
+    /// The statements of queries.sql.
+    fn of_queries(name: &'static str, table: &str, setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(Options {
             slots: Slots::Fixed(setting.slots),
-            table: "queries".parse().expect("a name"),
+            table: table.parse().expect("a name"),
             ..Options::slotted_counters()
         })?;
         let statements = script::queries(&file_of(&package, "queries.sql"));
@@ -191,7 +205,7 @@ impl Contender {
             query(&found.expect("queries.sql has it").sql, parameters)
         };
         Ok(Self {
-            name: "queries",
+            name,
             setup: script::statements(&file_of(&package, "create_tables.sql")),
             fill: None,
             increment: if setting.amount == 1 {
@@ -202,6 +216,33 @@ impl Contender {
             read: named("get", &["record type", "counter"]),
             total: format!("SELECT COALESCE(SUM(`count`), 0) FROM {}", package.options.table),
         })
+    }
+
+    /// The same upsert in a procedure that has nothing else, each of its question marks a parameter.
+    fn of_queries_in_a_procedure(setting: &Setting) -> Result<Self, OptionsError> {
+        let mut contender = Self::of_queries("queries-call", "queries_call", setting)?;
+        let increment = &mut contender.increment;
+        let parameters: Vec<_> = (1..=increment.parameters.len())
+            .map(|n| format!("p_{n}"))
+            .collect();
+        let mut body = String::new();
+        for (part, parameter) in increment
+            .sql
+            .split('?')
+            .zip(parameters.iter().map(String::as_str).chain([""]))
+        {
+            body.push_str(part);
+            body.push_str(parameter);
+        }
+        contender.setup.push(format!(
+            "CREATE PROCEDURE queries_call_add(IN {} BIGINT) MODIFIES SQL DATA {body}",
+            parameters.join(" BIGINT, IN ")
+        ));
+        increment.sql = format!(
+            "CALL queries_call_add({})",
+            vec!["?"; parameters.len()].join(", ")
+        );
+        Ok(contender)
     }
 }
 

@@ -7,7 +7,7 @@ mod report;
 mod rounds;
 
 pub use chart::svg;
-pub use contender::{Contender, NAMES};
+pub use contender::{Contender, NAMES, PARTS};
 pub use load::{Measured, run};
 pub use report::{Comparison, Report, bars, csv, json, markdown, table};
 pub use rounds::{Latency, Rounds, RoundsError, Summary};

@@ -13,7 +13,7 @@ use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
 use super::{Hinted, Outcome, private, progress};
-use crate::bench::{self, Comparison, Contender, NAMES, Report, Rounds, Setting, Target};
+use crate::bench::{self, Comparison, Contender, NAMES, PARTS, Report, Rounds, Setting, Target};
 use crate::server::Version;
 
 /// The schema that the contenders are in. Those of a second setting are in slotted_bench_2, and so on.
@@ -33,7 +33,7 @@ pub struct Bench {
     #[arg(long)]
     url: Option<String>,
 
-    /// What to measure [default: all]
+    /// What to measure [default: all but counters-look and queries-call, which are parts of ours]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = NAMES)]
     contenders: Vec<String>,
 
@@ -256,7 +256,13 @@ impl Bench {
         picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
-        let wanted = |name: &str| self.contenders.is_empty() || self.contenders.iter().any(|one| one == name);
+        let wanted = |name: &str| {
+            if self.contenders.is_empty() {
+                !PARTS.contains(&name)
+            } else {
+                self.contenders.iter().any(|one| one == name)
+            }
+        };
         let mut all = Vec::new();
         let mut loads = 0;
         for (setting, target) in settings.into_iter().zip(targets) {
