@@ -58,6 +58,8 @@ impl Measured {
 
 /// What one connection has seen.
 struct Seen {
+    /// Increments before the clock started.
+    warm: u64,
     begin: Instant,
     end: Instant,
     increments: Histogram<u64>,
@@ -71,9 +73,8 @@ const TO_BE_REPEATED: [u16; 3] = [1213, 1205, 1020];
 
 /// Lets all connections count, each in a loop, for as long as the setting says. Setting `interrupted` ends it early.
 ///
-/// All connections are open, and each has counted once, before the first statement that is measured: a connection parses a
-/// routine when it first calls it, which took 0.6 to 1.2 milliseconds on all servers, and an application's connections live
-/// longer than a load. What they have counted so is in `done` and not in the rate.
+/// All connections are open, and have counted for [`Setting::warm_up`], before the first statement that is measured. What
+/// they have counted so is in `done` and not in the rate.
 ///
 /// # Errors
 /// The first error of any connection that is none to be repeated; then all stop.
@@ -87,20 +88,41 @@ pub fn run(
         .map(|_| Conn::new(target.options.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let mut observer = Conn::new(target.options.clone())?;
-    let before = (total(contender, &mut observer)?, row_lock_waits(&mut observer)?);
+    let before = total(contender, &mut observer)?;
     // One more than connections: the clock of the server's processors is read when they are ready.
     let barrier = Barrier::new(connections.len() + 1);
     let stop = AtomicBool::new(false);
     let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
-        let prepared = ready(contender, setting, number, &mut connection);
+        let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
+        let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
+        let warm = prepared(contender, &mut connection).and_then(|statements| {
+            let seen = count(
+                contender,
+                setting,
+                number,
+                &mut connection,
+                &statements,
+                setting.warm_up(),
+                goes_on,
+            )?;
+            Ok((statements, seen.increments.len()))
+        });
+        let warm = warm.inspect_err(failed);
         // Everybody gets here, with or without a statement: the others wait.
         barrier.wait();
-        let prepared = prepared.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
-        let seen = count(contender, setting, number, &mut connection, &prepared, goes_on);
-        seen.inspect_err(|_| stop.store(true, Ordering::Relaxed))
+        let (statements, warm) = warm?;
+        let seen = count(
+            contender,
+            setting,
+            number,
+            &mut connection,
+            &statements,
+            setting.duration,
+            goes_on,
+        );
+        seen.map(|seen| Seen { warm, ..seen }).inspect_err(failed)
     };
-    let (seen, server_cpu) = thread::scope(|scope| {
+    let (seen, waits, server_cpu) = thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = connections
             .into_iter()
@@ -109,6 +131,7 @@ pub fn run(
             .collect();
         barrier.wait();
         let before = target.process.and_then(processor_time);
+        let waits = row_lock_waits(&mut observer);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread
                 .join()
@@ -117,7 +140,7 @@ pub fn run(
         let seen = threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
         let after = target.process.and_then(processor_time);
         let server_cpu = before.zip(after).map(|(before, after)| after - before);
-        Ok::<_, mysql::Error>((seen, server_cpu))
+        Ok::<_, mysql::Error>((seen, waits?, server_cpu))
     })?;
 
     let begin = seen.iter().map(|seen| seen.begin).min();
@@ -126,15 +149,15 @@ pub fn run(
         name: contender.name,
         done: seen
             .iter()
-            .map(|one| u64::from(setting.counts()) + one.increments.len())
+            .map(|one| one.warm + one.increments.len())
             .sum::<u64>()
             * u64::from(setting.amount),
         elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
         increments: histogram(),
         reads: histogram(),
-        grown: total(contender, &mut observer)? - before.0,
+        grown: total(contender, &mut observer)? - before,
         refused: BTreeMap::new(),
-        row_lock_waits: row_lock_waits(&mut observer)? - before.1,
+        row_lock_waits: row_lock_waits(&mut observer)? - waits,
         server_cpu,
     };
     for one in seen {
@@ -185,30 +208,12 @@ fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are a valid precision")
 }
 
-/// The statements of one connection, each executed once.
-fn ready(
-    contender: &Contender,
-    setting: &Setting,
-    number: u32,
-    connection: &mut Conn,
-) -> Result<(Statement, Statement), mysql::Error> {
-    let who = Who::counting(number, 1, setting);
-    let increment = connection.prep(&contender.increment.sql)?;
-    let read = connection.prep(&contender.read.sql)?;
-    if setting.reads > 0.0 {
-        connection.exec_drop(&read, Params::Positional(values(&contender.read, who, setting)))?;
-    }
-    while setting.counts() {
-        let values = Params::Positional(values(&contender.increment, who, setting));
-        match connection.exec_drop(&increment, values) {
-            Err(mysql::Error::MySqlError(error)) if TO_BE_REPEATED.contains(&error.code) => {}
-            counted => {
-                counted?;
-                break;
-            }
-        }
-    }
-    Ok((increment, read))
+/// The statements of one connection.
+fn prepared(contender: &Contender, connection: &mut Conn) -> Result<(Statement, Statement), mysql::Error> {
+    Ok((
+        connection.prep(&contender.increment.sql)?,
+        connection.prep(&contender.read.sql)?,
+    ))
 }
 
 /// The loop of one connection.
@@ -218,19 +223,21 @@ fn count(
     number: u32,
     connection: &mut Conn,
     (increment, read): &(Statement, Statement),
+    duration: Duration,
     goes_on: impl Fn() -> bool,
 ) -> Result<Seen, mysql::Error> {
     let mut random = rand::rng();
     let zipf = Zipf::new(f64::from(setting.counters), setting.zipf).expect("checked with the flags");
     let begin = Instant::now();
     let mut seen = Seen {
+        warm: 0,
         begin,
         end: begin,
         increments: histogram(),
         reads: histogram(),
         refused: BTreeMap::new(),
     };
-    while seen.end - begin < setting.duration && goes_on() {
+    while seen.end - begin < duration && goes_on() {
         let counter = if setting.counters == 1 {
             1
         } else {

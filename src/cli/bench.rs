@@ -77,7 +77,7 @@ pub struct Bench {
     #[arg(long, value_name = "R", default_value_t = 0.0, value_parser = share)]
     read_ratio: f64,
 
-    /// How long each contender is loaded in each round
+    /// How long each contender is measured in each round, after as long a warm-up, but a second at most
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
 
@@ -264,18 +264,18 @@ impl Bench {
             }
         };
         let mut all = Vec::new();
-        let mut loads = 0;
+        let mut lasting = Duration::ZERO;
         for (setting, target) in settings.into_iter().zip(targets) {
             let contenders = NAMES
                 .into_iter()
                 .filter(|name| wanted(name))
                 .filter_map(|name| Contender::named(name, &setting).transpose())
                 .collect::<Result<Vec<_>, _>>()?;
-            loads += contenders.len() as u32 * (self.rounds + 1);
+            lasting += (setting.warm_up() + setting.duration) * contenders.len() as u32 * (self.rounds + 1);
             all.push(Rounds::prepare(contenders, target, setting)?);
         }
         let several = all.len() > 1;
-        let compared = progress::during(Duration::from_secs_f64(self.seconds) * loads, |bar| {
+        let compared = progress::during(lasting, |bar| {
             (0..=self.rounds).try_for_each(|round| {
                 all.iter_mut().try_for_each(|rounds| {
                     let mut what = if round == 0 {
