@@ -1,6 +1,10 @@
 {%- if c.per_counter() -%}
 {{ c.last_slot("v_slots") }}
 {% endif %}
+{%- if c.random() && check -%}
+{{ c.check_key() }}
+
+{% endif %}
 {%- if c.keyed() -%}
 -- On the primary key, the only unique one, this locks one record and no gap.
 {% else -%}
@@ -8,10 +12,6 @@
 -- spaces.
 {% endif %}
 {%- if c.random() -%}
-{%- if check -%}
-{{ c.check_key() }}
-
-{% endif -%}
 SET v_slot = {{ c.slot_number() }};
 {{ c.count_in(amount, "v_slot") }}
 {%- else -%}
