@@ -95,31 +95,20 @@ pub fn run(
     let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
         let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
+        let count_for = |duration, connection: &mut Conn, statements: &_| {
+            count(
+                contender, setting, number, connection, statements, duration, goes_on,
+            )
+        };
         let warm = prepared(contender, &mut connection).and_then(|statements| {
-            let seen = count(
-                contender,
-                setting,
-                number,
-                &mut connection,
-                &statements,
-                setting.warm_up(),
-                goes_on,
-            )?;
+            let seen = count_for(setting.warm_up(), &mut connection, &statements)?;
             Ok((statements, seen.increments.len()))
         });
         let warm = warm.inspect_err(failed);
         // Everybody gets here, with or without a statement: the others wait.
         barrier.wait();
         let (statements, warm) = warm?;
-        let seen = count(
-            contender,
-            setting,
-            number,
-            &mut connection,
-            &statements,
-            setting.duration,
-            goes_on,
-        );
+        let seen = count_for(setting.duration, &mut connection, &statements);
         seen.map(|seen| Seen { warm, ..seen }).inspect_err(failed)
     };
     let (seen, waits, server_cpu) = thread::scope(|scope| {
