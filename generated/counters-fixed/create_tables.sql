@@ -11,7 +11,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
--- From templates/counters.sql
+-- From templates/counters/counters.sql
 -- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
 -- over existing counters, run create_procedures.sql.
 CREATE TABLE `counters` (

@@ -14,7 +14,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
--- From templates/counters.sql
+-- From templates/counters/counters.sql
 -- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
 -- over existing counters, run create_procedures.sql.
 CREATE TABLE `counters` (
@@ -34,7 +34,7 @@ CREATE TABLE `counters` (
   DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
   COMMENT = 'Counters in slots: the value of a counter is the sum of its rows. See the view counter_package.';
 
--- From templates/counter_setup.sql
+-- From templates/counters/counter_setup.sql
 DROP PROCEDURE IF EXISTS `counter_setup`;
 
 DELIMITER ;;
@@ -133,7 +133,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_increment.sql
+-- From templates/counters/counter_increment.sql
 DROP PROCEDURE IF EXISTS `counter_increment`;
 
 DELIMITER ;;
@@ -222,7 +222,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_add.sql
+-- From templates/counters/counter_add.sql
 DROP PROCEDURE IF EXISTS `counter_add`;
 
 DELIMITER ;;
@@ -351,7 +351,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_reset.sql
+-- From templates/counters/counter_reset.sql
 DROP PROCEDURE IF EXISTS `counter_reset`;
 
 DELIMITER ;;
@@ -420,7 +420,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_delete.sql
+-- From templates/counters/counter_delete.sql
 DROP PROCEDURE IF EXISTS `counter_delete`;
 
 DELIMITER ;;
@@ -470,7 +470,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_delete.sql
+-- From templates/counters/counter_delete.sql
 DROP PROCEDURE IF EXISTS `counter_drop`;
 
 DELIMITER ;;
@@ -520,7 +520,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_totals.sql
+-- From templates/counters/counter_totals.sql
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_totals` AS
@@ -532,7 +532,7 @@ SELECT counter_name,
   FROM `counters`
  GROUP BY counter_name;
 
--- From templates/counter_package.sql
+-- From templates/shared/counter_package.sql
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_package` AS
@@ -547,7 +547,7 @@ SELECT '0.1.0' AS version,
        'utf8mb4_general_ci' AS collation_name,
        'definer' AS security;
 
--- From templates/counter_get.sql
+-- From templates/counters/counter_get.sql
 DROP FUNCTION IF EXISTS `counter_get`;
 
 DELIMITER ;;

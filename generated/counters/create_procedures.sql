@@ -12,7 +12,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
--- From templates/counter_setup.sql
+-- From templates/counters/counter_setup.sql
 DROP PROCEDURE IF EXISTS `counter_setup`;
 
 DELIMITER ;;
@@ -112,7 +112,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_increment.sql
+-- From templates/counters/counter_increment.sql
 DROP PROCEDURE IF EXISTS `counter_increment`;
 
 DELIMITER ;;
@@ -209,7 +209,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_add.sql
+-- From templates/counters/counter_add.sql
 DROP PROCEDURE IF EXISTS `counter_add`;
 
 DELIMITER ;;
@@ -346,7 +346,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_reset.sql
+-- From templates/counters/counter_reset.sql
 DROP PROCEDURE IF EXISTS `counter_reset`;
 
 DELIMITER ;;
@@ -415,7 +415,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_resize.sql
+-- From templates/counters/counter_resize.sql
 DROP PROCEDURE IF EXISTS `counter_resize`;
 
 DELIMITER ;;
@@ -562,7 +562,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_delete.sql
+-- From templates/counters/counter_delete.sql
 DROP PROCEDURE IF EXISTS `counter_delete`;
 
 DELIMITER ;;
@@ -612,7 +612,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_delete.sql
+-- From templates/counters/counter_delete.sql
 DROP PROCEDURE IF EXISTS `counter_drop`;
 
 DELIMITER ;;
@@ -662,7 +662,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_totals.sql
+-- From templates/counters/counter_totals.sql
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_totals` AS
@@ -674,7 +674,7 @@ SELECT counter_name,
   FROM `counters`
  GROUP BY counter_name;
 
--- From templates/counter_package.sql
+-- From templates/shared/counter_package.sql
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_package` AS
@@ -689,7 +689,7 @@ SELECT '0.1.0' AS version,
        'utf8mb4_general_ci' AS collation_name,
        'definer' AS security;
 
--- From templates/counter_get.sql
+-- From templates/counters/counter_get.sql
 DROP FUNCTION IF EXISTS `counter_get`;
 
 DELIMITER ;;

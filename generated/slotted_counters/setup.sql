@@ -14,7 +14,7 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
--- From templates/slotted_counters.sql
+-- From templates/slotted_counters/slotted_counters.sql
 -- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
 -- over existing counters, run create_procedures.sql.
 CREATE TABLE `slotted_counters` (
@@ -32,7 +32,7 @@ CREATE TABLE `slotted_counters` (
   DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
   COMMENT = 'Counters in slots, by record: a count is the sum of the rows. See the view slotted_counter_package.';
 
--- From templates/counter_increment.sql
+-- From templates/slotted_counters/slotted_counter_increment.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
 
 DELIMITER ;;
@@ -107,7 +107,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_add.sql
+-- From templates/slotted_counters/slotted_counter_add.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_add`;
 
 DELIMITER ;;
@@ -191,7 +191,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_reset.sql
+-- From templates/slotted_counters/slotted_counter_reset.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
 
 DELIMITER ;;
@@ -253,7 +253,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_compact.sql
+-- From templates/slotted_counters/slotted_counter_compact.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
 
 DELIMITER ;;
@@ -355,7 +355,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_compact_idle.sql
+-- From templates/slotted_counters/slotted_counter_compact_idle.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;
 
 DELIMITER ;;
@@ -430,7 +430,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_delete.sql
+-- From templates/slotted_counters/slotted_counter_delete.sql
 DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
 
 DELIMITER ;;
@@ -482,7 +482,7 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counter_totals.sql
+-- From templates/slotted_counters/slotted_counter_totals.sql
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `slotted_counter_totals` AS
@@ -493,7 +493,7 @@ SELECT record_type,
   FROM `slotted_counters`
  GROUP BY record_type, record_id;
 
--- From templates/counter_package.sql
+-- From templates/shared/counter_package.sql
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `slotted_counter_package` AS
@@ -508,7 +508,7 @@ SELECT '0.1.0' AS version,
        'utf8mb4_general_ci' AS collation_name,
        'definer' AS security;
 
--- From templates/counter_get.sql
+-- From templates/slotted_counters/slotted_counter_get.sql
 DROP FUNCTION IF EXISTS `slotted_counter_get`;
 
 DELIMITER ;;

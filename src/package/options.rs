@@ -268,6 +268,16 @@ impl Options {
         }
     }
 
+    /// Whether each counter has its own number of slots.
+    pub fn per_counter(&self) -> bool {
+        self.slots == Slots::PerCounter
+    }
+
+    /// Whether each increment selects a random slot.
+    pub fn random(&self) -> bool {
+        self.pick == Pick::Random
+    }
+
     /// What `counter_setup` makes when the number of slots is NULL.
     pub fn setup_slots(&self) -> u32 {
         match self.slots {

@@ -1,0 +1,174 @@
+//! The files of a package: the scripts that a DBA sources, and the plain statements.
+
+use askama::Template;
+
+use super::key::Arguments;
+use super::rollup::Rollup;
+use super::routine::{Create, Routine};
+use super::table::Table;
+use super::{filters, fragment};
+use crate::package::{BATCH, Ident, Kind, Package, Routine as R, Security};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A file of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name in the folder of the package.
+    pub name: &'static str,
+    /// All of it.
+    pub text: String,
+}
+
+/// A package as its files see it.
+struct Script<'a> {
+    package: &'a Package,
+    table: Table<'a>,
+}
+
+/// The files: the name, the template, the packages that have it, and where its statements take values from.
+macro_rules! files {
+    ($($name:literal $path:literal [$($kind:ident)*] $source:ident)*) => {
+        /// All files of a package.
+        pub fn files(package: &Package) -> Vec<File> {
+            let mut files = Vec::new();
+            $(if [$(Kind::$kind),*].contains(&package.options.kind) {
+                #[derive(Template)]
+                #[template(path = $path)]
+                #[allow(dead_code, reason = "few templates use all three")]
+                struct Text<'a> {
+                    script: &'a Script<'a>,
+                    package: &'a Package,
+                    table: Table<'a>,
+                }
+                let table = Table::of(package, Arguments::$source);
+                let script = &Script { package, table };
+                files.push(File { name: $name, text: text(&Text { script, package, table }) });
+            })*
+            files
+        }
+    };
+}
+
+files! {
+    "setup.sql" "files/setup.sql" [Counters SlottedCounters] Parameters
+    "create_tables.sql" "files/create_tables.sql" [Counters SlottedCounters] Parameters
+    "create_procedures.sql" "files/create_procedures.sql" [Counters SlottedCounters] Parameters
+    "uninstall.sql" "files/uninstall.sql" [Counters SlottedCounters] Parameters
+    "grants.sql" "files/grants.sql" [Counters SlottedCounters] Parameters
+    "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters
+    "queries.sql" "files/queries.sql" [SlottedCounters] Placeholders
+}
+
+/// The one script that creates everything, `setup.sql`.
+pub fn setup(package: &Package) -> String {
+    let mut files = files(package).into_iter();
+    files
+        .find(|file| file.name == "setup.sql")
+        .expect("every package has it")
+        .text
+}
+
+/// Renders a file, which ends with one line end.
+fn text(template: &impl Template) -> String {
+    let mut text = fragment(template);
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+#[derive(Template)]
+#[template(path = "shared/counter_package.sql")]
+struct PackageView<'a> {
+    package: &'a Package,
+}
+
+#[derive(Template)]
+#[template(path = "counters/counter_totals.sql")]
+struct Totals<'a> {
+    package: &'a Package,
+    table: Table<'a>,
+}
+
+#[derive(Template)]
+#[template(path = "slotted_counters/slotted_counter_totals.sql")]
+struct RecordTotals<'a> {
+    package: &'a Package,
+    table: Table<'a>,
+}
+
+/// Drops and creates a routine.
+#[derive(Template)]
+#[template(path = "files/_routine.sql")]
+struct Replace<'a> {
+    kind: &'a str,
+    name: &'a Ident,
+    create: Create,
+}
+
+impl Script<'_> {
+    /// The command that renders the package again.
+    fn command(&self) -> String {
+        format!("slotted generate {}", self.package.options.arguments())
+    }
+
+    /// The CREATE TABLE statement.
+    fn create_table(&self) -> Create {
+        match self.package.options.kind {
+            Kind::Counters => Create {
+                template: "counters/counters.sql",
+                statement: self.table.create_counters(),
+            },
+            Kind::SlottedCounters => Create {
+                template: "slotted_counters/slotted_counters.sql",
+                statement: self.table.create_slotted_counters(),
+            },
+        }
+    }
+
+    fn rollups(&self) -> Vec<Rollup<'_>> {
+        Rollup::all(self.package, self.table)
+    }
+
+    /// Every routine and view as a script creates it. The function comes last: a server may refuse it to an
+    /// account without privileges (1418, 1419), and then all the rest is there.
+    fn routines_and_views(&self) -> Vec<String> {
+        let (package, table) = (self.package, self.table);
+        let replace = |(routine, name): (R, &Ident)| {
+            let errors = routine.errors(&package.options);
+            let create = Routine {
+                package,
+                name,
+                errors,
+                table,
+            }
+            .create(routine);
+            fragment(&Replace {
+                kind: routine.kind(),
+                name,
+                create,
+            })
+        };
+        let (function, procedures): (Vec<_>, Vec<_>) =
+            package.routines().partition(|(routine, _)| *routine == R::Get);
+        let mut scripts: Vec<String> = procedures.into_iter().map(replace).collect();
+        for rollup in self.rollups() {
+            let create = rollup.procedure();
+            scripts.push(fragment(&Replace {
+                kind: "PROCEDURE",
+                name: rollup.name,
+                create,
+            }));
+            if let Some(every) = &package.options.rollup_every {
+                scripts.push(rollup.event(every));
+            }
+        }
+        scripts.push(match package.options.kind {
+            Kind::Counters => fragment(&Totals { package, table }),
+            Kind::SlottedCounters => fragment(&RecordTotals { package, table }),
+        });
+        scripts.push(fragment(&PackageView { package }));
+        scripts.extend(function.into_iter().map(replace));
+        scripts
+    }
+}

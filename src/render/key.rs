@@ -1,0 +1,120 @@
+//! The columns of the key in statements.
+
+use std::fmt;
+
+use askama::Template;
+
+use super::fragment;
+use crate::package::{Collation, Ident, KeyColumn, Package};
+
+/// Where a statement takes the values of the key columns from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arguments {
+    /// The parameters of the routine.
+    Parameters,
+    /// The local variables of the routine.
+    Variables,
+    /// The question marks of a prepared statement.
+    Placeholders,
+}
+
+/// The key of a package as statements write it.
+#[derive(Clone, Copy)]
+pub(super) struct Key<'a> {
+    columns: &'a [KeyColumn],
+    collation: &'a Collation,
+    source: Arguments,
+}
+
+/// A part of a statement each: a block of `shared/key.sql` and its arguments.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident)?) $block:literal)*) => {
+        $($(#[$doc])*
+        pub(super) fn $name(&self $(, $argument: &str)?) -> String {
+            #[derive(Template)]
+            #[template(path = "shared/key.sql", block = $block)]
+            struct Part<'a> { key: &'a Key<'a> $(, $argument: &'a str)? }
+            fragment(&Part { key: self $(, $argument)? })
+        })*
+    };
+}
+
+impl<'a> Key<'a> {
+    pub(super) fn of(package: &'a Package, source: Arguments) -> Self {
+        Self {
+            columns: &package.options.key.0,
+            collation: &package.options.collation,
+            source,
+        }
+    }
+
+    parts! {
+        /// The columns, separated by commas.
+        list() "list"
+        /// The columns, a line each.
+        lines() "lines"
+        /// The arguments, separated by commas.
+        arguments() "arguments"
+        /// The condition for the rows of one counter, behind `   WHERE `.
+        equals(alias) "equals"
+        /// The condition that every argument is valid.
+        valid() "valid"
+        /// The condition that an argument is not valid.
+        invalid() "invalid"
+        /// An OR for each argument that the server may have truncated.
+        or_truncated() "or_truncated"
+        /// The declarations of the parameters.
+        parameters(mode) "parameters"
+    }
+
+    pub(super) fn columns(&self) -> &'a [KeyColumn] {
+        self.columns
+    }
+
+    /// The same key with the values of local variables.
+    pub(super) fn variables(&self) -> Self {
+        Self {
+            source: Arguments::Variables,
+            ..*self
+        }
+    }
+
+    pub(super) fn argument(&self, column: &KeyColumn) -> String {
+        match self.source {
+            Arguments::Parameters => column.parameter.typed(),
+            Arguments::Placeholders => "?".to_owned(),
+            // As long as the name of the parameter, which is a valid identifier.
+            Arguments::Variables => Ident::new(format!("v_{}", column.name.name()))
+                .expect("as long as the parameter")
+                .typed(),
+        }
+    }
+
+    /// The names of the columns, for a comment.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<_> = self.columns.iter().map(|column| column.name.plain()).collect();
+        names.join(", ")
+    }
+
+    pub(super) fn column_type(&self, column: &KeyColumn) -> String {
+        self.with_collation(column, column.kind.text())
+    }
+
+    pub(super) fn parameter_type(&self, column: &KeyColumn) -> String {
+        self.with_collation(column, column.kind.parameter())
+    }
+
+    fn with_collation(&self, column: &KeyColumn, kind: impl fmt::Display) -> String {
+        if column.kind.is_text() {
+            text_type(kind, self.collation)
+        } else {
+            kind.to_string()
+        }
+    }
+}
+
+/// A string type with its character set and collation. With those of the database, a comparison of column and
+/// parameter fails (1267) or does not use the key.
+pub(super) fn text_type(kind: impl fmt::Display, collation: &Collation) -> String {
+    format!("{kind} CHARACTER SET utf8mb4 COLLATE {collation}")
+}

@@ -1,0 +1,205 @@
+//! The CREATE statements of routines, and the manual that each carries in its COMMENT.
+
+use askama::Template;
+
+use super::table::Table;
+use super::{filters, fragment};
+use crate::package::{
+    self, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
+    NAME_PARAMETER, Package, PackageError as E, Pick, RECORDS_MAX, SECONDS_MAX, Signal,
+};
+
+/// A routine that a template creates.
+pub(super) struct Routine<'a> {
+    pub(super) package: &'a Package,
+    pub(super) name: &'a Ident,
+    /// The errors that it signals.
+    pub(super) errors: Vec<E>,
+    pub(super) table: Table<'a>,
+}
+
+/// The CREATE statement of a routine, and its template.
+pub(super) struct Create {
+    pub(super) template: &'static str,
+    pub(super) statement: String,
+}
+
+/// A template each, with the routine only.
+macro_rules! templates {
+    ($(($kind:pat, $routine:pat) $path:literal)*) => {
+        impl Routine<'_> {
+            /// The CREATE statement of a routine of the package.
+            pub(super) fn create(&self, routine: package::Routine) -> Create {
+                let (r, package, table) = (self, self.package, self.table);
+                match (package.options.kind, routine) {
+                    $(($kind, $routine) => {
+                        #[derive(Template)]
+                        #[template(path = $path)]
+                        #[allow(dead_code, reason = "few templates use all three")]
+                        struct Statement<'a> {
+                            r: &'a Routine<'a>,
+                            package: &'a Package,
+                            table: Table<'a>,
+                        }
+                        Create { template: $path, statement: fragment(&Statement { r, package, table }) }
+                    })*
+                    (kind, routine) => unreachable!("{} has no {routine:?}", kind.name()),
+                }
+            }
+        }
+    };
+}
+
+use package::Routine as R;
+templates! {
+    (Kind::Counters, R::Setup) "counters/counter_setup.sql"
+    (Kind::Counters, R::Increment) "counters/counter_increment.sql"
+    (Kind::Counters, R::Add) "counters/counter_add.sql"
+    (Kind::Counters, R::Reset) "counters/counter_reset.sql"
+    (Kind::Counters, R::Resize) "counters/counter_resize.sql"
+    (Kind::Counters, R::Delete | R::Drop) "counters/counter_delete.sql"
+    (Kind::Counters, R::Get) "counters/counter_get.sql"
+    (Kind::SlottedCounters, R::Increment) "slotted_counters/slotted_counter_increment.sql"
+    (Kind::SlottedCounters, R::Add) "slotted_counters/slotted_counter_add.sql"
+    (Kind::SlottedCounters, R::Reset) "slotted_counters/slotted_counter_reset.sql"
+    (Kind::SlottedCounters, R::Compact) "slotted_counters/slotted_counter_compact.sql"
+    (Kind::SlottedCounters, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
+    (Kind::SlottedCounters, R::Delete) "slotted_counters/slotted_counter_delete.sql"
+    (Kind::SlottedCounters, R::Get) "slotted_counters/slotted_counter_get.sql"
+}
+
+/// A part of a routine each: its template and its arguments.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $path:literal)*) => {
+        $($(#[$doc])*
+        fn $name(&self $(, $argument: $type)*) -> String {
+            #[derive(Template)]
+            #[template(path = $path)]
+            #[allow(dead_code, reason = "few templates use all three")]
+            struct Part<'a> {
+                r: &'a Routine<'a>,
+                package: &'a Package,
+                table: Table<'a>,
+                $($argument: $type,)*
+            }
+            fragment(&Part { r: self, package: self.package, table: self.table $(, $argument)* })
+        })*
+    };
+}
+
+impl<'a> Routine<'a> {
+    parts! {
+        /// Adds to a slot of a named counter, or signals that the counter is unknown.
+        count_named(amount: &'a str) "counters/_count.sql"
+        /// Rejects a name that a counter cannot have.
+        check_name() "counters/_check_name.sql"
+        /// Signals why there is no row of this name.
+        unknown_counter() "counters/_unknown_counter.sql"
+        /// Adds to a slot of a record. `check` also rejects a key that is not valid.
+        count_record(amount: &'a str, check: bool) "slotted_counters/_count.sql"
+        /// Rejects a key that is not valid.
+        check_key() "slotted_counters/_check_key.sql"
+    }
+
+    pub(super) fn signal(&self, error: E) -> String {
+        debug_assert!(
+            self.errors.contains(&error),
+            "{} does not list {error:?}",
+            self.name
+        );
+        self.signal_about(error, "")
+    }
+
+    fn signal_column(&self, error: E, column: &KeyColumn) -> String {
+        self.signal_about(error, column.name.name())
+    }
+
+    fn signal_about(&self, error: E, column: &str) -> String {
+        #[derive(Template)]
+        #[template(path = "shared/_signal.sql")]
+        struct Statement {
+            signal: Signal,
+        }
+        let signal = package::signal(&self.package.options, self.name.name(), error, column);
+        fragment(&Statement { signal })
+    }
+
+    /// The name of another routine of the package.
+    fn sibling(&self, routine: package::Routine) -> &Ident {
+        self.package
+            .routine(routine)
+            .expect("the kind of package has both")
+    }
+}
+
+/// The manual.
+impl Routine<'_> {
+    /// A parameter, up to its description.
+    fn manual(&self, parameter: &str) -> String {
+        let names = self
+            .table
+            .key
+            .columns()
+            .iter()
+            .map(|column| column.parameter.typed().chars().count());
+        let width = names.max().unwrap_or(0).max("p_restart".len());
+        format!("  {parameter:width$}  ")
+    }
+
+    /// The parameters that identify a counter.
+    fn manual_key(&self) -> String {
+        let what = match self.package.options.kind {
+            Kind::Counters => "the name of the counter",
+            Kind::SlottedCounters => "which record",
+        };
+        let line = |column: &KeyColumn| self.manual(&column.parameter.typed()) + what;
+        self.table
+            .key
+            .columns()
+            .iter()
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// Arguments that identify a counter in an example.
+    fn example(&self) -> String {
+        let examples = ["123", "456", "789"];
+        let example = |(column, number): (&KeyColumn, &str)| match column.kind {
+            KeyType::Name => "'downloads'".to_owned(),
+            KeyType::Integer(_, _, most) => if most < 1000 { "12" } else { number }.to_owned(),
+            KeyType::Text(..) => "'/'".to_owned(),
+            KeyType::Binary("BINARY", n) => format!("REPEAT('x', {n})"),
+            KeyType::Binary(..) => "'x'".to_owned(),
+        };
+        let columns = self.table.key.columns().iter();
+        columns
+            .zip(examples.into_iter().cycle())
+            .map(example)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// The errors, a line each.
+    pub(super) fn manual_errors(&self) -> String {
+        let line = |error: &E| {
+            let (head, detail, tail) = error.sentence(&self.package.options);
+            let detail = match detail {
+                Detail::None => "",
+                Detail::Name => "'...'",
+                Detail::Slots | Detail::Column => "...",
+            };
+            format!("  {}  {head}{detail}{tail}", error.number())
+        };
+        self.errors.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn slot_selection(&self) -> &'static str {
+        match self.package.options.pick {
+            Pick::Connection => {
+                "A connection always has the same slot: transactions that count the same twice cannot deadlock."
+            }
+            Pick::Random => "The slot is picked at random.",
+        }
+    }
+}

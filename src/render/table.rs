@@ -1,0 +1,131 @@
+//! The table of a package, and the parts of statements on it.
+
+use askama::Template;
+
+use super::key::{Arguments, Key, text_type};
+use super::{filters, fragment};
+use crate::package::{DESCRIPTION_MAX, Ident, Kind, NAME_MAX, Options, Package, Slots};
+
+/// The table of a package as statements see it.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    pub(super) package: &'a Package,
+    pub(super) name: &'a Ident,
+    pub(super) key: Key<'a>,
+    /// Whether the statements have a comment before them that says what MariaDB needs.
+    pub(super) explained: bool,
+}
+
+/// A part of a statement each: its template and its arguments.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) $path:literal)*) => {
+        $($(#[$doc])*
+        pub(super) fn $name(&self $(, $argument: impl AsRef<str>)*) -> String {
+            #[derive(Template)]
+            #[template(path = $path)]
+            #[allow(dead_code, reason = "numbers depend on no table")]
+            struct Part<'a> { table: &'a Table<'a> $(, $argument: &'a str)* }
+            fragment(&Part { table: self $(, $argument: $argument.as_ref())* })
+        })*
+    };
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn of(package: &'a Package, source: Arguments) -> Self {
+        Self {
+            package,
+            name: &package.options.table,
+            key: Key::of(package, source),
+            explained: source != Arguments::Placeholders,
+        }
+    }
+
+    parts! {
+        /// Goes before a change that does not depend on what the caller's transaction has read.
+        over_snapshot() "shared/_over_snapshot.sql"
+        /// The slot of this connection on a server that is not a cluster, as an expression.
+        own_slot() "shared/_own_slot.sql"
+        /// A random slot, as an expression.
+        any_slot() "shared/_any_slot.sql"
+        /// Declares `v_slot`: the slot of this connection on a node of a cluster.
+        slot_of_node() "shared/_slot_of_node.sql"
+        /// Moves the counts of all slots behind `last` into the first one, and deletes those slots.
+        fold(last) "shared/_fold.sql"
+        /// The numbers from 1 to `limit` and some more, as a SELECT.
+        numbers(limit) "shared/_numbers.sql"
+        digits(alias) "shared/_digits.sql"
+        /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter.
+        last_slot(variable) "counters/_last_slot.sql"
+        /// Adds to a slot of a named counter.
+        update_slot(amount, slot) "counters/_update_slot.sql"
+        /// Adds to a slot of a record, and creates it if it does not exist.
+        upsert(amount, slot) "slotted_counters/_upsert.sql"
+        /// Creates the row that a sum is put into.
+        first_row() "slotted_counters/_first_row.sql"
+        /// The CREATE TABLE statement of named counters.
+        create_counters() "counters/counters.sql"
+        /// The CREATE TABLE statement of counters keyed by record.
+        create_slotted_counters() "slotted_counters/slotted_counters.sql"
+    }
+
+    fn options(&self) -> &'a Options {
+        &self.package.options
+    }
+
+    fn keyed(&self) -> bool {
+        self.options().kind == Kind::SlottedCounters
+    }
+
+    /// What the rows of a counter stand for.
+    pub(super) fn subject(&self) -> &'static str {
+        if self.keyed() { "record" } else { "counter" }
+    }
+
+    /// The column that has the number of the slot.
+    pub(super) fn slot(&self) -> &'static str {
+        if self.keyed() { "slot" } else { "counter_id" }
+    }
+
+    /// The column that has the count of the slot.
+    pub(super) fn count(&self) -> &'static str {
+        // Quoted, because it is also the name of a function.
+        if self.keyed() { "`count`" } else { "counter" }
+    }
+
+    /// The number of the first slot.
+    pub(super) fn first_slot(&self) -> &'static str {
+        if self.keyed() { "0" } else { "1" }
+    }
+
+    /// What the number of a slot has before it if slots are counted from 1.
+    fn counted_from(&self) -> &'static str {
+        if self.keyed() { "" } else { "1 + " }
+    }
+
+    /// The number of slots in a routine: the variable that an increment reads, or the fixed number.
+    pub(super) fn slots(&self) -> String {
+        match self.options().slots {
+            Slots::PerCounter => "v_slots".into(),
+            Slots::Fixed(n) => n.to_string(),
+        }
+    }
+
+    /// The number of the last slot of a record.
+    pub(super) fn last_slot_number(&self) -> u32 {
+        self.options().setup_slots() - 1
+    }
+
+    /// The slot that a statement without a routine selects, as an expression.
+    pub(super) fn slot_expression(&self) -> String {
+        if self.options().random() {
+            self.any_slot()
+        } else {
+            self.own_slot()
+        }
+    }
+
+    /// A string of the character set and collation of the package.
+    pub(super) fn varchar(&self, characters: u32) -> String {
+        text_type(format!("VARCHAR({characters})"), &self.options().collation)
+    }
+}

@@ -1,6 +1,0 @@
--- One step to the end of the index. LEFT() is for MariaDB: by a name that may be longer than the column it would read
--- every slot.
-SELECT MAX(counter_id)
-  INTO {{ variable }}
-  FROM {{ c.table() }}
- WHERE counter_name = LEFT(p_counter_name, {{ NAME_MAX }});

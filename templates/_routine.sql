@@ -1,6 +1,0 @@
--- From templates/{{ file }}
-DROP {{ kind }} IF EXISTS {{ name }};
-
-DELIMITER ;;
-{{ create }};;
-DELIMITER ;

@@ -1,3 +1,0 @@
-{%- for object in c.routines_and_views() %}
-{{ object }}
-{% endfor -%}

@@ -1,0 +1,6 @@
+IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+  {{ r.signal(E::NameEmpty)|indent(2) }}
+END IF;
+IF CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
+  {{ r.signal(E::NameTooLong)|indent(2) }}
+END IF;

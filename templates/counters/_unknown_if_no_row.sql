@@ -1,0 +1,13 @@
+  IF ROW_COUNT() = 0 THEN
+    -- No row changed, which need not mean that there is none. A locking read sees what the change saw.
+    {{ table.over_snapshot()|indent(4) }}
+    SELECT COUNT(*)
+      INTO v_rows
+      FROM {{ table.name }}
+     WHERE counter_name = p_counter_name
+       AND counter_id = 1
+      LOCK IN SHARE MODE;
+    IF v_rows = 0 THEN
+      {{ r.signal(E::UnknownCounter)|indent(6) }}
+    END IF;
+  END IF;

@@ -1,0 +1,6 @@
+{{ table.over_snapshot() }}
+UPDATE {{ table.name }}
+   SET counter = counter + {{ amount }}
+ WHERE counter_name = p_counter_name
+   AND counter_id = {{ slot }}
+   AND CHAR_LENGTH(p_counter_name) <= {{ NAME_MAX }};

@@ -1,0 +1,76 @@
+CREATE PROCEDURE {{ r.name }}(
+  IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
+  IN p_slots BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ package.options.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Description
+  Changes the number of slots of the counter, also while others count: the total stays right at every
+  moment and nothing is lost. Growing is one statement. Shrinking moves the counts of the slots that go
+  into slot 1, then deletes those slots, again and again until none is left.
+  Waits for transactions that hold a slot of the counter. Stopped half-way (lock wait time-out 1205,
+  KILL, a lost connection) the total is right and a second call finishes the work.
+
+Parameters
+  p_counter_name  the name of the counter
+  p_slots         the new number of slots, 1 to {{ MAX_SLOTS }}
+
+Errors
+{{ r.manual_errors() }}
+
+Example
+  CALL {{ r.name.typed() }}('downloads', 64);
+{%- endfilter %}
+BEGIN
+  DECLARE v_last BIGINT;
+  DECLARE v_rows BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+
+  {{ r.check_name()|indent(2) }}
+  IF p_slots IS NULL OR p_slots < 1 OR p_slots > {{ MAX_SLOTS }} THEN
+    {{ r.signal(E::SlotsOutOfRange)|indent(4) }}
+  END IF;
+  SELECT MAX(counter_id), COUNT(*), SUM(IF(counter_id = 1 OR counter_id > p_slots, counter, 0))
+    INTO v_last, v_rows, v_total
+    FROM {{ table.name }}
+   WHERE counter_name = p_counter_name;
+  IF v_last IS NULL THEN
+    {{ r.signal(E::UnknownCounter)|indent(4) }}
+  END IF;
+
+  IF p_slots < v_last THEN
+    IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+      {{ r.signal(E::TotalOutOfRange)|indent(6) }}
+    END IF;
+    REPEAT
+      {{ table.fold("p_slots")|indent(6) }}
+
+      -- A locking read: in an old snapshot slots that are gone would be seen for ever.
+      {{ table.over_snapshot()|indent(6) }}
+      SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
+        INTO v_rows
+        FROM {{ table.name }}
+       WHERE counter_name = p_counter_name
+         AND (counter_id = 1 OR counter_id > p_slots)
+        LOCK IN SHARE MODE;
+    UNTIL v_rows = 0 END REPEAT;
+  ELSEIF p_slots > v_rows THEN
+    -- Slot 1 is read with a lock, so that a counter that is deleted at this moment does not come back in part.
+    -- A slot that another resize has made meanwhile is left as it is. A counter with gaps gets them filled.
+    {{ table.over_snapshot()|indent(4) }}
+    INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
+    SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+      FROM {{ table.name }} AS first
+     CROSS JOIN (
+       {{ table.numbers("p_slots")|indent(7) }}
+     ) AS numbers
+     WHERE first.counter_name = p_counter_name
+       AND first.counter_id = 1
+       AND numbers.number > IF(v_rows = v_last, v_last, 1)
+       AND numbers.number <= p_slots
+     ORDER BY numbers.number
+      LOCK IN SHARE MODE
+    ON DUPLICATE KEY UPDATE counter = {{ table.name }}.counter;
+  END IF;
+END

@@ -1,0 +1,6 @@
+-- From templates/{{ create.template }}
+DROP {{ kind }} IF EXISTS {{ name }};
+
+DELIMITER ;;
+{{ create.statement }};;
+DELIMITER ;

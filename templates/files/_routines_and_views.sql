@@ -1,0 +1,3 @@
+{%- for object in script.routines_and_views() %}
+{{ object }}
+{% endfor -%}

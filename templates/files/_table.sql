@@ -1,0 +1,3 @@
+{%- let table = script.create_table() -%}
+-- From templates/{{ table.template }}
+{{ table.statement }}

@@ -1,0 +1,12 @@
+{% include "files/_banner.sql" %}
+--
+-- Creates the table, the routines and the views in the current database. From a shell:
+--   mysql YOUR_DATABASE < setup.sql
+-- At the prompt of the client, which goes on after an error, so watch for one:
+--   source setup.sql
+
+{% include "files/_session_begin.sql" %}
+
+{% include "files/_table.sql" %}
+{% include "files/_routines_and_views.sql" %}
+{% include "files/_session_end.sql" %}

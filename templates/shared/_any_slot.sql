@@ -1,0 +1,1 @@
+{{ table.counted_from() }}FLOOR(RAND() * {{ table.slots() }})

@@ -1,0 +1,62 @@
+{#- Parts of statements that depend on the columns of the key. Each block is a part. -#}
+
+{#- The columns: a, b -#}
+{% block list -%}
+{%- for column in key.columns() -%}
+{{ column.name.typed() }}{% if !loop.last %}, {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The columns of a SELECT list, a line each. -#}
+{% block lines -%}
+{%- for column in key.columns() -%}
+{{ column.name.typed() }}{% if !loop.last %},
+{% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The arguments: p_a, p_b -#}
+{% block arguments -%}
+{%- for column in key.columns() -%}
+{{ key.argument(column) }}{% if !loop.last %}, {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The condition for the rows of one counter, a line each. -#}
+{% block equals -%}
+{%- for column in key.columns() -%}
+{{ alias }}{{ column.name.typed() }} = {{ key.argument(column) }}{% if !loop.last %}
+   AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- True if every argument is valid. Unknown for NULL. -#}
+{% block valid -%}
+{%- for column in key.columns() -%}
+{%- if let Some(fits) = column.fits() %}{{ fits }}{% else %}{{ column.parameter.typed() }} IS NOT NULL{% endif %}{% if !loop.last %}
+  AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- True if an argument is not valid. -#}
+{% block invalid -%}
+{%- for column in key.columns() -%}
+{{ column.parameter.typed() }} IS NULL{% if let Some(misfit) = column.misfit() %}
+  OR {{ misfit }}{% endif %}{% if !loop.last %}
+  OR {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- For each argument that the server may have truncated: that it is longer than its column. -#}
+{% block or_truncated -%}
+{%- for column in key.columns() -%}
+{%- if let Some(cut) = column.cut() %} OR {{ cut }}{% endif -%}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The parameters of a routine that identify a counter, a line each. -#}
+{% block parameters -%}
+{%- for column in key.columns() %}
+  {{ mode }}{{ column.parameter.typed() }} {{ key.parameter_type(column) }}{% if !loop.last %},{% endif %}
+{%- endfor -%}
+{%- endblock %}

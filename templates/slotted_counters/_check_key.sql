@@ -1,0 +1,13 @@
+{#- The good path makes one test. -#}
+IF {{ table.key.invalid() }} THEN
+{%- for column in table.key.columns() %}
+  IF {{ column.parameter.typed() }} IS NULL THEN
+    {{ r.signal_column(E::KeyNull, column)|indent(4) }}
+  END IF;
+{%- if let Some(misfit) = column.misfit() %}
+  IF {{ misfit }} THEN
+    {{ r.signal_column(E::KeyMisfit, column)|indent(4) }}
+  END IF;
+{%- endif %}
+{%- endfor %}
+END IF;

@@ -1,0 +1,38 @@
+CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }}
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ package.options.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Description
+  Puts all counts of the record into one row, also while others count: the total stays right at every
+  moment and nothing is lost. Worth a call when the record has gone cold: its other slots take room and
+  time to read. Waits for transactions that hold a slot of it.
+
+Parameters
+{{ r.manual_key() }}
+
+Errors
+{{ r.manual_errors() }}
+
+Example
+  CALL {{ r.name.typed() }}({{ r.example() }});
+{%- endfilter %}
+BEGIN
+  DECLARE v_rows BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+
+  {{ r.check_key()|indent(2) }}
+  SELECT COUNT(*), SUM(`count`)
+    INTO v_rows, v_total
+    FROM {{ table.name }}
+   WHERE {{ table.key.equals("")|indent(2) }};
+  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    {{ r.signal(E::TotalOutOfRange)|indent(4) }}
+  END IF;
+
+  IF v_rows > 0 THEN
+    {{ table.first_row()|indent(4) }}
+
+    {{ table.fold("0")|indent(4) }}
+  END IF;
+END

@@ -1,0 +1,66 @@
+CREATE PROCEDURE {{ r.name }}(
+  IN p_seconds INT,
+  IN p_records INT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ package.options.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Description
+  Compacts records that have several rows and that nobody counted for some seconds: reads all totals, waits,
+  and compacts those that are still the same. Needs no time stamp in the rows, which an increment would
+  have to write. A record that was counted up and down again in between is compacted too, which is never wrong. Each
+  record is a step of its own: stopped half-way, what is done stays. Inside a transaction it compacts what
+  that transaction has seen idle.
+
+Parameters
+  p_seconds  how long to watch, 0 to {{ SECONDS_MAX }}; 0 compacts also what is hot
+  p_records  how many records to compact at most, 1 to {{ RECORDS_MAX }}; NULL means {{ RECORDS_MAX }}
+
+Errors
+{{ r.manual_errors() }}
+
+Example
+  CALL {{ r.name.typed() }}(60, 1000);
+{%- endfilter %}
+BEGIN
+{%- for column in table.key.columns() %}
+  DECLARE {{ table.key.variables().argument(column) }} {{ table.key.column_type(column) }};
+{%- endfor %}
+  DECLARE v_slots BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_slots_now BIGINT;
+  DECLARE v_total_now DECIMAL(65, 0);
+  DECLARE v_compacted BIGINT DEFAULT 0;
+  DECLARE v_end BOOLEAN DEFAULT FALSE;
+  DECLARE spread CURSOR FOR
+   SELECT {{ table.key.list() }}, COUNT(*), SUM(`count`)
+     FROM {{ table.name }}
+    GROUP BY {{ table.key.list() }}
+   HAVING COUNT(*) > 1
+      AND SUM(`count`) BETWEEN -9223372036854775808 AND 9223372036854775807;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
+
+  IF p_seconds IS NULL OR p_seconds NOT BETWEEN 0 AND {{ SECONDS_MAX }} THEN
+    {{ r.signal(E::SecondsOutOfRange)|indent(4) }}
+  END IF;
+  IF p_records NOT BETWEEN 1 AND {{ RECORDS_MAX }} THEN
+    {{ r.signal(E::RecordsOutOfRange)|indent(4) }}
+  END IF;
+
+  -- The cursor keeps what was there when it was opened.
+  OPEN spread;
+  DO SLEEP(p_seconds);
+  FETCH spread INTO {{ table.key.variables().arguments() }}, v_slots, v_total;
+  WHILE NOT v_end AND v_compacted < COALESCE(p_records, {{ RECORDS_MAX }}) DO
+    SELECT COUNT(*), SUM(`count`)
+      INTO v_slots_now, v_total_now
+      FROM {{ table.name }}
+     WHERE {{ table.key.variables().equals("")|indent(4) }};
+    IF v_slots_now = v_slots AND v_total_now = v_total THEN
+      CALL {{ r.sibling(R::Compact) }}({{ table.key.variables().arguments() }});
+      SET v_compacted = v_compacted + 1;
+    END IF;
+    FETCH spread INTO {{ table.key.variables().arguments() }}, v_slots, v_total;
+  END WHILE;
+  CLOSE spread;
+END
