@@ -65,6 +65,8 @@ impl<'a> Key<'a> {
         or_truncated() "or_truncated"
         /// The declarations of the parameters.
         parameters(mode) "parameters"
+        /// The parameters in the manual of a routine.
+        manual() "manual"
     }
 
     pub(super) fn columns(&self) -> &'a [KeyColumn] {

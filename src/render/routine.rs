@@ -6,7 +6,7 @@ use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
     self, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
-    NAME_PARAMETER, Package, PackageError as E, Pick, RECORDS_MAX, SECONDS_MAX, Signal,
+    NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Signal,
 };
 
 /// A routine that a template creates.
@@ -57,7 +57,8 @@ templates! {
     (Kind::Counters, R::Add) "counters/counter_add.sql"
     (Kind::Counters, R::Reset) "counters/counter_reset.sql"
     (Kind::Counters, R::Resize) "counters/counter_resize.sql"
-    (Kind::Counters, R::Delete | R::Drop) "counters/counter_delete.sql"
+    (Kind::Counters, R::Delete) "counters/counter_delete.sql"
+    (Kind::Counters, R::Drop) "counters/counter_drop.sql"
     (Kind::Counters, R::Get) "counters/counter_get.sql"
     (Kind::SlottedCounters, R::Increment) "slotted_counters/slotted_counter_increment.sql"
     (Kind::SlottedCounters, R::Add) "slotted_counters/slotted_counter_add.sql"
@@ -134,34 +135,6 @@ impl<'a> Routine<'a> {
 
 /// The manual.
 impl Routine<'_> {
-    /// A parameter, up to its description.
-    fn manual(&self, parameter: &str) -> String {
-        let names = self
-            .table
-            .key
-            .columns()
-            .iter()
-            .map(|column| column.parameter.typed().chars().count());
-        let width = names.max().unwrap_or(0).max("p_restart".len());
-        format!("  {parameter:width$}  ")
-    }
-
-    /// The parameters that identify a counter.
-    fn manual_key(&self) -> String {
-        let what = match self.package.options.kind {
-            Kind::Counters => "the name of the counter",
-            Kind::SlottedCounters => "which record",
-        };
-        let line = |column: &KeyColumn| self.manual(&column.parameter.typed()) + what;
-        self.table
-            .key
-            .columns()
-            .iter()
-            .map(line)
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-
     /// Arguments that identify a counter in an example.
     fn example(&self) -> String {
         let examples = ["123", "456", "789"];
@@ -192,14 +165,5 @@ impl Routine<'_> {
             format!("  {}  {head}{detail}{tail}", error.number())
         };
         self.errors.iter().map(line).collect::<Vec<_>>().join("\n")
-    }
-
-    fn slot_selection(&self) -> &'static str {
-        match self.package.options.pick {
-            Pick::Connection => {
-                "A connection always has the same slot: transactions that count the same twice cannot deadlock."
-            }
-            Pick::Random => "The slot is picked at random.",
-        }
     }
 }

@@ -12,8 +12,6 @@ pub(super) struct Table<'a> {
     pub(super) package: &'a Package,
     pub(super) name: &'a Ident,
     pub(super) key: Key<'a>,
-    /// Whether the statements have a comment before them that says what MariaDB needs.
-    pub(super) explained: bool,
 }
 
 /// A part of a statement each: its template and its arguments.
@@ -36,12 +34,11 @@ impl<'a> Table<'a> {
             package,
             name: &package.options.table,
             key: Key::of(package, source),
-            explained: source != Arguments::Placeholders,
         }
     }
 
     parts! {
-        /// Goes before a change that does not depend on what the caller's transaction has read.
+        /// Exempts a change from innodb_snapshot_isolation of MariaDB.
         over_snapshot() "shared/_over_snapshot.sql"
         /// The slot of this connection on a server that is not a cluster, as an expression.
         own_slot() "shared/_own_slot.sql"
@@ -51,9 +48,8 @@ impl<'a> Table<'a> {
         slot_of_node() "shared/_slot_of_node.sql"
         /// Moves the counts of all slots behind `last` into the first one, and deletes those slots.
         fold(last) "shared/_fold.sql"
-        /// The numbers from 1 to `limit` and some more, as a SELECT.
+        /// The numbers from 1 to `limit`, as a table.
         numbers(limit) "shared/_numbers.sql"
-        digits(alias) "shared/_digits.sql"
         /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter.
         last_slot(variable) "counters/_last_slot.sql"
         /// Adds to a slot of a named counter.

@@ -2,8 +2,8 @@
 {{ table.last_slot("v_slots") }}
 {% endif %}
 {#- -#}
--- The look at the length is for names that a server without strict mode has cut: they may equal a shorter one and its
--- spaces.
+-- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. Such a name may equal a shorter name
+-- that is followed by spaces.
 {% if package.options.random() -%}
 SET v_slot = {{ table.any_slot() }};
 {{ table.update_slot(amount, "v_slot") }}
@@ -18,8 +18,8 @@ ELSE
 END IF;
 {%- endif %}
 IF ROW_COUNT() = 0 THEN
-  -- The slot is gone since it was picked (a resize), or the counter is younger than the snapshot of this
-  -- transaction. Slot 1 is always there. Picking again would loop in an old snapshot.
+  -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
+  -- has slot 1.
   {{ table.update_slot(amount, "1")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     {{ r.unknown_counter()|indent(4) }}

@@ -1,5 +1,5 @@
--- One step to the end of the index. LEFT() is for MariaDB: by a name that may be longer than the column it would read
--- every slot.
+-- MAX() is answered from the end of the index. Without LEFT(), MariaDB reads every slot, because the parameter is
+-- longer than the column.
 SELECT MAX(counter_id)
   INTO {{ variable }}
   FROM {{ table.name }}

@@ -1,3 +1,3 @@
--- Why there are none is asked only now: a call that finds its counter makes one test.
+-- The name is validated only if the counter was not found, so that the normal case needs no check.
 {{ r.check_name() }}
 {{ r.signal(E::UnknownCounter) }}

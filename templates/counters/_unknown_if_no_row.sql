@@ -1,5 +1,6 @@
   IF ROW_COUNT() = 0 THEN
-    -- No row changed, which need not mean that there is none. A locking read sees what the change saw.
+    -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
+    -- as the UPDATE, unlike a read of the snapshot.
     {{ table.over_snapshot()|indent(4) }}
     SELECT COUNT(*)
       INTO v_rows

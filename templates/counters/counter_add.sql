@@ -6,17 +6,17 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds an amount to one slot of the counter, in the transaction of the caller, which it neither begins nor
-  ends: a rollback takes the amount back.
-  {{ r.slot_selection() }}
+  Adds an amount to one slot of a counter. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
+  to it.
+  {% include "shared/_slot_selection.sql" %}
 
 Parameters
-{{ r.manual_key() }}
-{{ r.manual("p_amount") }}what to add; negative subtracts, 0 changes nothing
+  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
 {{ r.manual_errors() }}
-  1690   the slot would go beyond BIGINT (the error of the server)
+  1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
   CALL {{ r.name.typed() }}('downloads', 10);
@@ -28,7 +28,7 @@ BEGIN
     IF p_amount IS NULL THEN
       {{ r.signal(E::AmountNull)|indent(6) }}
     END IF;
-    -- A change by 0 changes no row, which would look like an unknown counter.
+    -- An UPDATE by 0 changes no row, as if the counter were unknown. Query the counter instead.
     BEGIN
       DECLARE v_last BIGINT;
       {{ table.last_slot("v_last")|indent(6) }}

@@ -5,10 +5,10 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Removes the counter with all its slots, in one statement. {{ r.sibling(R::Delete).typed() }} and {{ r.sibling(R::Drop).typed() }} are the same.
+  Deletes a counter with all its slots in one statement.
 
 Parameters
-{{ r.manual_key() }}
+  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
 
 Errors
 {{ r.manual_errors() }}
@@ -17,7 +17,6 @@ Example
   CALL {{ r.name.typed() }}('downloads');
 {%- endfilter %}
 BEGIN
-
   {{ r.check_name()|indent(2) }}
   {{ table.over_snapshot()|indent(2) }}
   DELETE FROM {{ table.name }}

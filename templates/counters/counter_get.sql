@@ -7,15 +7,15 @@ CREATE FUNCTION {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  The total of the counter: the sum of its slots. An unknown counter is an error, never 0.
-  Takes no lock. In REPEATABLE READ it reads the snapshot of the transaction, but what that
-  transaction has counted itself comes on top.
+  Returns the total of a counter, which is the sum of its slots. An unknown counter is an error.
+  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and the changes that the
+  transaction itself has made.
 
 Parameters
-{{ r.manual_key() }}
+  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
 
 Returns
-  BIGINT, the total
+  BIGINT: the total
 
 Errors
 {{ r.manual_errors() }}
@@ -25,7 +25,7 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-  -- The sum is a DECIMAL and may be beyond the variable. A DECIMAL variable and a test would cost each read more.
+  -- SUM() returns DECIMAL, which may exceed the range of the variable. The handler costs a read less than a comparison.
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 

@@ -7,13 +7,13 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Sets the total of the counter, in one statement: the value goes into slot 1, all others become 0.
-  What others count at the same time comes wholly before it, and is overwritten, or wholly after it.
+  Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
+  A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
 
 Parameters
-{{ r.manual_key() }}
-{{ r.manual("p_value") }}the new total; NULL means 0
-{{ r.manual("p_restart") }}TRUE also sets start_date to now, on all slots; FALSE or NULL keeps it
+  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_value BIGINT: the new total; NULL means 0
+  p_restart BOOLEAN: TRUE sets start_date to NOW() in the time zone of the session, FALSE or NULL keeps start_date
 
 Errors
 {{ r.manual_errors() }}

@@ -6,15 +6,15 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Changes the number of slots of the counter, also while others count: the total stays right at every
-  moment and nothing is lost. Growing is one statement. Shrinking moves the counts of the slots that go
-  into slot 1, then deletes those slots, again and again until none is left.
-  Waits for transactions that hold a slot of the counter. Stopped half-way (lock wait time-out 1205,
-  KILL, a lost connection) the total is right and a second call finishes the work.
+  Changes the number of slots of a counter. The total does not change, and concurrent increments are not lost.
+  Growing is one statement. Shrinking moves the counts of the slots after p_slots to slot 1 and deletes these slots. It
+  repeats both statements until the slots are deleted.
+  A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
+  connection), the total is correct. A second call completes the resize.
 
 Parameters
-  p_counter_name  the name of the counter
-  p_slots         the new number of slots, 1 to {{ MAX_SLOTS }}
+  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_slots BIGINT: the new number of slots, 1 to {{ MAX_SLOTS }}
 
 Errors
 {{ r.manual_errors() }}
@@ -46,7 +46,7 @@ BEGIN
     REPEAT
       {{ table.fold("p_slots")|indent(6) }}
 
-      -- A locking read: in an old snapshot slots that are gone would be seen for ever.
+      -- A locking read, because a read of the snapshot of the transaction would return the deleted slots.
       {{ table.over_snapshot()|indent(6) }}
       SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
         INTO v_rows
@@ -56,19 +56,16 @@ BEGIN
         LOCK IN SHARE MODE;
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF p_slots > v_rows THEN
-    -- Slot 1 is read with a lock, so that a counter that is deleted at this moment does not come back in part.
-    -- A slot that another resize has made meanwhile is left as it is. A counter with gaps gets them filled.
+    -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
+    -- has inserted is not changed. If slots are missing in between, they are inserted too.
     {{ table.over_snapshot()|indent(4) }}
     INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
       FROM {{ table.name }} AS first
-     CROSS JOIN (
-       {{ table.numbers("p_slots")|indent(7) }}
-     ) AS numbers
+     CROSS JOIN {{ table.numbers("p_slots")|indent(5) }} AS numbers
      WHERE first.counter_name = p_counter_name
        AND first.counter_id = 1
        AND numbers.number > IF(v_rows = v_last, v_last, 1)
-       AND numbers.number <= p_slots
      ORDER BY numbers.number
       LOCK IN SHARE MODE
     ON DUPLICATE KEY UPDATE counter = {{ table.name }}.counter;

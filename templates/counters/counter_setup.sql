@@ -8,18 +8,18 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Creates a counter with all its slots, in one statement. The value goes into slot 1.
+  Creates a counter with all its slots in one statement. Slot 1 gets the value.
 
 Parameters
-  p_counter_name  the name, at most {{ NAME_MAX }} characters, compared by {{ package.options.collation }}
-  p_description   what is counted, at most {{ DESCRIPTION_MAX }} characters, or NULL
+  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter, compared by the collation {{ package.options.collation }}
+  p_description VARCHAR({{ DESCRIPTION_MAX }}): description of the counter, or NULL
 {%- if package.options.per_counter() %}
-  p_slots         the number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ package.options.setup_slots() }}.
-                  Best is a few more than the connections that increment at once.
+  p_slots BIGINT: number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ package.options.setup_slots() }}.
+    Use more slots than connections that increment the counter concurrently.
 {%- else %}
-  p_slots         NULL or {{ package.options.setup_slots() }}: this package has that number for every counter
+  p_slots BIGINT: NULL or {{ package.options.setup_slots() }}, the number of slots of every counter of this package
 {%- endif %}
-  p_value         the first total; NULL means 0
+  p_value BIGINT: the initial total; NULL means 0
 
 Errors
 {{ r.manual_errors() }}
@@ -30,8 +30,7 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_existing BIGINT;
-  -- Another session created the counter between the look-up and the INSERT. No other error
-  -- is handled: the caller has to see it.
+  -- Another session has created the counter between the SELECT and the INSERT. The caller gets all other errors.
   DECLARE EXIT HANDLER FOR 1062
     {{ r.signal(E::CounterExists)|indent(4) }}
 
@@ -48,18 +47,15 @@ BEGIN
   END IF;
 {%- endif %}
 
-  -- Looked up first, because a failed INSERT would leave a lock on slot 1 until the caller commits.
+  -- Query the counter first: an INSERT that fails holds a lock on slot 1 until the caller commits.
   {{ table.last_slot("v_existing")|indent(2) }}
   IF v_existing IS NOT NULL THEN
     {{ r.signal(E::CounterExists)|indent(4) }}
   END IF;
 
-  -- In the order of the key, so that two sessions that create one counter at once cannot deadlock.
+  -- In the order of the key, so that two sessions that create the same counter do not deadlock.
   INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
-    FROM (
-      {{ table.numbers("v_slots")|indent(6) }}
-    ) AS numbers
-   WHERE numbers.number <= v_slots
+    FROM {{ table.numbers("v_slots")|indent(4) }} AS numbers
    ORDER BY numbers.number;
 END

@@ -1,18 +1,18 @@
--- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
--- over existing counters, run create_procedures.sql.
+-- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
+-- existing counters, source create_procedures.sql.
 CREATE TABLE {{ table.name }} (
   counter_name {{ table.varchar(NAME_MAX) }} NOT NULL
     COMMENT 'Name of the counter',
   counter_id INT NOT NULL
-    COMMENT 'Slot, from 1 to the number of slots of the counter',
+    COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
   description {{ table.varchar(DESCRIPTION_MAX) }} NULL
-    COMMENT 'What is counted',
+    COMMENT 'Description of the counter',
   start_date DATETIME NOT NULL
-    COMMENT 'Since when: set by setup, and by reset where that is asked for',
+    COMMENT 'Counting since; set by counter_setup, or by counter_reset with p_restart; time zone of that session',
   counter BIGINT NOT NULL DEFAULT 0
-    COMMENT 'Count of this slot, may be negative: only the sum over all slots has a meaning',
+    COMMENT 'Count of the slot, may be negative; the total of the counter is the sum of its slots',
   PRIMARY KEY (counter_name, counter_id)
 )
   ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE {{ table.package.options.collation }}
-  COMMENT = {% filter sql_string %}Counters in slots: the value of a counter is the sum of its rows. See the view {{ table.package.package.typed() }}.{% endfilter %};
+  COMMENT = {% filter sql_string %}Named counters. The total of a counter is the sum of its slots. Version and options: view {{ table.package.package.typed() }}{% endfilter %};

@@ -1,4 +1,4 @@
--- The settings that a server freezes into a routine. They are restored at the end.
+-- The server stores these settings with each routine. The script restores them at the end.
 SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_client = @@SESSION.character_set_client,
     @slotted_character_set_results = @@SESSION.character_set_results,

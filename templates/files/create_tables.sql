@@ -1,6 +1,6 @@
 {% include "files/_banner.sql" %}
 --
--- Creates the table alone. create_procedures.sql makes what works on it.
+-- Creates the table. create_procedures.sql creates the routines and the views.
 
 {% include "files/_session_begin.sql" %}
 

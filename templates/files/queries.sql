@@ -1,22 +1,21 @@
 {% include "files/_banner.sql" %}
 --
--- Every operation as a parameterised statement, for servers and proxies that know no stored routines, and for who wants
--- none. They work on the table of create_tables.sql and can be used side by side with the procedures.
+-- Each operation as a parameterized statement, for servers and proxies without stored routines. The statements use the
+-- table of create_tables.sql and can be combined with the procedures.
 --
--- Tested on MySQL and MariaDB. Vitess (PlanetScale) and TiDB know the same statements; that is not tested. With
--- Vitess, shard the table by the key, so that the rows of one record lie together.
+-- Tested on MySQL and MariaDB. Vitess (PlanetScale) and TiDB support the same statements, which is not tested. With
+-- Vitess, shard the table by the key, so that one shard has all slots of a record.
 --
 {%- if package.options.random() %}
--- The slot is FLOOR(RAND() * {{ table.slots() }}), 0 to {{ table.last_slot_number() }}. Bare RAND() * {{ table.slots() }} would be rounded, and make one slot more.
+-- The slot is FLOOR(RAND() * {{ table.slots() }}), 0 to {{ table.last_slot_number() }}. Without FLOOR(), the server would round and use one slot more.
 {%- else %}
--- The slot is MOD(CONNECTION_ID(), {{ table.slots() }}): a connection keeps to its slot. Where connection ids are not evenly spread
--- (TiDB gives odd ones only), render with --pick random.
+-- The slot is MOD(CONNECTION_ID(), {{ table.slots() }}), so that a connection always selects the same slot. If connection IDs
+-- are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 {%- endif %}
 --
--- What stands before some statements between /*M!110602 and */ is for MariaDB from 11.6.2, which would refuse them (1020)
--- after a SELECT of the same transaction. To every other server it is a comment.
+{% include "files/_notes.sql" %}
 --
--- NULL for a key column is refused by the server (1048), and so is, in strict mode, a key that does not fit (1264, 1406).
+-- The server rejects NULL for a key column (1048) and, in strict mode, a value that exceeds its column (1264, 1406).
 
 {%- let slot = table.slot_expression() %}
 
@@ -31,14 +30,14 @@
 {{ table.upsert("?", slot.as_str()) }}
 
 -- name: get
--- The total, a DECIMAL; 0 where nothing was ever counted. Takes no lock.
+-- Returns the total as DECIMAL, or 0 if the record has no rows. Locks no row.
 -- Parameters: {{ table.key.names() }}
 SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
 
 -- name: totals
--- All totals. Reads the whole table.
+-- Returns all totals. Reads the whole table.
 -- Parameters: none
 SELECT {{ table.key.lines()|indent(7) }},
        COUNT(*) AS slots,
@@ -47,7 +46,7 @@ SELECT {{ table.key.lines()|indent(7) }},
  GROUP BY {{ table.key.list() }};
 
 -- name: reset_first
--- Sets the total, together with reset_rest in one transaction, this one first.
+-- Sets the total. Run reset_first and then reset_rest in one transaction.
 -- Parameters: {{ table.key.names() }}, value, value
 {{ table.over_snapshot() }}
 INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, {{ table.count() }})
@@ -63,15 +62,15 @@ UPDATE {{ table.name }}
    AND slot > 0;
 
 -- name: delete
--- Removes the record.
+-- Deletes the record.
 -- Parameters: {{ table.key.names() }}
 {{ table.over_snapshot() }}
 DELETE FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
 
--- To compact a record, also while others count: for each row of compact_slots, in a transaction of its own, add what
--- it has to slot 0 and its negative to its own slot, both with add_to_slot and slot 0 first. Last, compact_rest. The
--- total stays right whatever others do in between, because each transaction adds 0.
+-- To compact a record: for each row of compact_slots, run one transaction that adds the count to slot 0 and then the
+-- negative count to the slot of the row, both with add_to_slot. At the end, run compact_rest. Each transaction adds 0 to
+-- the total, so that the total is correct at any time.
 
 -- name: compact_slots
 -- Parameters: {{ table.key.names() }}
@@ -86,7 +85,7 @@ SELECT slot, {{ table.count() }}
 {{ table.upsert("?", "?") }}
 
 -- name: compact_rest
--- Removes what is empty.
+-- Deletes the slots whose count is 0.
 -- Parameters: {{ table.key.names() }}
 {{ table.over_snapshot() }}
 DELETE FROM {{ table.name }}
@@ -96,8 +95,8 @@ DELETE FROM {{ table.name }}
 {%- for rollup in script.rollups() %}
 
 -- name: {{ rollup.model.suffix() }}_page
--- Totals to be rolled up, {{ BATCH }} at a time: begin with the least {{ rollup.record.name.typed() }}, go on with the last one of the page
--- before. A page of one row is the last.
+-- Returns up to {{ BATCH }} totals to roll up. The first page starts with the smallest {{ rollup.record.name.typed() }}, each following page with the
+-- last one of the previous page. A page of one row is the last page.
 -- Parameters: {{ rollup.record.name.typed() }}
 SELECT {{ rollup.record.name.typed() }},
        SUM({{ table.count() }}) AS total

@@ -1,9 +1,12 @@
 {% include "files/_banner.sql" %}
 --
--- Creates the table, the routines and the views in the current database. From a shell:
+-- Creates the table, the routines and the views in the current database.
+-- From a shell:
 --   mysql YOUR_DATABASE < setup.sql
--- At the prompt of the client, which goes on after an error, so watch for one:
+-- At the prompt of the client, which continues after an error:
 --   source setup.sql
+--
+{% include "files/_notes.sql" %}
 
 {% include "files/_session_begin.sql" %}
 

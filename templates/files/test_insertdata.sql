@@ -4,7 +4,7 @@
 {%- if package.options.per_counter() %} a random number of slots, at most 50.
 {%- else %} {{ table.slots() }} slots.
 {%- endif %}
--- Removes those of an earlier run first and touches no other counter. Then ANALYZE and a summary.
+-- Deletes these counters first and changes no other counter. Ends with ANALYZE TABLE and a summary.
 
 {% include "files/_session_begin.sql" %}
 
@@ -18,17 +18,12 @@ SELECT CONCAT('counterName', one.number),
        NOW(),
        0
   FROM (
-    -- LIMIT makes the server keep this list, so that each counter gets its random number once.
+    -- LIMIT materializes the subquery, so that RAND() is evaluated once for each counter.
     SELECT numbers.number, {% if package.options.per_counter() %}1 + FLOOR(RAND() * 50){% else %}{{ table.slots() }}{% endif %} AS slots
-      FROM (
-        {{ table.numbers("1500")|indent(8) }}
-      ) AS numbers
-     WHERE numbers.number <= 1500
+      FROM {{ table.numbers("1500")|indent(6) }} AS numbers
      LIMIT 1500
   ) AS one
- CROSS JOIN (
-   {{ table.numbers("50")|indent(3) }}
- ) AS slot
+ CROSS JOIN {{ table.numbers("50")|indent(1) }} AS slot
  WHERE slot.number <= one.slots
  ORDER BY one.number, slot.number;
 

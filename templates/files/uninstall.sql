@@ -1,7 +1,7 @@
 {% include "files/_banner.sql" %}
 --
--- Removes the routines and the views from the current database. The table stays, with all counts; to remove
--- that too: DROP TABLE {{ table.name }};
+-- Drops the routines and the views of the current database. The table and its counts are kept. To drop the table:
+--   DROP TABLE {{ table.name }};
 {% for (_, name) in package.rollups() %}
 DROP EVENT IF EXISTS {{ name }};
 DROP PROCEDURE IF EXISTS {{ name }};

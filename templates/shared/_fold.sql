@@ -1,7 +1,7 @@
--- One locking read holds what it has summed until the same rows are written. It has to come first, hence
--- STRAIGHT_JOIN: with the table first, a row that another session makes meanwhile (at READ COMMITTED) could be summed
--- and not written. Slot {{ table.first_slot() }} is read with the others, so that locks are taken in the order of the key, and nothing is
--- moved where it is gone because somebody has just deleted the {{ table.subject() }}.
+-- Moves the counts of the slots after {{ last }} to slot {{ table.first_slot() }}. The subquery locks the slots in the order of the key and sums
+-- them, and the same statement writes exactly these slots. STRAIGHT_JOIN makes the server run the subquery first: at READ
+-- COMMITTED, a slot that another connection inserts in between could otherwise be summed but not written. If slot {{ table.first_slot() }}
+-- does not exist, another connection has deleted the {{ table.subject() }}, and no row is changed.
 {{ table.over_snapshot() }}
 UPDATE (
     SELECT {{ table.slot() }} AS slot,
@@ -13,14 +13,14 @@ UPDATE (
        AND ({{ table.slot() }} = {{ table.first_slot() }} OR {{ table.slot() }} > {{ last }})
 {%- endif %}
        FOR UPDATE
-  ) AS seen
-  STRAIGHT_JOIN {{ table.name }} AS one
-    ON one.{{ table.slot() }} = seen.slot
-   SET one.{{ table.count() }} = IF(one.{{ table.slot() }} = {{ table.first_slot() }}, one.{{ table.count() }} + seen.moved, 0)
- WHERE {{ table.key.equals("one.") }}
-   AND seen.first_slot = {{ table.first_slot() }};
+  ) AS locked
+  STRAIGHT_JOIN {{ table.name }} AS target
+    ON target.{{ table.slot() }} = locked.slot
+   SET target.{{ table.count() }} = IF(target.{{ table.slot() }} = {{ table.first_slot() }}, target.{{ table.count() }} + locked.moved, 0)
+ WHERE {{ table.key.equals("target.") }}
+   AND locked.first_slot = {{ table.first_slot() }};
 
--- Only what is still empty: somebody may have counted there since.
+-- Deletes only slots whose count is 0: another connection may have incremented one since.
 {{ table.over_snapshot() }}
 DELETE FROM {{ table.name }}
  WHERE {{ table.key.equals("") }}

@@ -1,3 +1,3 @@
--- Always the same slot for one connection. On a multi-primary cluster the server sets the two variables on each
--- node, and no two nodes share a slot; elsewhere both are 1, and one test and one statement is all there is.
+-- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
+-- auto_increment_offset, and no two nodes select the same slot. On a single server, auto_increment_increment is 1.
 IF @@auto_increment_increment = 1

@@ -60,3 +60,10 @@
   {{ mode }}{{ column.parameter.typed() }} {{ key.parameter_type(column) }}{% if !loop.last %},{% endif %}
 {%- endfor -%}
 {%- endblock %}
+
+{#- The same parameters in the manual of the routine, a line each. -#}
+{% block manual -%}
+{%- for column in key.columns() %}  {{ column.parameter.typed() }} {{ column.kind.text() }}: key of the record{% if !loop.last %}
+{% endif %}
+{%- endfor -%}
+{%- endblock %}

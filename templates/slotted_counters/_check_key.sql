@@ -1,4 +1,4 @@
-{#- The good path makes one test. -#}
+{#- One condition in the normal case. -#}
 IF {{ table.key.invalid() }} THEN
 {%- for column in table.key.columns() %}
   IF {{ column.parameter.typed() }} IS NULL THEN

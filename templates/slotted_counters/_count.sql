@@ -3,7 +3,7 @@
 
 {% endif %}
 {#- -#}
--- On the primary key, the only unique one, this locks one record and no gap.
+-- The primary key is the only unique key, so that the upsert locks one record and no gap.
 {% if package.options.random() -%}
 SET v_slot = {{ table.any_slot() }};
 {{ table.upsert(amount, "v_slot") }}

@@ -1,2 +1,2 @@
--- The row that the counts go to, where it is not there yet.
+-- Creates slot 0 if it does not exist.
 {{ table.upsert("0", "0") }}

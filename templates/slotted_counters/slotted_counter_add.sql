@@ -5,17 +5,17 @@ CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }},
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds an amount to one slot of the record, in the transaction of the caller, which it neither begins nor
-  ends: a rollback takes the amount back.
-  {{ r.slot_selection() }}
+  Adds an amount to one slot of a record. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
+  to it.
+  {% include "shared/_slot_selection.sql" %}
 
 Parameters
-{{ r.manual_key() }}
-{{ r.manual("p_amount") }}what to add; negative subtracts, 0 changes nothing
+{{ table.key.manual() }}
+  p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
 {{ r.manual_errors() }}
-  1690   the slot would go beyond BIGINT (the error of the server)
+  1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
   CALL {{ r.name.typed() }}({{ r.example() }}, 10);
@@ -28,7 +28,7 @@ BEGIN
   IF p_amount IS NULL THEN
     {{ r.signal(E::AmountNull)|indent(4) }}
   END IF;
-  -- Nothing to add needs no row.
+  -- An amount of 0 inserts no slot.
   IF p_amount <> 0 THEN
     {{ r.count_record("p_amount", false)|indent(4) }}
   END IF;

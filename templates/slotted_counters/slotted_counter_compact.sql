@@ -4,12 +4,12 @@ CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }}
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Puts all counts of the record into one row, also while others count: the total stays right at every
-  moment and nothing is lost. Worth a call when the record has gone cold: its other slots take room and
-  time to read. Waits for transactions that hold a slot of it.
+  Moves all counts of a record to slot 0 and deletes the other slots. The total does not change, and concurrent
+  increments are not lost. Compact a record that is no longer hot, to free space and to read fewer rows.
+  A compaction waits for transactions that have incremented the record.
 
 Parameters
-{{ r.manual_key() }}
+{{ table.key.manual() }}
 
 Errors
 {{ r.manual_errors() }}

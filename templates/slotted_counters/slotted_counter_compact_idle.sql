@@ -6,15 +6,14 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Compacts records that have several rows and that nobody counted for some seconds: reads all totals, waits,
-  and compacts those that are still the same. Needs no time stamp in the rows, which an increment would
-  have to write. A record that was counted up and down again in between is compacted too, which is never wrong. Each
-  record is a step of its own: stopped half-way, what is done stays. Inside a transaction it compacts what
-  that transaction has seen idle.
+  Compacts the records that have several slots and whose total does not change for some seconds. Reads all totals,
+  waits, reads the totals again, and compacts the records whose total and number of slots are equal.
+  Under autocommit, each compaction commits by itself: if the call is interrupted, the compacted records stay compacted.
+  Call the procedure outside transactions: in REPEATABLE READ, both reads would return the same snapshot.
 
 Parameters
-  p_seconds  how long to watch, 0 to {{ SECONDS_MAX }}; 0 compacts also what is hot
-  p_records  how many records to compact at most, 1 to {{ RECORDS_MAX }}; NULL means {{ RECORDS_MAX }}
+  p_seconds INT: the time to wait in seconds, 0 to {{ SECONDS_MAX }}; 0 also compacts hot records
+  p_records INT: the maximum number of records to compact, 1 to {{ RECORDS_MAX }}; NULL means {{ RECORDS_MAX }}
 
 Errors
 {{ r.manual_errors() }}
@@ -47,7 +46,7 @@ BEGIN
     {{ r.signal(E::RecordsOutOfRange)|indent(4) }}
   END IF;
 
-  -- The cursor keeps what was there when it was opened.
+  -- The cursor returns the totals of the time when it was opened.
   OPEN spread;
   DO SLEEP(p_seconds);
   FETCH spread INTO {{ table.key.variables().arguments() }}, v_slots, v_total;

@@ -4,10 +4,10 @@ CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }}
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Removes the record with all its slots, in one statement. Where none is there, nothing happens.
+  Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
 
 Parameters
-{{ r.manual_key() }}
+{{ table.key.manual() }}
 
 Errors
 {{ r.manual_errors() }}
@@ -16,7 +16,6 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }});
 {%- endfilter %}
 BEGIN
-
   {{ r.check_key()|indent(2) }}
   {{ table.over_snapshot()|indent(2) }}
   DELETE FROM {{ table.name }}

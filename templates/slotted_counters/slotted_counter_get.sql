@@ -6,15 +6,15 @@ CREATE FUNCTION {{ r.name }}({{ table.key.parameters("") }}
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  The total of the record: the sum of its slots. 0 where nothing was ever counted.
-  Takes no lock. In REPEATABLE READ it reads the snapshot of the transaction, but what that
-  transaction has counted itself comes on top.
+  Returns the total of a record, which is the sum of its slots. The total of a record without rows is 0.
+  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and the changes that the
+  transaction itself has made.
 
 Parameters
-{{ r.manual_key() }}
+{{ table.key.manual() }}
 
 Returns
-  BIGINT, the total
+  BIGINT: the total
 
 Errors
 {{ r.manual_errors() }}
@@ -24,7 +24,7 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-  -- The sum is a DECIMAL and may be beyond the variable. A DECIMAL variable and a test would cost each read more.
+  -- SUM() returns DECIMAL, which may exceed the range of the variable. The handler costs a read less than a comparison.
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 
@@ -33,7 +33,7 @@ BEGIN
     FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};
   IF v_total IS NULL{{ table.key.or_truncated() }} THEN
-    -- Why there are none is asked only now: a read that finds rows makes one test.
+    -- The key is validated only if no row was found, so that the normal case needs no check.
     {{ r.check_key()|indent(4) }}
     RETURN 0;
   END IF;

@@ -4,16 +4,16 @@ CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }}
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds 1 to one slot of the record, in the transaction of the caller, which it neither begins nor ends:
-  a rollback takes the count back.
-  {{ r.slot_selection() }}
+  Adds 1 to one slot of a record. The increment is part of the transaction of the caller: COMMIT and ROLLBACK apply to
+  it.
+  {% include "shared/_slot_selection.sql" %}
 
 Parameters
-{{ r.manual_key() }}
+{{ table.key.manual() }}
 
 Errors
 {{ r.manual_errors() }}
-  1690   the slot would go beyond BIGINT (the error of the server)
+  1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
   CALL {{ r.name.typed() }}({{ r.example() }});

@@ -5,12 +5,12 @@ CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }},
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Sets the total of the record, in one statement: the value goes into slot 0, all others become 0.
-  What others count at the same time comes wholly before it, and is overwritten, or wholly after it.
+  Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
+  A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
 
 Parameters
-{{ r.manual_key() }}
-{{ r.manual("p_value") }}the new total; NULL means 0
+{{ table.key.manual() }}
+  p_value BIGINT: the new total; NULL means 0
 
 Errors
 {{ r.manual_errors() }}
@@ -19,7 +19,6 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }}, 0);
 {%- endfilter %}
 BEGIN
-
   {{ r.check_key()|indent(2) }}
   {{ table.over_snapshot()|indent(2) }}
   INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)

@@ -5,16 +5,17 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ rollup.package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Writes the totals of {{ table.name.typed() }}{{ rollup.same_text() }} into {{ rollup.model.table.typed() }}.{{ rollup.model.target.typed() }}, where {{ rollup.model.id.typed() }} is the
-  {{ rollup.record.name.typed() }}, and where they differ. Goes through the records in batches, each written by one UPDATE:
-  it locks no row of the counters, and of {{ rollup.model.table.typed() }} only the rows that it changes. Stopped half-way, what is
-  written stays, and the next call finds what is left. To be called by an EVENT, by cron or by hand, outside
-  transactions. A row that somebody else has written since its batch was read is left to the next call.
-  A record without a row in {{ table.name.typed() }} is left as it is: to bring a column back to 0, reset the record.
-  There has to be an index on {{ rollup.model.table.typed() }}.{{ rollup.model.id.typed() }}.
+  Writes the totals of {{ table.name.typed() }}{{ rollup.same_text() }} to {{ rollup.model.table.typed() }}.{{ rollup.model.target.typed() }}. The row is the one
+  whose {{ rollup.model.id.typed() }} equals {{ rollup.record.name.typed() }}. Rows that already have the total are not written.
+  The procedure reads the records in batches and writes each batch with one UPDATE. It locks no row of
+  {{ table.name.typed() }}, and only the rows of {{ rollup.model.table.typed() }} that it changes. Under autocommit, each batch commits by
+  itself: if the call is interrupted, the next call writes the remaining rows. Call the procedure outside transactions.
+  A row that another connection has changed since its batch was read is written by the next call.
+  The row of a record without slots is not changed. To set the column to 0, reset the record.
+  {{ rollup.model.table.typed() }}.{{ rollup.model.id.typed() }} needs an index.
 
 Parameters
-  p_records  how many records a batch has, 1 to {{ RECORDS_MAX }}; NULL means {{ BATCH }}
+  p_records INT: the number of records of a batch, 1 to {{ RECORDS_MAX }}; NULL means {{ BATCH }}
 
 Errors
 {{ r.manual_errors() }}
@@ -53,7 +54,7 @@ BEGIN
          ORDER BY {{ rollup.record.name.typed() }}
          LIMIT v_batch
       ) AS batch;
-    -- Read first and write then: an UPDATE that joins the sums would lock the counters while it reads them.
+    -- A SELECT reads the totals and an UPDATE writes them, because an UPDATE that joins the sums would lock the slots.
     SELECT JSON_ARRAYAGG(JSON_OBJECT(
              'record', {{ rollup.as_json("counted.record") }},
              'total', CAST(counted.total AS CHAR),
@@ -69,8 +70,8 @@ BEGIN
      INNER JOIN {{ rollup.model.table }} AS parent
         ON parent.{{ rollup.model.id.typed() }} = counted.record
      WHERE NOT parent.{{ rollup.model.target.typed() }} <=> counted.total;
-    -- Only over the value that was read, so that of two calls at once none puts an older total over a newer one. Should
-    -- a count have gone down and up again in between, the next call puts it right.
+    -- The condition on the value that was read keeps concurrent calls from overwriting a newer total. A total that has
+    -- returned to an earlier value in between is written by the next call.
     UPDATE JSON_TABLE(v_changes, '$[*]' COLUMNS (
              record {{ rollup.json_type() }} PATH '$.record',
              total DECIMAL(65, 0) PATH '$.total',

@@ -1,7 +1,7 @@
 -- From templates/slotted_counters/slotted_counter_rollup_event.sql
 DROP EVENT IF EXISTS {{ rollup.name }};
 
--- MariaDB runs events only after SET GLOBAL event_scheduler = ON.
+-- MariaDB disables the event scheduler by default: SET GLOBAL event_scheduler = ON.
 CREATE EVENT {{ rollup.name }}
   ON SCHEDULE EVERY {{ every }}
   COMMENT {% filter sql_string %}Calls {{ rollup.name.typed() }}.{% endfilter %}

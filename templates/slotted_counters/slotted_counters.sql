@@ -1,16 +1,16 @@
--- A table that exists is never touched: this fails (1050) and nothing after it runs. To replace only the routines
--- over existing counters, run create_procedures.sql.
+-- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
+-- existing counters, source create_procedures.sql.
 CREATE TABLE {{ table.name }} (
 {%- for column in table.key.columns() %}
   {{ column.name.typed() }} {{ table.key.column_type(column) }} NOT NULL
-    COMMENT 'Which record',
+    COMMENT 'Key of the record{% if table.key.columns().len() > 1 %}, column {{ loop.index }} of {{ table.key.columns().len() }}{% endif %}',
 {%- endfor %}
   slot INT NOT NULL
-    COMMENT 'From 0; a slot is there once it has been written',
+    COMMENT 'Number of the slot, from 0; the first increment of a slot inserts its row',
   `count` BIGINT NOT NULL DEFAULT 0
-    COMMENT 'Count of this slot, may be negative: only the sum over all slots has a meaning',
+    COMMENT 'Count of the slot, may be negative; the total of the record is the sum of its slots',
   PRIMARY KEY ({{ table.key.list() }}, slot)
 )
   ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE {{ table.package.options.collation }}
-  COMMENT = {% filter sql_string %}Counters in slots, by record: a count is the sum of the rows. See the view {{ table.package.package.typed() }}.{% endfilter %};
+  COMMENT = {% filter sql_string %}Counters keyed by record. The total of a record is the sum of its slots. Version and options: view {{ table.package.package.typed() }}{% endfilter %};
