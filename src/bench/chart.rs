@@ -160,10 +160,8 @@ pub fn svg(report: &Report) -> String {
         contenders: drawn(comparisons),
         panels: placed,
     };
-    let mut text = chart.render().expect("a template of text renders");
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    let text = chart.render().expect("a template of text renders");
+    format!("{}\n", text.trim_end())
 }
 
 /// The contenders that were measured, in the order of the table.

@@ -261,7 +261,8 @@ impl Limits {
             seconds: self.duration.as_secs_f64(),
             sections: self.loads.iter().enumerate().map(section).collect(),
         };
-        page.render().expect("a template of text renders")
+        let text = page.render().expect("a template of text renders");
+        format!("{}\n", text.trim_end())
     }
 
     fn table(&self, load: usize, of: &Load) -> String {
