@@ -140,16 +140,16 @@ fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
     let ratio = |slots: &str| {
         let connections = SESSIONS.to_string();
         let arguments = [
-            "bench", "--url", &server.url(), "--json", "--contenders", "floor,counters", "--connections", &connections,
+            "bench", "--url", &server.url(), "--json", "--contenders", "uncontended,counters", "--connections", &connections,
             "--slots", slots, "--hold", "20", "--seconds", "1", "--rounds", "3",
         ];
         let output = slotted(&arguments);
         assert!(output.status.success(), "{}", said(&output));
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        report["comparisons"][0]["contenders"][1]["to_floor"].as_f64().expect("a ratio")
+        report["comparisons"][0]["contenders"][1]["to_uncontended"].as_f64().expect("a ratio")
     };
     let (few, advised) = (ratio("2"), ratio(&slots(hot).to_string()));
-    println!("{}: of the floor with 2 slots {few:.2}, with {} slots {advised:.2}", server.version, slots(hot));
+    println!("{}: of uncontended with 2 slots {few:.2}, with {} slots {advised:.2}", server.version, slots(hot));
     assert!(few < 0.5 && advised >= 0.8, "{few} {advised}");
 }
 

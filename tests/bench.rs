@@ -1,4 +1,4 @@
-//! The bench: every contender counts exactly, and the server is left as it was.
+//! The commands bench and limits: each contender counts exactly, and the server has no schema or file of them afterwards.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -8,24 +8,28 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use serde_json::Value;
-use slotted::bench::{Contender, NAMES, Rounds, Setting, Target, run};
+use slotted::bench::{CONTENDERS, Contender, Kind, Rounds, Setting, Statements, Target, run};
 use slotted::script::Query;
 
 use crate::support::{Module, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .plain(limits_rejects_options_before_the_work)
         .on_servers(every_contender_counts_exactly)
         .on_servers(many_counters_and_transactions_are_counted_exactly)
         .on_servers(reads_and_amounts_are_counted_exactly)
-        .on_servers(one_row_waits_for_row_locks_and_the_floor_does_not)
+        .on_servers(parts_are_measured_only_if_they_are_named)
+        .on_servers(single_row_waits_for_row_locks_and_uncontended_does_not)
         .on_servers(lists_are_measured_crosswise_and_drawn)
-        .on_servers(a_picture_that_cannot_be_written_is_refused_before_the_work)
-        .on_servers(a_schema_that_is_there_already_is_left_alone)
-        .on_servers(ctrl_c_leaves_no_schema_and_reports_what_it_has)
-        .on_servers(ctrl_c_before_the_first_figure_leaves_the_picture_as_it_is)
+        .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
+        .on_servers(an_existing_schema_is_not_changed)
+        .on_servers(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
+        .on_servers(ctrl_c_before_the_first_figure_does_not_change_the_picture)
         .on_servers(the_load_generator_is_not_the_limit)
-        .on_servers(without_a_url_the_server_is_private_and_gone_afterwards);
+        .on_servers(without_a_url_the_server_is_private_and_removed_afterwards)
+        .on_servers(limits_measures_each_load_on_a_private_server)
+        .on_servers(ctrl_c_ends_limits_without_a_report);
 }
 
 /// The bench on the server that the tests run on.
@@ -41,7 +45,12 @@ fn schemas(server: &Server) -> u64 {
     server.connect().query_first(query).expect("schemata").expect("a row")
 }
 
-/// The one JSON object that it has printed.
+/// The names of the contenders that `select` accepts.
+fn names(select: impl Fn(Kind) -> bool) -> Vec<&'static str> {
+    CONTENDERS.iter().filter(|contender| select(contender.kind)).map(|contender| contender.name).collect()
+}
+
+/// The JSON object on stdout.
 fn reported(command: &mut Command) -> Value {
     let output = command.output().expect("the bench runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -51,7 +60,7 @@ fn reported(command: &mut Command) -> Value {
 
 fn check(comparison: &Value, rounds: u64) {
     let contenders = comparison["contenders"].as_array().expect("a list");
-    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), NAMES);
+    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), names(|_| true));
     for one in contenders {
         assert_eq!(one["rounds"], rounds, "{one}");
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
@@ -62,30 +71,30 @@ fn check(comparison: &Value, rounds: u64) {
             assert_eq!(one[calls].is_null(), calls == "reads" && comparison["setting"]["read_ratio"] == 0.0, "{one}");
             assert!(ms("p50_ms") <= ms("p99_ms") && ms("p99_ms") <= ms("max_ms"), "{one}");
         }
-        assert!(number("to_floor") > 0.0 && number("to_single_row") > 0.0, "{one}");
-        assert_eq!(one["name"] == "floor", one["to_floor"] == 1.0, "{one}");
+        assert!(number("to_uncontended") > 0.0 && number("to_single_row") > 0.0, "{one}");
+        assert_eq!(one["name"] == "uncontended", one["to_uncontended"] == 1.0, "{one}");
         assert_eq!(one["name"] == "single-row", one["to_single_row"] == 1.0, "{one}");
-        // The server of a URL is not ours.
+        // Only a private server has a known process.
         assert!(one["server_cpu_us"].is_null(), "{one}");
     }
 }
 
-// One after the other: there is one schema slotted_bench.
+// One test at a time, because all use the schema slotted_bench.
 fn every_contender_counts_exactly(server: &Server) {
     let _alone = server.alone();
-    let all = NAMES.join(",");
+    let all = names(|_| true).join(",");
     let arguments = ["--json", "--contenders", &all, "--connections", "8", "--slots", "8", "--seconds", "0.2", "--rounds", "2"];
     let report = reported(&mut bench(server, &arguments));
     check(&report["comparisons"][0], 2);
     assert_eq!(report["environment"]["server"], server.version.to_string());
     assert!(report["environment"]["client"].as_str().is_some_and(|client| client.contains("the server's machine")));
     assert_eq!(report["comparisons"][0]["setting"]["connections"], 8);
-    assert_eq!(schemas(server), 0, "it cleans up");
+    assert_eq!(schemas(server), 0);
 }
 
 fn many_counters_and_transactions_are_counted_exactly(server: &Server) {
     let _alone = server.alone();
-    let all = NAMES.join(",");
+    let all = names(|_| true).join(",");
     let arguments = [
         "--json", "--contenders", &all, "--connections", "8", "--slots", "4", "--counters", "20", "--zipf", "1", "--hold", "2", "--seconds",
         "0.3", "--rounds", "1",
@@ -95,7 +104,7 @@ fn many_counters_and_transactions_are_counted_exactly(server: &Server) {
 
 fn reads_and_amounts_are_counted_exactly(server: &Server) {
     let _alone = server.alone();
-    let all = NAMES.join(",");
+    let all = names(|_| true).join(",");
     let arguments = [
         "--json", "--contenders", &all, "--connections", "8", "--slots", "4", "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3",
         "--rounds", "1",
@@ -107,25 +116,33 @@ fn reads_and_amounts_are_counted_exactly(server: &Server) {
     }
 }
 
-fn one_row_waits_for_row_locks_and_the_floor_does_not(server: &Server) {
+fn parts_are_measured_only_if_they_are_named(server: &Server) {
+    let _alone = server.alone();
+    let arguments = ["--json", "--connections", "1", "--slots", "1", "--seconds", "0.1", "--rounds", "1"];
+    let report = reported(&mut bench(server, &arguments));
+    let contenders = report["comparisons"][0]["contenders"].as_array().expect("a list");
+    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), names(|kind| kind != Kind::Part));
+}
+
+fn single_row_waits_for_row_locks_and_uncontended_does_not(server: &Server) {
     let _alone = server.alone();
     let arguments = [
-        "--json", "--contenders", "floor,single-row", "--connections", "8", "--hold", "2", "--seconds", "0.5", "--rounds",
-        "1",
+        "--json", "--contenders", "uncontended,single-row", "--connections", "8", "--hold", "2", "--seconds", "0.5",
+        "--rounds", "1",
     ];
     let report = reported(&mut bench(server, &arguments));
     let waits = |at: usize| report["comparisons"][0]["contenders"][at]["row_lock_waits"].as_u64().expect("a number");
     assert!(waits(1) > 20 && waits(1) > 10 * waits(0), "{report}");
 }
 
-/// A list measures each number of connections with each number of slots, and the picture has a line per contender.
+/// A list measures each number of connections with each number of slots, and the picture has a line for each contender.
 fn lists_are_measured_crosswise_and_drawn(server: &Server) {
     let _alone = server.alone();
     let folder = tempfile::tempdir().expect("a folder");
     let picture = folder.path().join("picture.svg");
     let arguments = [
-        "--csv", "--contenders", "floor,counters", "--connections", "1,4", "--slots", "2,8", "--seconds", "0.2",
-        "--rounds", "1", "--svg", picture.to_str().expect("a path"),
+        "--csv", "--contenders", "uncontended,counters", "--connections", "1,4", "--slots", "2,8", "--seconds",
+        "0.2", "--rounds", "1", "--svg", picture.to_str().expect("a path"),
     ];
     let output = bench(server, &arguments).output().expect("the bench runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -140,7 +157,7 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
     let mut expected = Vec::new();
     for connections in ["1", "4"] {
         for slots in ["2", "8"] {
-            expected.extend(["floor", "counters"].map(|name| [connections, slots, name].map(str::to_owned)));
+            expected.extend(["uncontended", "counters"].map(|name| [connections, slots, name].map(str::to_owned)));
         }
     }
     assert_eq!(settings, expected);
@@ -149,21 +166,21 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
         assert!(of(row, "per_second").parse::<f64>().expect("a number") > 1.0);
     }
     let picture = fs::read_to_string(&picture).expect("the picture");
-    // Over connections for 2 and 8 slots, over slots for 1 and 4 connections.
+    // Two panels over connections, for 2 and 8 slots. Two panels over slots, for 1 and 4 connections.
     assert_eq!(picture.matches("<polyline").count(), 4 * 2, "{picture}");
     assert!(picture.contains(&format!("increments/s on {}", server.version)), "{picture}");
     let query = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'slotted\\_bench%'";
     assert_eq!(server.connect().query_first::<u64, _>(query).expect("schemata"), Some(0));
 }
 
-fn a_picture_that_cannot_be_written_is_refused_before_the_work(server: &Server) {
+fn a_picture_that_cannot_be_written_is_rejected_before_the_work(server: &Server) {
     let output = bench(server, &["--svg", "/no/such/folder/picture.svg"]).output().expect("the bench runs");
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.starts_with("error: --svg: cannot write to /no/such/folder"), "{stderr}");
 }
 
-fn a_schema_that_is_there_already_is_left_alone(server: &Server) {
+fn an_existing_schema_is_not_changed(server: &Server) {
     let _alone = server.alone();
     server.connect().query_drop("CREATE DATABASE slotted_bench").expect("a schema");
     let output = bench(server, &[]).output().expect("the bench runs");
@@ -171,19 +188,19 @@ fn a_schema_that_is_there_already_is_left_alone(server: &Server) {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(
         stderr,
-        "error: there already is a schema slotted_bench\n\
-         hint: where a bench was killed it is left over: DROP DATABASE slotted_bench\n"
+        "error: the schema slotted_bench already exists\n\
+         hint: if a killed bench has left it: DROP DATABASE slotted_bench\n"
     );
     assert_eq!(schemas(server), 1);
     server.connect().query_drop("DROP DATABASE slotted_bench").expect("a drop");
 }
 
-/// Starts a bench, and presses Ctrl-C so long after it has made its schema.
+/// Starts a bench and interrupts it, `after` it has created its schema.
 fn interrupted(server: &Server, after: Duration, arguments: &[&str]) -> Output {
     let child = bench(server, arguments).spawn().expect("the bench starts");
     let start = Instant::now();
     while schemas(server) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(60), "it makes no schema");
+        assert!(start.elapsed() < Duration::from_secs(60), "no schema");
         thread::sleep(Duration::from_millis(20));
     }
     thread::sleep(after);
@@ -191,57 +208,58 @@ fn interrupted(server: &Server, after: Duration, arguments: &[&str]) -> Output {
     let output = child.wait_with_output().expect("the bench ends");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("interrupted; the schema slotted_bench is dropped"), "{stderr}");
+    assert!(stderr.contains("interrupted; the schema slotted_bench has been dropped"), "{stderr}");
     assert_eq!(schemas(server), 0);
     output
 }
 
-fn ctrl_c_leaves_no_schema_and_reports_what_it_has(server: &Server) {
+fn ctrl_c_drops_the_schema_and_reports_the_finished_rounds(server: &Server) {
     let _alone = server.alone();
-    let arguments = ["--contenders", "floor,counters", "--connections", "4", "--seconds", "0.2", "--rounds", "1000"];
-    // Beyond the warm-up.
+    let arguments = ["--contenders", "uncontended,counters", "--connections", "4", "--seconds", "0.2", "--rounds", "1000"];
+    // After the first round, which is not measured.
     let output = interrupted(server, Duration::from_secs(5), &arguments);
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(stdout.contains("increments/s") && stdout.contains("counters"), "{stdout}");
 }
 
-fn ctrl_c_before_the_first_figure_leaves_the_picture_as_it_is(server: &Server) {
+fn ctrl_c_before_the_first_figure_does_not_change_the_picture(server: &Server) {
     let _alone = server.alone();
     let folder = tempfile::tempdir().expect("a folder");
     let picture = folder.path().join("bench.svg");
     fs::write(&picture, "the last one").expect("a picture");
     let svg = picture.to_str().expect("UTF-8");
-    let arguments = ["--contenders", "floor", "--connections", "4", "--seconds", "600", "--svg", svg];
+    let arguments = ["--contenders", "uncontended", "--connections", "4", "--seconds", "600", "--svg", svg];
     interrupted(server, Duration::from_millis(500), &arguments);
     assert_eq!(fs::read_to_string(&picture).expect("a picture"), "the last one");
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
 }
 
-/// A statement that does nothing goes through much faster than the floor. Seen alone on two cores: docs/benchmark.md.
+/// A statement without work is much faster than the uncontended `UPDATE`.
 fn the_load_generator_is_not_the_limit(server: &Server) {
     let _alone = server.alone();
     let schema = server.schema();
     let setting = Setting { duration: Duration::from_secs(1), ..Setting::default() };
-    let floor = Contender::named("floor", &setting).expect("a setting").expect("a floor");
-    let nothing = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
-    let nothing = Contender { increment: nothing, ..floor.clone() };
+    let contender = Contender::named("uncontended").expect("a contender");
+    let uncontended = contender.statements(&setting).expect("statements");
+    let increment = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
+    let nothing = Statements { increment, ..uncontended.clone() };
     let target = Target { options: schema.options().into(), process: None };
     let running = AtomicBool::new(false);
-    // Makes the table.
-    Rounds::prepare(vec![floor.clone()], target.clone(), setting.clone()).expect("a table");
-    let rate = |contender| run(contender, &target, &setting, &running).expect("a load").rate();
-    let (floor, nothing) = (rate(&floor), rate(&nothing));
-    println!("{}: floor {floor:.0}/s, DO 0 {nothing:.0}/s, {:.1} times", server.version, nothing / floor);
-    assert!(nothing > 2.0 * floor, "{nothing} {floor}");
+    // Creates the table.
+    Rounds::prepare(vec![contender], target.clone(), setting.clone()).expect("a table");
+    let rate = |statements| run(statements, &target, &setting, &running).expect("a load").rate();
+    let (uncontended, nothing) = (rate(&uncontended), rate(&nothing));
+    println!("{}: uncontended {uncontended:.0}/s, DO 0 {nothing:.0}/s, {:.1} times", server.version, nothing / uncontended);
+    assert!(nothing > 2.0 * uncontended, "{nothing} {uncontended}");
 }
 
-fn without_a_url_the_server_is_private_and_gone_afterwards(server: &Server) {
-    // A server that a URL names is not ours to start again.
+fn without_a_url_the_server_is_private_and_removed_afterwards(server: &Server) {
+    // With SLOTTED_TEST_URLS there is no server program.
     let Some(daemon) = server.daemon() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let mut bench = Command::new(env!("CARGO_BIN_EXE_slotted"));
     bench
-        .args(["bench", "--contenders", "floor,queries", "--connections", "4", "--seconds", "0.5", "--rounds", "1"])
+        .args(["bench", "--contenders", "uncontended,queries", "--connections", "4", "--seconds", "0.5", "--rounds", "1"])
         .arg("--json")
         .env("SLOTTED_SERVER", daemon)
         .env("TMPDIR", folder.path());
@@ -250,10 +268,99 @@ fn without_a_url_the_server_is_private_and_gone_afterwards(server: &Server) {
     assert_eq!(environment["server"], server.version.to_string());
     assert_eq!(environment["log_bin"], "ON");
     for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
-        // Linux tells what a process has taken of its processors. A commit takes some microseconds on any of them.
+        // Only Linux reports the CPU time of a process. A commit takes some microseconds.
         let cpu = one["server_cpu_us"].as_f64();
         assert_eq!(cpu.is_some(), cfg!(target_os = "linux"), "{one}");
         assert!(cpu.is_none_or(|us| us > 5.0 && us < 100_000.0), "{one}");
     }
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
+}
+
+fn limits(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    command.arg("limits").args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn limits_rejects_options_before_the_work() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["--server", "/no/such/mysqld"], "error: --server: /no/such/mysqld is not a server program\nhint: "),
+        (&["--server", "/bin/sh"], "error: --server: /bin/sh is not a server program\nhint: "),
+        (&["--loads", "all"], "error: invalid value 'all' for '--loads"),
+    ];
+    for (arguments, error) in cases {
+        let output = limits(arguments).output().expect("limits runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.starts_with(error), "{stderr}");
+    }
+}
+
+fn limits_measures_each_load_on_a_private_server(server: &Server) {
+    // With SLOTTED_TEST_URLS there is no server program.
+    let Some(daemon) = server.daemon() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = tempfile::tempdir().expect("a folder");
+    let report = out.path().join("limits.md");
+    let daemon = daemon.to_str().expect("UTF-8");
+    let arguments = [
+        "--server", daemon, "--loads", "published,connections-1", "--runs", "1", "--rounds", "1", "--seconds", "0.1",
+        "--out", report.to_str().expect("UTF-8"),
+    ];
+    let output = limits(&arguments).env("TMPDIR", folder.path()).output().expect("limits runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(output.stdout.is_empty());
+    assert!(stderr.contains(&format!("run 1 of 1, {}: 1 connection\n", server.version)), "{stderr}");
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
+
+    let report = fs::read_to_string(report).expect("a report");
+    let (head, sections) = report.split_once("\n## ").expect("sections");
+    assert!(head.contains("1 run of the median over the 1 round of a run"), "{head}");
+    let tables: Vec<Vec<Vec<&str>>> = sections
+        .split("\n## ")
+        .map(|section| {
+            let lines = section.lines().filter(|line| line.starts_with('|'));
+            lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+        })
+        .collect();
+    assert_eq!(tables.len(), 2, "{report}");
+    for rows in &tables {
+        assert_eq!(rows[0], ["", "to", &server.version.to_string()]);
+    }
+    let rows: Vec<_> = tables.iter().flat_map(|rows| &rows[2..]).collect();
+    // 4 contenders to published-upsert, 4 to article-2012, 2 to single-row.
+    assert_eq!(rows.len(), 4 + 4 + 2, "{report}");
+    for row in rows {
+        assert_ne!(row[0], row[1]);
+        let figures: Vec<f64> = row[2]
+            .split([' ', '(', ')'])
+            .filter_map(|word| word.strip_suffix('x'))
+            .map(|figure| figure.parse().expect("a ratio"))
+            .collect();
+        let [median, least, most] = figures[..] else { panic!("{row:?}") };
+        assert!(median > 0.0 && median == least && median == most, "one run: {row:?}");
+    }
+}
+
+fn ctrl_c_ends_limits_without_a_report(server: &Server) {
+    let Some(daemon) = server.daemon() else { return };
+    let (folder, out) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let report = out.path().join("limits.md");
+    fs::write(&report, "the last one").expect("a report");
+    let (daemon, path) = (daemon.to_str().expect("UTF-8"), report.to_str().expect("UTF-8"));
+    let arguments = ["--server", daemon, "--loads", "connections-1", "--seconds", "600", "--out", path];
+    let child = limits(&arguments).env("TMPDIR", folder.path()).spawn().expect("limits starts");
+    let start = Instant::now();
+    while fs::read_dir(folder.path()).expect("the folder").count() == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no private server");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+    let output = child.wait_with_output().expect("limits ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_to_string(&report).expect("a report"), "the last one");
+    assert_eq!(fs::read_dir(out.path()).expect("the folder").count(), 1);
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }

@@ -39,6 +39,7 @@ fn help_is_as_reviewed() {
         ("help_generate", vec!["generate", "--help"]),
         ("help_demo", vec!["demo", "--help"]),
         ("help_bench", vec!["bench", "--help"]),
+        ("help_limits", vec!["limits", "--help"]),
         ("help_advise", vec!["advise", "--help"]),
         ("help_adopt", vec!["adopt", "--help"]),
     ] {

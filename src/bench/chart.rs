@@ -1,48 +1,33 @@
-//! Throughput as a picture: a line per contender over connections and over slots, or bars where there is one setting.
-//! SVG that follows the reader's light or dark colours. Pure.
+//! Throughput as an SVG picture: a line for each contender over connections and over slots, or bars for a single setting.
+//! Pure.
+//!
+//! Not by plotters 0.3: its SVG has fixed colours instead of classes, so no dark mode, and its labels overlap.
+
+use std::fmt::Write;
 
 use askama::Template;
 
 use super::report::{Comparison, Report, unit};
-use super::{NAMES, Setting};
+use super::{CONTENDERS, Contender, Kind, Setting, Summary};
 
-/// The width of the picture, and what is inside it, pixels.
+/// The width of the picture, and the left and right end of a plot, pixels.
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 690.0;
-/// A panel with lines: the height of its plot, and of the panel with its heading and its axis.
+/// The height of a plot, and of its panel with heading and axis.
 const PLOT: f64 = 260.0;
 const PANEL: f64 = PLOT + 100.0;
-/// The heading of the whole picture, and of a panel.
+/// The height of the heading of the picture, and of a panel.
 const HEAD: f64 = 80.0;
 const TITLE: f64 = 30.0;
-/// The height of a bar's row, and the least distance of two labels.
+/// The height of a bar with its margin, and the minimum distance of two labels.
 const ROW: f64 = 28.0;
 const LABEL: f64 = 15.0;
-/// Where bars begin and end.
+/// The left and right end of the longest bar.
 const BARS_LEFT: f64 = 160.0;
 const BARS_RIGHT: f64 = 740.0;
-
-/// The colours of the contenders, as many as [`NAMES`], on a light and on a dark ground. Each has at least three times
-/// the contrast of its ground, as WCAG 2.2 asks of graphics.
-const COLORS: [(&str, &str); NAMES.len()] = [
-    ("#59636e", "#9198a1"),
-    ("#57606a", "#8b949e"),
-    ("#6e7781", "#afb8c1"),
-    ("#656d76", "#9ba3ac"),
-    ("#4d555e", "#848d97"),
-    ("#cf222e", "#ff7b72"),
-    ("#bc4c00", "#ffa657"),
-    ("#9a6700", "#e3b341"),
-    ("#0969da", "#58a6ff"),
-    ("#0a7a83", "#39c5cf"),
-    ("#bf3989", "#ff80c8"),
-    ("#8250df", "#c297ff"),
-    ("#1a7f37", "#56d364"),
-];
-
-/// The contenders before this one are what others have published.
-const OURS: &str = "counters";
+/// The colours of the ground, light and dark.
+const GROUND: [&str; 2] = ["#ffffff", "#0d1117"];
 
 #[derive(Template)]
 #[template(path = "bench/chart.svg")]
@@ -51,7 +36,9 @@ struct Chart {
     under: [String; 2],
     width: f64,
     height: f64,
-    colors: &'static [(&'static str, &'static str)],
+    ground: [&'static str; 2],
+    /// The contenders in the picture.
+    contenders: Vec<Contender>,
     panels: Vec<Panel>,
 }
 
@@ -59,9 +46,9 @@ struct Panel {
     title: String,
     top: f64,
     axis: String,
-    /// Lines of the grid: where, and what they mean.
+    /// Horizontal lines, with the rates that they stand for.
     grid: Vec<Mark>,
-    /// What the places on the horizontal axis mean.
+    /// Places on the horizontal axis, with the numbers that they stand for.
     places: Vec<Mark>,
     lines: Vec<Line>,
     bars: Vec<Bar>,
@@ -73,21 +60,38 @@ struct Mark {
 }
 
 struct Line {
-    /// The number of the contender's colour.
-    color: usize,
-    /// Drawn thick.
-    ours: bool,
-    name: &'static str,
+    contender: Contender,
     points: Vec<(f64, f64)>,
     label: f64,
 }
 
 struct Bar {
-    color: usize,
     name: &'static str,
     top: f64,
     width: f64,
     text: String,
+}
+
+impl Line {
+    /// The points as the attribute of a polyline.
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for (x, y) in &self.points {
+            let space = if path.is_empty() { "" } else { " " };
+            write!(path, "{space}{x:.1},{y:.1}").expect("a string grows");
+        }
+        path
+    }
+
+    /// Ours are thick, the uncontended case is dashed, and parts are dotted.
+    fn style(&self) -> &'static str {
+        match self.contender.kind {
+            Kind::Reference => "reference",
+            Kind::Other => "other",
+            Kind::Ours => "ours",
+            Kind::Part => "part",
+        }
+    }
 }
 
 /// The picture of a report.
@@ -152,16 +156,29 @@ pub fn svg(report: &Report) -> String {
         ],
         width: WIDTH,
         height: top,
-        colors: &COLORS,
+        ground: GROUND,
+        contenders: drawn(comparisons),
         panels: placed,
     };
-    let mut text = chart.render().expect("a template of text renders");
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
+    let text = chart.render().expect("a template of text renders");
+    format!("{}\n", text.trim_end())
 }
 
-/// What is the same in all settings.
+/// The contenders that were measured, in the order of the table.
+fn drawn(comparisons: &[Comparison]) -> Vec<Contender> {
+    let measured = |name: &str| {
+        comparisons
+            .iter()
+            .flat_map(|one| &one.summaries)
+            .any(|summary| summary.name == name)
+    };
+    CONTENDERS
+        .into_iter()
+        .filter(|contender| measured(contender.name))
+        .collect()
+}
+
+/// The part of the setting that all comparisons have in common.
 fn load(comparisons: &[Comparison]) -> String {
     let Some(Comparison { setting, .. }) = comparisons.first() else {
         return String::new();
@@ -178,7 +195,7 @@ fn load(comparisons: &[Comparison]) -> String {
     text
 }
 
-/// A panel for each value that `by` has, where `x` has several.
+/// A panel for each value of `by`, if `x` has several values.
 fn over(
     comparisons: &[Comparison],
     axis: &str,
@@ -201,7 +218,7 @@ fn over(
             .iter()
             .filter(|one| by(&one.setting) == value)
             .collect();
-        // Numbers of connections and slots go up by factors: equal steps for them.
+        // Equal steps, because numbers of connections and slots usually grow by factors.
         let across = |of: &Setting| {
             let at = places.iter().position(|&place| place == x(of)).unwrap_or(0);
             LEFT + 20.0 + (RIGHT - LEFT - 40.0) * at as f64 / (places.len() - 1) as f64
@@ -213,21 +230,19 @@ fn over(
         let step = step(rates.fold(0.0, f64::max));
         let up = |rate: f64| PLOT - PLOT * rate / (5.0 * step);
         let mut lines = Vec::new();
-        for (color, name) in NAMES.into_iter().enumerate() {
+        for contender in drawn(comparisons) {
             let mut points = Vec::new();
             for one in &chosen {
-                let of = one.summaries.iter().find(|summary| summary.name == name);
+                let of = one
+                    .summaries
+                    .iter()
+                    .find(|summary| summary.name == contender.name);
                 points.extend(of.map(|summary| (across(&one.setting), up(summary.per_second))));
             }
             points.sort_by(|one, other| one.0.total_cmp(&other.0));
             if let Some(&(_, label)) = points.last() {
                 lines.push(Line {
-                    color,
-                    ours: NAMES
-                        .iter()
-                        .position(|name| *name == OURS)
-                        .is_some_and(|first| color >= first),
-                    name,
+                    contender,
                     points,
                     label,
                 });
@@ -264,8 +279,7 @@ fn bars(comparison: &Comparison) -> Panel {
         .iter()
         .map(|one| one.per_second)
         .fold(1.0, f64::max);
-    let bar = |(row, one): (usize, &super::Summary)| Bar {
-        color: NAMES.iter().position(|name| *name == one.name).unwrap_or(0),
+    let bar = |(row, one): (usize, &Summary)| Bar {
         name: one.name,
         top: TITLE + ROW * row as f64,
         width: (BARS_RIGHT - BARS_LEFT) * one.per_second / most,
@@ -282,7 +296,7 @@ fn bars(comparison: &Comparison) -> Panel {
     }
 }
 
-/// A fifth of the axis: 1, 2, 2.5 or 5 times a power of ten.
+/// The distance of two grid lines, a fifth of the axis: 1, 2, 2.5 or 5 times a power of ten.
 fn step(most: f64) -> f64 {
     let least = (most / 5.0).max(1.0);
     let power = 10_f64.powf(least.log10().floor());
@@ -292,7 +306,7 @@ fn step(most: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Moves labels apart that would lie on each other.
+/// Moves labels apart that would overlap.
 fn spread(lines: &mut [Line]) {
     lines.sort_by(|one, other| one.label.total_cmp(&other.label));
     for at in 1..lines.len() {
@@ -346,14 +360,12 @@ mod tests {
 
     #[test]
     fn labels_keep_their_distance_and_stay_in_the_picture() {
-        let line = |label| Line {
-            color: 0,
-            ours: false,
-            name: "floor",
+        let line = |contender| Line {
+            contender,
             points: Vec::new(),
-            label,
+            label: PLOT,
         };
-        let mut lines: Vec<_> = (0..9).map(|_| line(PLOT)).collect();
+        let mut lines: Vec<_> = CONTENDERS.into_iter().map(line).collect();
         spread(&mut lines);
         assert!(lines.windows(2).all(|two| two[1].label - two[0].label >= LABEL));
         assert!(
@@ -361,5 +373,33 @@ mod tests {
                 .iter()
                 .all(|line| line.label > 0.0 && line.label <= PLOT + LABEL)
         );
+    }
+
+    /// Source: WCAG 2.2, success criterion 1.4.3: text has a contrast of 4.5. The labels have the colours of their lines.
+    #[test]
+    fn colors_have_enough_contrast() {
+        let luminance = |color: &str| {
+            let channel = |at: usize| {
+                let value = u8::from_str_radix(&color[at..at + 2], 16).expect("two digits");
+                let value = f64::from(value) / 255.0;
+                if value <= 0.04045 {
+                    value / 12.92
+                } else {
+                    ((value + 0.055) / 1.055).powf(2.4)
+                }
+            };
+            0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+        };
+        for contender in CONTENDERS {
+            for (color, ground) in contender.colors.into_iter().zip(GROUND) {
+                let (one, other) = (luminance(color), luminance(ground));
+                let contrast = (one.max(other) + 0.05) / (one.min(other) + 0.05);
+                assert!(
+                    contrast >= 4.5,
+                    "{}: {color} on {ground} {contrast}",
+                    contender.name
+                );
+            }
+        }
     }
 }

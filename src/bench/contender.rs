@@ -1,5 +1,7 @@
-//! What is measured side by side: the ways to count that others have published, ours, and the floor below all of them.
+//! The contenders: ways to count that others have published, the packages of Slotted, and what both are compared to.
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use mysql::Value;
 
 use super::Setting;
@@ -8,43 +10,193 @@ use crate::render;
 use crate::script::{self, Query};
 
 /// A way to count.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Contender {
-    /// As a report names it.
+    /// The name in reports and in `--contenders`.
     pub name: &'static str,
-    /// Statements that make its tables and routines.
+    /// Whose design it is.
+    pub kind: Kind,
+    /// The colours of its line on a light and on a dark ground.
+    pub colors: [&'static str; 2],
+    /// One line for `--help`.
+    pub description: &'static str,
+    /// Its statements, from a file of templates/bench or from a package.
+    statements: fn(&Setting) -> Result<Statements, OptionsError>,
+}
+
+/// Whose design a contender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The uncontended case.
+    Reference,
+    /// A way to count without Slotted.
+    Other,
+    /// A package of Slotted.
+    Ours,
+    /// A part of our routines, which shows the cost of the rest. Measured only if `--contenders` names it.
+    Part,
+}
+
+/// The statements of a contender.
+#[derive(Debug, Clone)]
+pub struct Statements {
+    /// Create its tables and routines.
     pub setup: Vec<String>,
-    /// What fills its tables, once for each value of its parameters.
+    /// Fills its tables. Runs once for each value of its parameters.
     pub fill: Option<Query>,
-    /// The statement that counts.
+    /// Increments a counter.
     pub increment: Query,
-    /// The statement that reads one counter.
+    /// Reads a counter.
     pub read: Query,
-    /// The statement that sums everything up.
+    /// Sums all counters.
     pub total: String,
 }
 
-/// The names of all contenders, in the order of a report.
-pub const NAMES: [&str; 13] = [
-    "floor",
-    "floor-call",
-    "counters-call",
-    "counters-look",
-    "queries-call",
-    "single-row",
-    "published-upsert",
-    "article-2012",
-    "counters",
-    "counters-fixed",
-    "counters-random",
-    "slotted_counters",
-    "queries",
+/// The text of a file of templates/bench.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!("../../templates/bench/", $name))
+    };
+}
+
+/// All contenders, in the order of a report.
+pub static CONTENDERS: [Contender; 13] = [
+    Contender {
+        name: "uncontended",
+        kind: Kind::Reference,
+        colors: ["#59636e", "#9198a1"],
+        description: "Each connection updates a row of its own",
+        statements: |_| Ok(Statements::of_file(sql!("uncontended.sql"))),
+    },
+    Contender {
+        name: "uncontended-call",
+        kind: Kind::Part,
+        colors: ["#59636e", "#9198a1"],
+        description: "Part: the UPDATE of uncontended in a procedure",
+        statements: |_| Ok(Statements::of_file(sql!("uncontended_call.sql"))),
+    },
+    Contender {
+        name: "counters-call",
+        kind: Kind::Part,
+        colors: ["#0a7a83", "#39c5cf"],
+        description: "Part: the UPDATE of a slot by counter name in a procedure; a read is a plain SUM",
+        statements: |_| Statements::of_file_on_counters("counters_call", sql!("counters_call.sql")),
+    },
+    Contender {
+        name: "counters-query",
+        kind: Kind::Part,
+        colors: ["#0969da", "#58a6ff"],
+        description: "Part: the same after a SELECT of the number of slots; a read is a SUM in a function",
+        statements: |_| Statements::of_file_on_counters("counters_query", sql!("counters_query.sql")),
+    },
+    Contender {
+        name: "queries-call",
+        kind: Kind::Part,
+        colors: ["#1a7f37", "#56d364"],
+        description: "Part: the statement of queries in a procedure",
+        statements: Statements::of_queries_in_a_procedure,
+    },
+    Contender {
+        name: "single-row",
+        kind: Kind::Other,
+        colors: ["#cf222e", "#ff7b72"],
+        description: "One row for each counter",
+        statements: |_| Ok(Statements::of_file(sql!("single_row.sql"))),
+    },
+    Contender {
+        name: "published-upsert",
+        kind: Kind::Other,
+        colors: ["#bc4c00", "#ffa657"],
+        description: "Schema and statement of The Slotted Counter Pattern (2022), with a surrogate id",
+        statements: |_| Ok(Statements::of_file(sql!("published_upsert.sql"))),
+    },
+    Contender {
+        name: "article-2012",
+        kind: Kind::Other,
+        colors: ["#9a6700", "#e3b341"],
+        description: "The design of the 2012 article: COUNT(*) and a random slot",
+        statements: |_| Ok(Statements::of_file(sql!("article_2012.sql"))),
+    },
+    Contender {
+        name: "counters",
+        kind: Kind::Ours,
+        colors: ["#0969da", "#58a6ff"],
+        description: "The package counters: each counter has its own number of slots",
+        statements: |setting| Statements::of_counters(Options::default(), setting),
+    },
+    Contender {
+        name: "counters-fixed",
+        kind: Kind::Ours,
+        colors: ["#0a7a83", "#39c5cf"],
+        description: "The package counters with --slots N: every counter has the same number of slots",
+        statements: |setting| {
+            let options = Options {
+                slots: Slots::Fixed(setting.slots),
+                table: "counters_fixed".parse().expect("a name"),
+                prefix: "counter_fixed_".parse().expect("a prefix"),
+                ..Options::default()
+            };
+            Statements::of_counters(options, setting)
+        },
+    },
+    Contender {
+        name: "counters-random",
+        kind: Kind::Ours,
+        colors: ["#bf3989", "#ff80c8"],
+        description: "The package counters with --pick random: each increment selects a random slot",
+        statements: |setting| {
+            let options = Options {
+                pick: Pick::Random,
+                table: "counters_random".parse().expect("a name"),
+                prefix: "counter_random_".parse().expect("a prefix"),
+                ..Options::default()
+            };
+            Statements::of_counters(options, setting)
+        },
+    },
+    Contender {
+        name: "slotted_counters",
+        kind: Kind::Ours,
+        colors: ["#8250df", "#c297ff"],
+        description: "The package slotted_counters: a record has one or more key columns",
+        statements: Statements::of_slotted_counters,
+    },
+    Contender {
+        name: "queries",
+        kind: Kind::Ours,
+        colors: ["#1a7f37", "#56d364"],
+        description: "The upsert of queries.sql, without a procedure",
+        statements: |setting| Statements::of_queries("queries", setting),
+    },
 ];
 
-/// Those that are measured only where they are asked for: parts of our procedures, which say what the rest could gain.
-pub const PARTS: [&str; 2] = ["counters-look", "queries-call"];
+/// The contenders as values of `--contenders`.
+impl ValueEnum for Contender {
+    fn value_variants<'a>() -> &'a [Self] {
+        &CONTENDERS
+    }
 
-/// Which connection counts which counter, for the parameters of a statement.
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name).help(self.description))
+    }
+}
+
+impl Contender {
+    /// The contender with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        CONTENDERS.into_iter().find(|contender| contender.name == name)
+    }
+
+    /// Its statements for a setting.
+    ///
+    /// # Errors
+    /// A number of slots that the packages do not support.
+    pub fn statements(&self, setting: &Setting) -> Result<Statements, OptionsError> {
+        (self.statements)(setting)
+    }
+}
+
+/// The values that a connection sends as parameters of a statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Who {
     /// From 1.
@@ -56,8 +208,8 @@ pub struct Who {
 }
 
 impl Who {
-    /// A connection that counts a counter, where it picks the slot itself: as the package does, each has one of its own
-    /// while there are enough.
+    /// A connection that increments a counter. If the statement has the slot number as a parameter, the connection sends
+    /// its own slot number, as the packages do with `--pick connection`.
     pub fn counting(connection: u32, counter: u32, setting: &Setting) -> Self {
         Self {
             connection,
@@ -67,79 +219,8 @@ impl Who {
     }
 }
 
-impl Contender {
-    /// The contender of a name; None where there is none.
-    ///
-    /// # Errors
-    /// A number of slots that no package takes.
-    pub fn named(name: &str, setting: &Setting) -> Result<Option<Self>, OptionsError> {
-        let file = |name, text| Some(Self::of_file(name, text));
-        Ok(match name {
-            "floor" => file("floor", include_str!("../../templates/bench/floor.sql")),
-            "floor-call" => file("floor-call", include_str!("../../templates/bench/floor_call.sql")),
-            "counters-call" => Some(Self::of_counters_file(
-                "counters-call",
-                "counters_call",
-                include_str!("../../templates/bench/counters_call.sql"),
-            )?),
-            "counters-look" => Some(Self::of_counters_file(
-                "counters-look",
-                "counters_look",
-                include_str!("../../templates/bench/counters_look.sql"),
-            )?),
-            "queries-call" => Some(Self::of_queries_in_a_procedure(setting)?),
-            "single-row" => file("single-row", include_str!("../../templates/bench/single_row.sql")),
-            "published-upsert" => file(
-                "published-upsert",
-                include_str!("../../templates/bench/published_upsert.sql"),
-            ),
-            "article-2012" => file(
-                "article-2012",
-                include_str!("../../templates/bench/article_2012.sql"),
-            ),
-            "counters" => Some(Self::of_counters("counters", Options::default(), setting)?),
-            "counters-fixed" => {
-                let options = Options {
-                    slots: Slots::Fixed(setting.slots),
-                    table: "counters_fixed".parse().expect("a name"),
-                    prefix: "counter_fixed_".parse().expect("a prefix"),
-                    ..Options::default()
-                };
-                Some(Self::of_counters("counters-fixed", options, setting)?)
-            }
-            "counters-random" => {
-                let options = Options {
-                    pick: Pick::Random,
-                    table: "counters_random".parse().expect("a name"),
-                    prefix: "counter_random_".parse().expect("a prefix"),
-                    ..Options::default()
-                };
-                Some(Self::of_counters("counters-random", options, setting)?)
-            }
-            "slotted_counters" => {
-                let package = Package::new(Options {
-                    slots: Slots::Fixed(setting.slots),
-                    ..Options::slotted_counters()
-                })?;
-                Some(Self {
-                    name: "slotted_counters",
-                    setup: script::statements(&render::setup(&package)),
-                    fill: None,
-                    increment: if setting.amount == 1 {
-                        query("CALL slotted_counter_increment(123, ?)", &["counter"])
-                    } else {
-                        query("CALL slotted_counter_add(123, ?, ?)", &["counter", "amount"])
-                    },
-                    read: query("SELECT slotted_counter_get(123, ?)", &["counter"]),
-                    total: "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals".into(),
-                })
-            }
-            "queries" => Some(Self::of_queries("queries", "queries", setting)?),
-            _ => None,
-        })
-    }
-
-    fn of_file(name: &'static str, text: &str) -> Self {
+impl Statements {
+    fn of_file(text: &str) -> Self {
         let (mut setup, mut fill, mut increment, mut read, mut total) = (Vec::new(), None, None, None, None);
         for query in script::queries(text) {
             match query.name.as_str() {
@@ -151,7 +232,6 @@ impl Contender {
             }
         }
         Self {
-            name,
             setup,
             fill,
             increment: increment.expect("every contender increments"),
@@ -160,11 +240,11 @@ impl Contender {
         }
     }
 
-    fn of_counters(name: &'static str, options: Options, setting: &Setting) -> Result<Self, OptionsError> {
+    /// The routines of the package counters.
+    fn of_counters(options: Options, setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(options)?;
         let routine = |suffix: &str| package.options.prefix.join(suffix).map_err(OptionsError::Prefix);
         Ok(Self {
-            name,
             setup: script::statements(&render::setup(&package)),
             fill: Some(query(
                 &format!("CALL {}(?, NULL, ?, 0)", routine("setup")?),
@@ -180,20 +260,39 @@ impl Contender {
         })
     }
 
-    /// A file that works on a table of the package.
-    fn of_counters_file(name: &'static str, table: &str, text: &str) -> Result<Self, OptionsError> {
+    /// A file with routines on a table of the package counters.
+    fn of_file_on_counters(table: &str, text: &str) -> Result<Self, OptionsError> {
         let package = Package::new(Options {
             table: table.parse().expect("a name"),
             ..Options::default()
         })?;
-        let mut contender = Self::of_file(name, text);
+        let mut statements = Self::of_file(text);
         let table = script::statements(&file_of(&package, "create_tables.sql"));
-        contender.setup.splice(0..0, table);
-        Ok(contender)
+        statements.setup.splice(0..0, table);
+        Ok(statements)
+    }
+
+    /// The routines of the package slotted_counters.
+    fn of_slotted_counters(setting: &Setting) -> Result<Self, OptionsError> {
+        let package = Package::new(Options {
+            slots: Slots::Fixed(setting.slots),
+            ..Options::slotted_counters()
+        })?;
+        Ok(Self {
+            setup: script::statements(&render::setup(&package)),
+            fill: None,
+            increment: if setting.amount == 1 {
+                query("CALL slotted_counter_increment(123, ?)", &["counter"])
+            } else {
+                query("CALL slotted_counter_add(123, ?, ?)", &["counter", "amount"])
+            },
+            read: query("SELECT slotted_counter_get(123, ?)", &["counter"]),
+            total: "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals".into(),
+        })
     }
 
     /// The statements of queries.sql.
-    fn of_queries(name: &'static str, table: &str, setting: &Setting) -> Result<Self, OptionsError> {
+    fn of_queries(table: &str, setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(Options {
             slots: Slots::Fixed(setting.slots),
             table: table.parse().expect("a name"),
@@ -205,7 +304,6 @@ impl Contender {
             query(&found.expect("queries.sql has it").sql, parameters)
         };
         Ok(Self {
-            name,
             setup: script::statements(&file_of(&package, "create_tables.sql")),
             fill: None,
             increment: if setting.amount == 1 {
@@ -218,10 +316,10 @@ impl Contender {
         })
     }
 
-    /// The same upsert in a procedure that has nothing else, each of its question marks a parameter.
+    /// The upsert of queries.sql in a procedure with no other statement. Each question mark becomes a parameter.
     fn of_queries_in_a_procedure(setting: &Setting) -> Result<Self, OptionsError> {
-        let mut contender = Self::of_queries("queries-call", "queries_call", setting)?;
-        let increment = &mut contender.increment;
+        let mut statements = Self::of_queries("queries_call", setting)?;
+        let increment = &mut statements.increment;
         let parameters: Vec<_> = (1..=increment.parameters.len())
             .map(|n| format!("p_{n}"))
             .collect();
@@ -234,7 +332,7 @@ impl Contender {
             body.push_str(part);
             body.push_str(parameter);
         }
-        contender.setup.push(format!(
+        statements.setup.push(format!(
             "CREATE PROCEDURE queries_call_add(IN {} BIGINT) MODIFIES SQL DATA {body}",
             parameters.join(" BIGINT, IN ")
         ));
@@ -242,7 +340,7 @@ impl Contender {
             "CALL queries_call_add({})",
             vec!["?"; parameters.len()].join(", ")
         );
-        Ok(contender)
+        Ok(statements)
     }
 }
 
@@ -265,7 +363,7 @@ pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
     let value = |parameter: &String| match parameter.as_str() {
         "connection" => who.connection.into(),
         "counter" => who.counter.into(),
-        // As an application sends it. By a number, a bare SUM was read faster than any application does: docs/benchmark.md.
+        // A string, as an application sends it. A plain SUM is faster with a number in its place.
         "name" => who.counter.to_string().into(),
         "slot" => who.slot.into(),
         "amount" => setting.amount.into(),
@@ -276,14 +374,14 @@ pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
     query.parameters.iter().map(value).collect()
 }
 
-/// For whom a table is filled: each value of each parameter that the statement has.
+/// The parameters with which a table is filled: each value of each parameter of the statement.
 pub fn filled_for(query: &Query, setting: &Setting) -> Vec<Who> {
     let all = |parameters: &[&str], most: u32| {
-        let there = query
+        let has = query
             .parameters
             .iter()
             .any(|one| parameters.contains(&one.as_str()));
-        1..=if there { most } else { 1 }
+        1..=if has { most } else { 1 }
     };
     let mut filled = Vec::new();
     for connection in all(&["connection"], setting.connections) {
@@ -305,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_picks_its_slot_has_one_of_its_own_while_there_are_enough() {
+    fn connections_share_no_slot_if_there_are_enough_slots() {
         let setting = Setting {
             slots: 3,
             ..Setting::default()

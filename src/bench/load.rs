@@ -1,4 +1,4 @@
-//! Closed-loop load: each connection sends its next statement when the one before has been answered.
+//! Closed-loop load: each connection sends its next statement after the answer to the previous one.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -12,31 +12,27 @@ use mysql::{Conn, Params, Statement};
 use rand::RngExt;
 use rand_distr::Zipf;
 
-use super::contender::{Contender, Who, values};
+use super::contender::{Statements, Who, values};
 use super::{Setting, Target};
 
-/// What was seen of a load.
+/// The result of a load.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// What was measured, as a report names it.
-    pub name: &'static str,
-    /// What the increments that the server has acknowledged add up to, committed ones where they are held.
+    /// The sum of the increments that the server acknowledged. With [`Setting::hold`], of the committed ones.
     pub done: u64,
     /// From the first statement to the last answer.
     pub elapsed: Duration,
-    /// Time of each increment, with its transaction where it is held, microseconds.
+    /// The latency of each increment, or of its transaction with [`Setting::hold`], microseconds.
     pub increments: Histogram<u64>,
-    /// Time of each read, microseconds.
+    /// The latency of each read, microseconds.
     pub reads: Histogram<u64>,
-    /// How much the contender's own total has grown meanwhile: [`done`](Self::done), or it cannot count.
+    /// The growth of the contender's total. It is [`done`](Self::done) if the contender counts exactly.
     pub grown: i64,
-    /// Increments that the server has refused, by the number of the error. They are not counted as done.
-    pub refused: BTreeMap<u16, u64>,
-    /// How often a row lock was waited for meanwhile, by anybody on the server. Source: MySQL manual, status variable
-    /// Innodb_row_lock_waits.
+    /// Increments that the server rejected, by error number. They are not in `done`.
+    pub rejected: BTreeMap<u16, u64>,
+    /// The growth of the status variable Innodb_row_lock_waits of the whole server.
     pub row_lock_waits: u64,
-    /// What the server took meanwhile of the time of its processors, all its threads, waiting for none; None where its
-    /// process is not ours, or not on Linux.
+    /// The CPU time of the server's threads. None if the server is not a private one, or the system is not Linux.
     pub server_cpu: Option<Duration>,
 }
 
@@ -46,7 +42,7 @@ impl Measured {
         self.calls() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// What a call cost the server of the time of its processors, microseconds.
+    /// The server's CPU time for a call, microseconds.
     pub fn server_cpu_us(&self) -> Option<f64> {
         Some(self.server_cpu?.as_secs_f64() * 1e6 / self.calls().max(1.0))
     }
@@ -56,30 +52,31 @@ impl Measured {
     }
 }
 
-/// What one connection has seen.
+/// The result of one connection.
 struct Seen {
-    /// Increments before the clock started.
+    /// Increments of the warm-up.
     warm: u64,
     begin: Instant,
     end: Instant,
     increments: Histogram<u64>,
     reads: Histogram<u64>,
-    refused: BTreeMap<u16, u64>,
+    rejected: BTreeMap<u16, u64>,
 }
 
-/// Errors after which a transaction is repeated; an application has to expect them.
+/// Errors after which an application repeats its transaction.
 /// Source: MySQL manual, "How to Minimize and Handle Deadlocks"; MariaDB's documentation of innodb_snapshot_isolation.
 const TO_BE_REPEATED: [u16; 3] = [1213, 1205, 1020];
 
-/// Lets all connections count, each in a loop, for as long as the setting says. Setting `interrupted` ends it early.
+/// Loads the server with the statements of a contender from all connections of the setting. Setting `interrupted` ends
+/// the load early.
 ///
-/// All connections are open, and have counted for [`Setting::warm_up`], before the first statement that is measured. What
-/// they have counted so is in `done` and not in the rate.
+/// All connections are open and have counted for [`Setting::warm_up`] before the first measured statement. The
+/// increments of the warm-up are in `done`, but not in the rate.
 ///
 /// # Errors
-/// The first error of any connection that is none to be repeated; then all stop.
+/// The first error of a connection after which an application does not repeat its transaction. All connections stop then.
 pub fn run(
-    contender: &Contender,
+    statements: &Statements,
     target: &Target,
     setting: &Setting,
     interrupted: &AtomicBool,
@@ -88,27 +85,27 @@ pub fn run(
         .map(|_| Conn::new(target.options.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let mut observer = Conn::new(target.options.clone())?;
-    let before = total(contender, &mut observer)?;
-    // One more than connections: the clock of the server's processors is read when they are ready.
+    let before = total(statements, &mut observer)?;
+    // One more than connections: this thread reads the server's CPU time when all connections are ready.
     let barrier = Barrier::new(connections.len() + 1);
     let stop = AtomicBool::new(false);
     let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
         let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
-        let count_for = |duration, connection: &mut Conn, statements: &_| {
+        let count_for = |duration, connection: &mut Conn, prepared: &_| {
             count(
-                contender, setting, number, connection, statements, duration, goes_on,
+                statements, setting, number, connection, prepared, duration, goes_on,
             )
         };
-        let warm = prepared(contender, &mut connection).and_then(|statements| {
-            let seen = count_for(setting.warm_up(), &mut connection, &statements)?;
-            Ok((statements, seen.increments.len()))
+        let warm = prepared(statements, &mut connection).and_then(|prepared| {
+            let seen = count_for(setting.warm_up(), &mut connection, &prepared)?;
+            Ok((prepared, seen.increments.len()))
         });
         let warm = warm.inspect_err(failed);
-        // Everybody gets here, with or without a statement: the others wait.
+        // A connection that failed gets here too, because the other connections wait for it.
         barrier.wait();
-        let (statements, warm) = warm?;
-        let seen = count_for(setting.duration, &mut connection, &statements);
+        let (prepared, warm) = warm?;
+        let seen = count_for(setting.duration, &mut connection, &prepared);
         seen.map(|seen| Seen { warm, ..seen }).inspect_err(failed)
     };
     let (seen, waits, server_cpu) = thread::scope(|scope| {
@@ -119,7 +116,7 @@ pub fn run(
             .map(|(connection, number)| scope.spawn(move || work(number, connection)))
             .collect();
         barrier.wait();
-        let before = target.process.and_then(processor_time);
+        let before = target.process.and_then(cpu_time);
         let waits = row_lock_waits(&mut observer);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread
@@ -127,7 +124,7 @@ pub fn run(
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         let seen = threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
-        let after = target.process.and_then(processor_time);
+        let after = target.process.and_then(cpu_time);
         let server_cpu = before.zip(after).map(|(before, after)| after - before);
         Ok::<_, mysql::Error>((seen, waits?, server_cpu))
     })?;
@@ -135,7 +132,6 @@ pub fn run(
     let begin = seen.iter().map(|seen| seen.begin).min();
     let end = seen.iter().map(|seen| seen.end).max();
     let mut measured = Measured {
-        name: contender.name,
         done: seen
             .iter()
             .map(|one| one.warm + one.increments.len())
@@ -144,8 +140,8 @@ pub fn run(
         elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
         increments: histogram(),
         reads: histogram(),
-        grown: total(contender, &mut observer)? - before,
-        refused: BTreeMap::new(),
+        grown: total(statements, &mut observer)? - before,
+        rejected: BTreeMap::new(),
         row_lock_waits: row_lock_waits(&mut observer)? - waits,
         server_cpu,
     };
@@ -157,15 +153,15 @@ pub fn run(
         for (sum, histogram) in sums {
             sum.add(histogram).expect("histograms of one precision add up");
         }
-        for (error, times) in one.refused {
-            *measured.refused.entry(error).or_default() += times;
+        for (error, times) in one.rejected {
+            *measured.rejected.entry(error).or_default() += times;
         }
     }
     Ok(measured)
 }
 
-fn total(contender: &Contender, connection: &mut Conn) -> Result<i64, mysql::Error> {
-    let total: Option<i64> = connection.query_first(&contender.total)?;
+fn total(statements: &Statements, connection: &mut Conn) -> Result<i64, mysql::Error> {
+    let total: Option<i64> = connection.query_first(&statements.total)?;
     Ok(total.expect("a sum is a row"))
 }
 
@@ -175,10 +171,10 @@ fn row_lock_waits(connection: &mut Conn) -> Result<u64, mysql::Error> {
     Ok(row.map_or(0, |(_, waits)| waits))
 }
 
-/// What all threads of a process have taken of the time of its processors, by the clock of the system: its ticks are 10
-/// milliseconds on most. Source: proc_pid_stat(5), utime and stime.
+/// The CPU time of all threads of a process, in ticks of the system's clock, which are 10 ms on most systems.
+/// Source: proc_pid_stat(5), utime and stime.
 #[cfg(target_os = "linux")]
-fn processor_time(process: u32) -> Option<Duration> {
+fn cpu_time(process: u32) -> Option<Duration> {
     let stat = procfs::process::Process::new(process.try_into().ok()?)
         .ok()?
         .stat()
@@ -189,7 +185,7 @@ fn processor_time(process: u32) -> Option<Duration> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn processor_time(_process: u32) -> Option<Duration> {
+fn cpu_time(_process: u32) -> Option<Duration> {
     None
 }
 
@@ -197,17 +193,17 @@ fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are a valid precision")
 }
 
-/// The statements of one connection.
-fn prepared(contender: &Contender, connection: &mut Conn) -> Result<(Statement, Statement), mysql::Error> {
+/// The prepared statements of one connection: increment and read.
+fn prepared(statements: &Statements, connection: &mut Conn) -> Result<(Statement, Statement), mysql::Error> {
     Ok((
-        connection.prep(&contender.increment.sql)?,
-        connection.prep(&contender.read.sql)?,
+        connection.prep(&statements.increment.sql)?,
+        connection.prep(&statements.read.sql)?,
     ))
 }
 
 /// The loop of one connection.
 fn count(
-    contender: &Contender,
+    statements: &Statements,
     setting: &Setting,
     number: u32,
     connection: &mut Conn,
@@ -224,7 +220,7 @@ fn count(
         end: begin,
         increments: histogram(),
         reads: histogram(),
-        refused: BTreeMap::new(),
+        rejected: BTreeMap::new(),
     };
     while seen.end - begin < duration && goes_on() {
         let counter = if setting.counters == 1 {
@@ -235,9 +231,9 @@ fn count(
         let who = Who::counting(number, counter, setting);
         let reads = setting.reads > 0.0 && random.random_bool(setting.reads);
         let (statement, query) = if reads {
-            (read, &contender.read)
+            (read, &statements.read)
         } else {
-            (increment, &contender.increment)
+            (increment, &statements.increment)
         };
         let values = Params::Positional(values(query, who, setting));
         let result = match setting.hold {
@@ -255,7 +251,7 @@ fn count(
                 .record((now - seen.end).as_micros() as u64)
                 .expect("the histogram grows with the time"),
             Err(mysql::Error::MySqlError(error)) if TO_BE_REPEATED.contains(&error.code) => {
-                *seen.refused.entry(error.code).or_default() += 1;
+                *seen.rejected.entry(error.code).or_default() += 1;
                 if setting.hold.is_some() && !reads {
                     connection.query_drop("ROLLBACK")?;
                 }

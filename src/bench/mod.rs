@@ -1,13 +1,15 @@
-//! Load from many connections, and what was measured.
+//! The benchmark: load from many connections, and reports of it.
 
 mod chart;
 mod contender;
+mod limits;
 mod load;
 mod report;
 mod rounds;
 
 pub use chart::svg;
-pub use contender::{Contender, NAMES, PARTS};
+pub use contender::{CONTENDERS, Contender, Kind, Statements};
+pub use limits::{LOADS, Limits, Load, Run};
 pub use load::{Measured, run};
 pub use report::{Comparison, Report, bars, csv, json, markdown, table};
 pub use rounds::{Latency, Rounds, RoundsError, Summary};
@@ -16,43 +18,53 @@ use std::time::Duration;
 
 use mysql::Opts;
 
-/// The server that is loaded.
+/// The server under load.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// How to connect, with the schema that the contenders are in.
+    /// How to connect, with the schema of the contenders.
     pub options: Opts,
-    /// The number of its process, where it is one of ours.
+    /// The process id of a private server.
     pub process: Option<u32>,
 }
 
-/// How a load is made.
+/// The parameters of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Connections that all send at once.
+    /// Connections that send statements at the same time.
     pub connections: u32,
     /// Slots of each counter.
     pub slots: u32,
-    /// How many counters there are.
+    /// The number of counters.
     pub counters: u32,
-    /// How unevenly they are counted: the exponent of Zipf's distribution, 0 for evenly.
+    /// How unevenly the connections choose among the counters: the exponent of Zipf's distribution. 0 is evenly.
     pub zipf: f64,
-    /// How long a transaction works between its increment and its commit; None is autocommit.
+    /// The time between the increment and the commit of a transaction. None is autocommit.
     pub hold: Option<Duration>,
-    /// How much each increment adds: an application that counts in memory and writes now and then.
+    /// The amount that each increment adds. An application that counts in memory adds more than 1.
     pub amount: u32,
-    /// The share of calls that read the counter instead, 0 to 1.
+    /// The share of calls that read the counter, 0 to 1. The other calls increment it.
     pub reads: f64,
-    /// How long each load lasts. A statement that is under way then is finished.
+    /// The duration of each load. Statements that have started by then complete.
     pub duration: Duration,
 }
 
 impl Setting {
-    /// How long the connections count before the clock starts: as long as after it, a second at most.
+    /// The setting without options.
+    pub const DEFAULT: Self = Self {
+        connections: 64,
+        slots: 100,
+        counters: 1,
+        zipf: 0.0,
+        hold: None,
+        amount: 1,
+        reads: 0.0,
+        duration: Duration::from_secs(3),
+    };
+
+    /// How long the connections count before the measurement starts: as long as the measurement, at most a second.
     ///
-    /// The first calls of a connection cost more: it parses the routine, 0.6 to 1.2 milliseconds on all servers, and its
-    /// memory is not in the processors' caches yet. With 250 connections in loads of 0.4 and of 4 seconds, without a
-    /// warm-up but for one call, `counters-fixed` reached 0.82 and 0.92 of the floor on MariaDB 10.11, 0.76 and 0.91 on
-    /// 11.8. An application's connections live longer than a load.
+    /// The first calls of a connection take longer, because each connection parses each routine. The connections of an
+    /// application live longer than a load.
     pub fn warm_up(&self) -> Duration {
         self.duration.min(Duration::from_secs(1))
     }
@@ -60,16 +72,7 @@ impl Setting {
 
 impl Default for Setting {
     fn default() -> Self {
-        Self {
-            connections: 64,
-            slots: 100,
-            counters: 1,
-            zipf: 0.0,
-            hold: None,
-            amount: 1,
-            reads: 0.0,
-            duration: Duration::from_secs(3),
-        }
+        Self::DEFAULT
     }
 }
 
@@ -99,5 +102,28 @@ impl std::fmt::Display for Setting {
             Some(hold) => write!(f, ", transactions of {} ms", hold.as_millis()),
             None => write!(f, ", autocommit"),
         }
+    }
+}
+
+/// The middle of sorted figures, or the mean of the two in the middle.
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    if figures.len() % 2 == 1 {
+        figures[middle]
+    } else {
+        f64::midpoint(figures[middle - 1], figures[middle])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(median(vec![7.0]), 7.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs. Pure.
+//! Reports as tables, bars, JSON and CSV. Pure.
 
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
 use comfy_table::{CellAlignment, Table, TableStyle};
@@ -9,40 +9,40 @@ use super::{Latency, Setting, Summary};
 /// The width of the longest bar, characters.
 const BAR: usize = 48;
 
-/// Everything that a bench has measured.
+/// The result of a benchmark.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What figures depend on, by name.
+    /// The server and the client, by property.
     pub environment: Vec<(&'static str, String)>,
     /// One for each setting.
     pub comparisons: Vec<Comparison>,
 }
 
-/// Contenders side by side.
+/// The result of all contenders for a setting.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// How they were loaded.
+    /// The parameters of the loads.
     pub setting: Setting,
-    /// One for each contender.
+    /// One for each contender that was measured.
     pub summaries: Vec<Summary>,
 }
 
-/// A row per contender, for a terminal.
+/// A row for each contender, for a terminal.
 pub fn table(comparison: &Comparison) -> String {
     drawn(comparison, UTF8_HORIZONTAL_ONLY)
 }
 
-/// The same as Markdown has it.
+/// A row for each contender, in Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
     drawn(comparison, ASCII_MARKDOWN)
 }
 
-/// A heading, whether it is a number, and what it says of a contender.
+/// A heading, and the cell of a contender. A column without cells is left out.
 type Column = (&'static str, fn(&Summary) -> Option<String>);
 
 const COLUMNS: [Column; 11] = [
-    ("of the floor", |one| one.to_floor.map(ratio)),
-    ("times one row", |one| one.to_single_row.map(ratio)),
+    ("of uncontended", |one| one.to_uncontended.map(percent)),
+    ("to single-row", |one| one.to_single_row.map(times)),
     ("p50 ms", |one| one.increments.map(|of| ms(of.p50_ms))),
     ("p99 ms", |one| one.increments.map(|of| ms(of.p99_ms))),
     ("max ms", |one| one.increments.map(|of| ms(of.max_ms))),
@@ -53,11 +53,19 @@ const COLUMNS: [Column; 11] = [
         one.server_cpu_us.map(|us| format!("{us:.0}"))
     }),
     ("row lock waits", |one| Some(one.row_lock_waits.to_string())),
-    ("refused", |one| (!one.refused.is_empty()).then(|| refused(one))),
+    ("rejected", |one| {
+        (!one.rejected.is_empty()).then(|| rejected(one))
+    }),
 ];
 
-fn ratio(ratio: f64) -> String {
-    format!("{ratio:.2}")
+/// A share of the uncontended case.
+pub(super) fn percent(ratio: f64) -> String {
+    format!("{:.0} %", ratio * 100.0)
+}
+
+/// A ratio to another contender.
+pub(super) fn times(ratio: f64) -> String {
+    format!("{ratio:.2}x")
 }
 
 fn ms(ms: f64) -> String {
@@ -68,17 +76,16 @@ fn ms(ms: f64) -> String {
     }
 }
 
-/// Errors and how often each.
-fn refused(one: &Summary) -> String {
+/// Error numbers, and how often the server returned each.
+fn rejected(one: &Summary) -> String {
     let each = one
-        .refused
+        .rejected
         .iter()
         .map(|(error, times)| format!("{error}: {times}"));
     each.collect::<Vec<_>>().join(", ")
 }
 
 fn drawn(Comparison { setting, summaries }: &Comparison, style: TableStyle) -> String {
-    // What nobody has gets no column.
     let columns: Vec<_> = COLUMNS
         .iter()
         .filter(|(_, cell)| summaries.iter().any(|one| cell(one).is_some()))
@@ -104,7 +111,7 @@ fn drawn(Comparison { setting, summaries }: &Comparison, style: TableStyle) -> S
     table.to_string()
 }
 
-/// What a rate of this load counts.
+/// The unit of the rates of a setting.
 pub fn unit(setting: &Setting) -> &'static str {
     if setting.reads == 0.0 {
         if setting.amount == 1 {
@@ -119,7 +126,7 @@ pub fn unit(setting: &Setting) -> &'static str {
     }
 }
 
-/// A bar per contender, as long as its rate is high.
+/// A bar for each contender, proportional to its rate.
 pub fn bars(Comparison { summaries, .. }: &Comparison) -> String {
     let most = summaries.iter().map(|one| one.per_second).fold(0.0, f64::max);
     let width = summaries.iter().map(|one| one.name.len()).max().unwrap_or(0);
@@ -141,7 +148,7 @@ pub fn bars(Comparison { summaries, .. }: &Comparison) -> String {
     summaries.iter().map(bar).collect()
 }
 
-/// Everything, as one JSON object.
+/// The report as one JSON object.
 pub fn json(report: &Report) -> Value {
     let environment = report
         .environment
@@ -175,10 +182,10 @@ fn hold_ms(setting: &Setting) -> Option<u64> {
     setting.hold.map(|hold| hold.as_millis() as u64)
 }
 
-/// A line of CSV for each contender and setting, with a head. What was not measured is empty.
+/// A line of CSV for each contender and setting, after a header. A figure that was not measured is empty.
 ///
 /// # Errors
-/// None that a buffer in memory has.
+/// Errors of the writer, which a buffer in memory does not have.
 pub fn csv(report: &Report) -> Result<String, csv::Error> {
     let mut csv = csv::Writer::from_writer(Vec::new());
     let environment = report.environment.iter();
@@ -192,7 +199,13 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "read_ratio",
         "seconds",
     ];
-    let figures = ["contender", "rounds", "per_second", "to_floor", "to_single_row"];
+    let figures = [
+        "contender",
+        "rounds",
+        "per_second",
+        "to_uncontended",
+        "to_single_row",
+    ];
     let latencies = [
         "p50_ms",
         "p99_ms",
@@ -201,7 +214,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "read_p99_ms",
         "read_max_ms",
     ];
-    let rest = ["server_cpu_us", "row_lock_waits", "refused", "done", "grown"];
+    let rest = ["server_cpu_us", "row_lock_waits", "rejected", "done", "grown"];
     let names = [&load[..], &figures, &latencies, &rest].concat();
     csv.write_record(
         names
@@ -231,7 +244,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.name.to_owned(),
                 one.rounds.to_string(),
                 one.per_second.to_string(),
-                figure(one.to_floor),
+                figure(one.to_uncontended),
                 figure(one.to_single_row),
             ];
             record.extend(latency(one.increments));
@@ -239,7 +252,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
             record.extend([
                 figure(one.server_cpu_us),
                 one.row_lock_waits.to_string(),
-                refused(one),
+                rejected(one),
                 one.done.to_string(),
                 one.grown.to_string(),
             ]);

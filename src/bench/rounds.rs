@@ -1,4 +1,4 @@
-//! Contenders side by side: in rounds, so that what the machine does besides hits all of them alike.
+//! Contenders in rounds: they take turns, so that other work of the machine affects all of them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,214 +7,233 @@ use hdrhistogram::Histogram;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params};
 
-use super::contender::{Contender, filled_for, values};
+use super::contender::{Contender, Statements, filled_for, values};
 use super::load::{Measured, run};
-use super::{Setting, Target};
+use super::{Setting, Target, median};
+use crate::package::OptionsError;
 
-/// A comparison that is under way.
+/// A comparison of contenders.
 #[derive(Debug)]
 pub struct Rounds {
     target: Target,
-    /// How they are loaded.
+    /// The parameters of each load.
     pub setting: Setting,
-    contenders: Vec<Contender>,
-    measured: Vec<Vec<Measured>>,
+    entries: Vec<Entry>,
+}
+
+/// A contender and its loads, one for each round.
+#[derive(Debug)]
+struct Entry {
+    contender: Contender,
+    statements: Statements,
+    measured: Vec<Measured>,
 }
 
 /// Why a comparison ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundsError {
-    /// The server, or the way to it.
+    /// A package cannot have the number of slots of the setting.
+    #[error("{0}: {1}")]
+    Options(&'static str, #[source] OptionsError),
+    /// An error of the server or of the connection.
     #[error("{0}: {1}")]
     MySql(&'static str, #[source] mysql::Error),
-    /// A total is not what was acknowledged: the contender cannot count.
-    #[error("{name} has lost count: increments of {done} were acknowledged, and the total grew by {grown}")]
+    /// The total differs from the acknowledged increments.
+    #[error(
+        "{name} has lost count: the server acknowledged increments of {done}, but the total grew by {grown}"
+    )]
     Lost {
-        /// Which contender.
+        /// The contender.
         name: &'static str,
-        /// What was acknowledged.
+        /// The acknowledged increments.
         done: i64,
-        /// How much the total grew.
+        /// The growth of the total.
         grown: i64,
     },
 }
 
-/// All rounds of one contender.
+/// The result of a contender over all rounds.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Summary {
-    /// Which contender.
+    /// The contender.
     pub name: &'static str,
-    /// Increments and reads a second, the median of the rounds.
+    /// Increments and reads per second, the median of the rounds.
     pub per_second: f64,
-    /// The rate as a multiple of the floor's in the same round, the median; None without a floor.
-    pub to_floor: Option<f64>,
-    /// The same for the single row.
+    /// The ratio of the rate to that of `uncontended` in the same round, the median of the rounds. None if `uncontended`
+    /// was not measured.
+    pub to_uncontended: Option<f64>,
+    /// The same for `single-row`.
     pub to_single_row: Option<f64>,
-    /// How long increments take; None where there were none.
+    /// The latency of increments. None without increments.
     pub increments: Option<Latency>,
-    /// How long reads take; None where there were none.
+    /// The latency of reads. None without reads.
     pub reads: Option<Latency>,
-    /// Refused calls of all rounds, by the number of the error.
-    pub refused: BTreeMap<u16, u64>,
-    /// What a call costs the server of the time of its processors, microseconds, the median of the rounds; None where the
-    /// server's process is not ours.
+    /// Rejected calls of all rounds, by error number.
+    pub rejected: BTreeMap<u16, u64>,
+    /// The server's CPU time for a call, microseconds, the median of the rounds. None if it is unknown.
     pub server_cpu_us: Option<f64>,
-    /// How often a row lock was waited for, in all rounds.
+    /// The row lock waits of all rounds.
     pub row_lock_waits: u64,
-    /// What the increments that were acknowledged add up to, in all rounds.
+    /// The sum of the acknowledged increments of all rounds.
     pub done: u64,
-    /// How much the total has grown by them.
+    /// The growth of the total in all rounds.
     pub grown: i64,
-    /// How many rounds there were.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
-/// How long calls of one kind take, milliseconds.
+/// The latency of increments or of reads, milliseconds.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Latency {
-    /// What half of the calls did not exceed, the median of the rounds.
+    /// The 50th percentile of a round, the median of the rounds.
     pub p50_ms: f64,
-    /// The same for 99 of 100 calls.
+    /// The 99th percentile of a round, the median of the rounds.
     pub p99_ms: f64,
-    /// The longest of all rounds.
+    /// The longest call of all rounds.
     pub max_ms: f64,
 }
 
 impl Rounds {
-    /// Makes and fills the tables of all contenders.
+    /// Creates and fills the tables of all contenders.
     ///
     /// # Errors
-    /// Those of the server.
+    /// Errors of the server, and a number of slots that the packages do not support.
     pub fn prepare(
         contenders: Vec<Contender>,
         target: Target,
         setting: Setting,
     ) -> Result<Self, RoundsError> {
-        for contender in &contenders {
-            fill(contender, &target, &setting).map_err(|error| RoundsError::MySql(contender.name, error))?;
-        }
+        let entry = |contender: Contender| -> Result<Entry, RoundsError> {
+            let statements = contender
+                .statements(&setting)
+                .map_err(|error| RoundsError::Options(contender.name, error))?;
+            fill(&statements, &target, &setting)
+                .map_err(|error| RoundsError::MySql(contender.name, error))?;
+            Ok(Entry {
+                contender,
+                statements,
+                measured: Vec::new(),
+            })
+        };
+        let entries = contenders.into_iter().map(entry).collect::<Result<_, _>>()?;
         Ok(Self {
             target,
             setting,
-            measured: vec![Vec::new(); contenders.len()],
-            contenders,
+            entries,
         })
     }
 
-    /// Loads each contender once. Where `counts` is false it is a warm-up: proved, but not measured. The order turns
-    /// with each round. `begins` hears of each load before it is made. Setting `interrupted` ends the round early, and
-    /// the load that it has cut short is not measured.
+    /// Loads each contender once. With `counts` false the round checks the totals, but is not in the result. Each round
+    /// begins with the next contender. `begins` is called before each load. Setting `interrupted` ends the round early,
+    /// without the result of the interrupted load.
     ///
     /// # Errors
-    /// Those of the server, and a total that is not what was acknowledged.
+    /// Errors of the server, and a total that differs from the acknowledged increments.
     pub fn round(
         &mut self,
         counts: bool,
         interrupted: &AtomicBool,
         mut begins: impl FnMut(&'static str),
     ) -> Result<(), RoundsError> {
-        let turn = self.measured.iter().map(Vec::len).max().unwrap_or(0);
-        for at in 0..self.contenders.len() {
-            let at = (at + turn) % self.contenders.len();
-            let contender = &self.contenders[at];
+        let turn = self
+            .entries
+            .iter()
+            .map(|entry| entry.measured.len())
+            .max()
+            .unwrap_or(0);
+        for at in 0..self.entries.len() {
+            let at = (at + turn) % self.entries.len();
+            let entry = &mut self.entries[at];
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            begins(contender.name);
-            let mysql = |error| RoundsError::MySql(contender.name, error);
-            let measured = run(contender, &self.target, &self.setting, interrupted).map_err(mysql)?;
-            let (name, done, grown) = (contender.name, measured.done as i64, measured.grown);
+            let name = entry.contender.name;
+            begins(name);
+            let measured = run(&entry.statements, &self.target, &self.setting, interrupted)
+                .map_err(|error| RoundsError::MySql(name, error))?;
+            let (done, grown) = (measured.done as i64, measured.grown);
             if grown != done {
                 return Err(RoundsError::Lost { name, done, grown });
             }
             if counts && !interrupted.load(Ordering::Relaxed) {
-                self.measured[at].push(measured);
+                entry.measured.push(measured);
             }
         }
         Ok(())
     }
 
-    /// What was measured so far, a line for each contender that was.
+    /// The result so far, for each contender with a measured round.
     pub fn summaries(&self) -> Vec<Summary> {
-        let of = |name: &str| {
-            let at = self
-                .contenders
-                .iter()
-                .position(|contender| contender.name == name)?;
-            Some(&self.measured[at])
-        };
-        let (floor, single_row) = (of("floor"), of("single-row"));
-        self.measured
+        self.entries
             .iter()
-            .filter(|rounds| !rounds.is_empty())
-            .map(|rounds| summary(rounds, floor, single_row))
+            .filter(|entry| !entry.measured.is_empty())
+            .map(|entry| self.summary(entry))
             .collect()
     }
-}
 
-fn summary(
-    rounds: &[Measured],
-    floor: Option<&Vec<Measured>>,
-    single_row: Option<&Vec<Measured>>,
-) -> Summary {
-    let ratio = |to: Option<&Vec<Measured>>| {
-        let pairs = rounds.iter().zip(to?);
-        Some(pairs.map(|(one, to)| one.rate() / to.rate()).collect::<Vec<_>>())
-            .filter(|ratios| !ratios.is_empty())
-            .map(median)
-    };
-    let mut refused = BTreeMap::new();
-    for (error, times) in rounds.iter().flat_map(|one| &one.refused) {
-        *refused.entry(*error).or_default() += times;
-    }
-    let latency = |of: &dyn Fn(&Measured) -> &Histogram<u64>| {
-        let at = |quantile| {
-            rounds
-                .iter()
-                .map(move |one| of(one).value_at_quantile(quantile) as f64 / 1000.0)
+    /// The median over the rounds of the ratio of a figure of two contenders in the same round. None if one of them was
+    /// not measured.
+    pub fn ratio(&self, of: &str, to: &str, figure: impl Fn(&Measured) -> f64) -> Option<f64> {
+        let measured = |name: &str| {
+            let entry = self.entries.iter().find(|entry| entry.contender.name == name)?;
+            Some(&entry.measured)
         };
-        rounds.iter().any(|one| !of(one).is_empty()).then(|| Latency {
-            p50_ms: median(at(0.5).collect()),
-            p99_ms: median(at(0.99).collect()),
-            max_ms: at(1.0).fold(0.0, f64::max),
-        })
-    };
-    Summary {
-        name: rounds[0].name,
-        per_second: median(rounds.iter().map(Measured::rate).collect()),
-        to_floor: ratio(floor),
-        to_single_row: ratio(single_row),
-        increments: latency(&|one| &one.increments),
-        reads: latency(&|one| &one.reads),
-        refused,
-        server_cpu_us: rounds
-            .iter()
-            .map(Measured::server_cpu_us)
-            .collect::<Option<Vec<_>>>()
-            .map(median),
-        row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
-        done: rounds.iter().map(|one| one.done).sum(),
-        grown: rounds.iter().map(|one| one.grown).sum(),
-        rounds: rounds.len(),
+        let pairs = measured(of)?.iter().zip(measured(to)?);
+        let ratios: Vec<_> = pairs.map(|(of, to)| figure(of) / figure(to)).collect();
+        (!ratios.is_empty()).then(|| median(ratios))
+    }
+
+    fn summary(
+        &self,
+        Entry {
+            contender,
+            measured: rounds,
+            ..
+        }: &Entry,
+    ) -> Summary {
+        let mut rejected = BTreeMap::new();
+        for (error, times) in rounds.iter().flat_map(|one| &one.rejected) {
+            *rejected.entry(*error).or_default() += times;
+        }
+        let latency = |of: &dyn Fn(&Measured) -> &Histogram<u64>| {
+            let at = |quantile| {
+                rounds
+                    .iter()
+                    .map(move |one| of(one).value_at_quantile(quantile) as f64 / 1000.0)
+            };
+            rounds.iter().any(|one| !of(one).is_empty()).then(|| Latency {
+                p50_ms: median(at(0.5).collect()),
+                p99_ms: median(at(0.99).collect()),
+                max_ms: at(1.0).fold(0.0, f64::max),
+            })
+        };
+        Summary {
+            name: contender.name,
+            per_second: median(rounds.iter().map(Measured::rate).collect()),
+            to_uncontended: self.ratio(contender.name, "uncontended", Measured::rate),
+            to_single_row: self.ratio(contender.name, "single-row", Measured::rate),
+            increments: latency(&|one| &one.increments),
+            reads: latency(&|one| &one.reads),
+            rejected,
+            server_cpu_us: rounds
+                .iter()
+                .map(Measured::server_cpu_us)
+                .collect::<Option<Vec<_>>>()
+                .map(median),
+            row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
+            done: rounds.iter().map(|one| one.done).sum(),
+            grown: rounds.iter().map(|one| one.grown).sum(),
+            rounds: rounds.len(),
+        }
     }
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    let middle = figures.len() / 2;
-    if figures.len() % 2 == 1 {
-        figures[middle]
-    } else {
-        f64::midpoint(figures[middle - 1], figures[middle])
-    }
-}
-
-fn fill(contender: &Contender, target: &Target, setting: &Setting) -> Result<(), mysql::Error> {
+fn fill(statements: &Statements, target: &Target, setting: &Setting) -> Result<(), mysql::Error> {
     let mut connection = Conn::new(target.options.clone())?;
-    for statement in &contender.setup {
+    for statement in &statements.setup {
         connection.query_drop(statement)?;
     }
-    if let Some(fill) = &contender.fill {
+    if let Some(fill) = &statements.fill {
         connection.query_drop("START TRANSACTION")?;
         for who in filled_for(fill, setting) {
             connection.exec_drop(&fill.sql, Params::Positional(values(fill, who, setting)))?;
@@ -222,16 +241,4 @@ fn fill(contender: &Contender, target: &Target, setting: &Setting) -> Result<(),
         connection.query_drop("COMMIT")?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_median_is_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median(vec![7.0]), 7.0);
-    }
 }

@@ -1,4 +1,4 @@
-//! `slotted bench`: all ways to count, side by side, on a server of your own.
+//! `slotted bench`: compares ways to count on a server.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,31 +13,31 @@ use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
 use super::{Hinted, Outcome, private, progress};
-use crate::bench::{self, Comparison, Contender, NAMES, PARTS, Report, Rounds, Setting, Target};
+use crate::bench::{self, CONTENDERS, Comparison, Contender, Kind, Report, Rounds, Setting, Target};
 use crate::server::Version;
 
-/// The schema that the contenders are in. Those of a second setting are in slotted_bench_2, and so on.
+/// The schema of the contenders. The schema of the second setting is slotted_bench_2, and so on.
 const SCHEMA: &str = "slotted_bench";
 
-/// Measure all ways to count side by side.
+/// Compare the throughput of counters with other ways to count.
 ///
-/// Contenders take turns in rounds, so that what the machine does besides hits all of them, and after each load the
-/// total must be what was acknowledged. Reported are medians of the rounds.
+/// Contenders take turns in rounds, so that other work of the machine affects all of them. After each load, the total
+/// must equal the acknowledged increments. The report has the medians of the rounds.
 ///
-/// Without --url the server is a private one that is thrown away, with durable defaults. With --url the bench works in a
-/// schema slotted_bench, which must not be there, and drops it in the end, also after Ctrl-C. Where there are several
-/// settings, because --connections or --slots has a list, each has its own: slotted_bench_2 and so on.
+/// Without --url, the command starts a private server with durable settings and removes it afterwards. With --url, the
+/// command creates the schema slotted_bench, which must not exist, and drops it at the end, also after Ctrl-C. If
+/// --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// The server to measure, as mysql://user:password@host:port; without it, a private one
+    /// The server to measure, as mysql://user:password@host:port [default: a private server]
     #[arg(long)]
     url: Option<String>,
 
-    /// What to measure [default: all but counters-look and queries-call, which are parts of ours]
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = NAMES)]
-    contenders: Vec<String>,
+    /// The ways to count to measure [default: all except the parts]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_enum)]
+    contenders: Vec<Contender>,
 
-    /// How many connections count at once; a list measures each
+    /// The number of connections that count at the same time; a list measures each number
     #[arg(
         long,
         value_name = "N,..",
@@ -47,7 +47,7 @@ pub struct Bench {
     )]
     connections: Vec<u32>,
 
-    /// How many slots a counter has; a list measures each
+    /// The number of slots of a counter; a list measures each number
     #[arg(
         long,
         value_name = "N,..",
@@ -57,47 +57,47 @@ pub struct Bench {
     )]
     slots: Vec<u32>,
 
-    /// How many counters there are
+    /// The number of counters
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     counters: u32,
 
-    /// How unevenly they are counted: the exponent of Zipf's distribution, 0 for evenly
+    /// The exponent of Zipf's distribution, by which a connection chooses a counter; 0 chooses evenly
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = exponent)]
     zipf: f64,
 
-    /// Count in transactions that work so many milliseconds before they commit
+    /// Increment in a transaction that waits this many milliseconds before its commit [default: autocommit]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     hold: Option<u64>,
 
-    /// How much a call adds, as if the application counted in memory in between
+    /// The amount that a call adds; an application that counts in memory adds more than 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     add_per_call: u32,
 
-    /// Which share of the calls read the counter, 0 to 1
+    /// The share of calls that read the counter, 0 to 1; the other calls increment it
     #[arg(long, value_name = "R", default_value_t = 0.0, value_parser = share)]
     read_ratio: f64,
 
-    /// How long each contender is measured in each round, after as long a warm-up, but a second at most
+    /// The duration of a contender in a round, after a warm-up of the same length and at most a second
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
 
-    /// How many rounds are measured, after one that is not
+    /// The number of measured rounds, after one that is not measured
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
-    /// Print one JSON object
+    /// Print the report as one JSON object
     #[arg(long, group = "format")]
     json: bool,
 
-    /// Print a line of CSV for each contender and setting
+    /// Print the report as CSV, a line for each contender and setting
     #[arg(long, group = "format")]
     csv: bool,
 
-    /// Print Markdown
+    /// Print the report in Markdown
     #[arg(long, group = "format")]
     markdown: bool,
 
-    /// Draw it too: over connections and over slots where there are several, else bars
+    /// Also draw the throughput as an SVG: lines over connections and over slots, or bars for a single setting
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -120,14 +120,18 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt()?;
-        // Made before the work, so that it is not lost for a folder that is not there.
-        let picture = self.svg.as_deref().map(beside).transpose()?;
+        // Create the file before the work: an error afterwards would lose the report.
+        let picture = self
+            .svg
+            .as_deref()
+            .map(|path| new_file("--svg", path))
+            .transpose()?;
         match &self.url {
             Some(url) => {
                 let options = Opts::from_url(url).context("--url")?;
                 let outcome = self.measure(&options, None, picture, &interrupted)?;
                 if outcome == Outcome::Interrupted {
-                    eprintln!("interrupted; the schema {SCHEMA} is dropped");
+                    eprintln!("interrupted; the schema {SCHEMA} has been dropped");
                 }
                 Ok(outcome)
             }
@@ -146,7 +150,7 @@ impl Bench {
         self.connections.iter().copied().max().unwrap_or_default()
     }
 
-    /// Every number of connections with every number of slots.
+    /// Each number of connections with each number of slots.
     fn settings(&self) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         for &connections in &self.connections {
@@ -169,7 +173,7 @@ impl Bench {
         settings
     }
 
-    /// Measures in schemas that are made for it and dropped in the end.
+    /// Creates the schemas, measures, and drops the schemas.
     fn measure(
         &self,
         options: &Opts,
@@ -188,15 +192,15 @@ impl Bench {
                 }
             })
             .collect();
-        self.refuse(&mut connection, &schemas)?;
-        let mut made = Vec::new();
+        self.preflight(&mut connection, &schemas)?;
+        let mut created = Vec::new();
         let measured = schemas
             .iter()
             .try_for_each(|schema| {
                 connection
                     .query_drop(format!("CREATE DATABASE {schema}"))
-                    .with_context(|| format!("cannot make the schema {schema}"))?;
-                made.push(schema);
+                    .with_context(|| format!("cannot create the schema {schema}"))?;
+                created.push(schema);
                 anyhow::Ok(())
             })
             .and_then(|()| environment(&mut connection))
@@ -212,7 +216,7 @@ impl Bench {
                     .collect();
                 self.compare(settings, targets, environment, picture, interrupted)
             });
-        for schema in made {
+        for schema in created {
             connection
                 .query_drop(format!("DROP DATABASE {schema}"))
                 .with_context(|| format!("cannot drop the schema {schema}"))?;
@@ -220,28 +224,28 @@ impl Bench {
         measured
     }
 
-    /// What the server has no room for.
-    fn refuse(&self, connection: &mut Conn, schemas: &[String]) -> anyhow::Result<()> {
+    /// Checks of the server before anything is changed.
+    fn preflight(&self, connection: &mut Conn, schemas: &[String]) -> anyhow::Result<()> {
         for schema in schemas {
-            let there: Option<String> = connection.exec_first(
+            let found: Option<String> = connection.exec_first(
                 "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?",
                 (schema,),
             )?;
-            if there.is_some() {
+            if found.is_some() {
                 return Err(Hinted {
-                    message: format!("there already is a schema {schema}"),
-                    hint: format!("where a bench was killed it is left over: DROP DATABASE {schema}"),
+                    message: format!("the schema {schema} already exists"),
+                    hint: format!("if a killed bench has left it: DROP DATABASE {schema}"),
                 }
                 .into());
             }
         }
         let most: Option<u32> = connection.query_first("SELECT @@max_connections")?;
-        // The one here, and the one that observes.
+        // One for this connection, and one for the connection that reads the totals.
         let needed = self.most_connections() + 2;
         if most.is_some_and(|most| most < needed) {
             return Err(Hinted {
-                message: format!("the server takes {} connections", most.unwrap_or_default()),
-                hint: format!("choose fewer --connections, or: SET GLOBAL max_connections = {needed}"),
+                message: format!("max_connections of the server is {}", most.unwrap_or_default()),
+                hint: format!("choose fewer --connections, or run: SET GLOBAL max_connections = {needed}"),
             }
             .into());
         }
@@ -256,38 +260,34 @@ impl Bench {
         picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
-        let wanted = |name: &str| {
+        let wanted = |contender: &Contender| {
             if self.contenders.is_empty() {
-                !PARTS.contains(&name)
+                contender.kind != Kind::Part
             } else {
-                self.contenders.iter().any(|one| one == name)
+                self.contenders.iter().any(|one| one.name == contender.name)
             }
         };
+        let contenders: Vec<_> = CONTENDERS.into_iter().filter(wanted).collect();
         let mut all = Vec::new();
         let mut lasting = Duration::ZERO;
         for (setting, target) in settings.into_iter().zip(targets) {
-            let contenders = NAMES
-                .into_iter()
-                .filter(|name| wanted(name))
-                .filter_map(|name| Contender::named(name, &setting).transpose())
-                .collect::<Result<Vec<_>, _>>()?;
             lasting += (setting.warm_up() + setting.duration) * contenders.len() as u32 * (self.rounds + 1);
-            all.push(Rounds::prepare(contenders, target, setting)?);
+            all.push(Rounds::prepare(contenders.clone(), target, setting)?);
         }
         let several = all.len() > 1;
         let compared = progress::during(lasting, |bar| {
             (0..=self.rounds).try_for_each(|round| {
                 all.iter_mut().try_for_each(|rounds| {
-                    let mut what = if round == 0 {
+                    let mut message = if round == 0 {
                         "warm-up".to_owned()
                     } else {
                         format!("round {round}")
                     };
                     if several {
-                        what += &format!(", {} x {}", rounds.setting.connections, rounds.setting.slots);
+                        message += &format!(", {} x {}", rounds.setting.connections, rounds.setting.slots);
                     }
                     rounds.round(round > 0, interrupted, |name| {
-                        bar.set_message(format!("{what}: {name}"))
+                        bar.set_message(format!("{message}: {name}"))
                     })
                 })
             })
@@ -304,12 +304,12 @@ impl Bench {
                 .collect(),
         };
         self.print(&report)?;
-        // An empty picture would only replace a good one.
+        // Do not replace an existing picture with an empty one.
         let picture = picture.filter(|_| !report.comparisons.is_empty());
         if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
             file.write_all(bench::svg(&report).as_bytes())?;
             file.persist(path).with_context(|| path.display().to_string())?;
-            eprintln!("drawn: {}", path.display());
+            eprintln!("wrote {}", path.display());
         }
         compared?;
         Ok(if interrupted.load(Ordering::Relaxed) {
@@ -345,20 +345,20 @@ impl Bench {
     }
 }
 
-/// A new file in the folder of `path`.
-fn beside(path: &Path) -> anyhow::Result<NamedTempFile> {
+/// A temporary file that can be renamed to `path`, the value of an option.
+pub(super) fn new_file(option: &str, path: &Path) -> anyhow::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // As any file that is made: tempfile's own are for nobody else.
+    // By default, only the owner can read a temporary file.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
     builder
         .tempfile_in(folder)
-        .with_context(|| format!("--svg: cannot write to {}", folder.display()))
+        .with_context(|| format!("{option}: cannot write to {}", folder.display()))
 }
 
-/// What figures depend on.
+/// The properties of the server and of the client that the figures depend on.
 pub(super) fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static str, String)>> {
     let version = Version::of(connection)?.to_string();
     let mut variable = |name: &str| -> anyhow::Result<String> {
@@ -389,8 +389,8 @@ pub(super) fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static
     ])
 }
 
-/// Where the client runs, as the server sees it. Source: MySQL manual, "SHOW PROCESSLIST": the host of a TCP connection
-/// has a port, that of a socket has none; everybody may see their own.
+/// The place of the client, as the server sees it. Source: MySQL manual, "SHOW PROCESSLIST": the host of a TCP connection
+/// has a port, the host of a socket connection has none. An account needs no privilege to see its own connections.
 fn client(connection: &mut Conn) -> anyhow::Result<String> {
     let id = u64::from(connection.connection_id());
     let rows: Vec<mysql::Row> = connection.query("SHOW PROCESSLIST")?;

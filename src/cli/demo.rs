@@ -93,9 +93,9 @@ impl Demo {
             process: Some(server.process()),
         };
         let contenders = ["single-row", "counters"]
-            .iter()
-            .filter_map(|name| Contender::named(name, &setting).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
+            .into_iter()
+            .filter_map(Contender::named)
+            .collect();
         let mut rounds = Rounds::prepare(contenders, target, setting.clone())?;
         progress::during(setting.duration * 2, |bar| {
             rounds.round(true, interrupted, |name| bar.set_message(name))

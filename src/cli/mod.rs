@@ -5,6 +5,7 @@ mod advise;
 mod bench;
 mod demo;
 mod generate;
+mod limits;
 mod private;
 mod progress;
 
@@ -30,6 +31,7 @@ enum Command {
     Generate(generate::Generate),
     Demo(demo::Demo),
     Bench(bench::Bench),
+    Limits(limits::Limits),
     Advise(advise::Advise),
     Adopt(adopt::Adopt),
 }
@@ -73,6 +75,7 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
+            Command::Limits(limits) => limits.run(),
             Command::Advise(advise) => advise.run(),
             Command::Adopt(adopt) => adopt.run(),
         };

@@ -35,10 +35,30 @@ pub fn with_private_server(
     interrupted: &AtomicBool,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
-    let program = server::find().map_err(|error| Hinted {
-        message: error.to_string(),
-        hint: error.hint().to_owned(),
-    })?;
+    on_private_server(&find()?, connections, interrupted, work)
+}
+
+/// The server program that a command uses unless it is given another.
+///
+/// # Errors
+/// If there is no server program.
+pub fn find() -> anyhow::Result<Program> {
+    server::find().map_err(|error| {
+        let (message, hint) = (error.to_string(), error.hint().to_owned());
+        Hinted { message, hint }.into()
+    })
+}
+
+/// The same as [`with_private_server`], with a given server program.
+///
+/// # Errors
+/// If the server does not start, and errors of `work`.
+pub fn on_private_server(
+    program: &Program,
+    connections: u32,
+    interrupted: &AtomicBool,
+    work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<Outcome> {
     let spinner = ProgressBar::new_spinner();
     spinner.set_message(format!(
         "starting a private {} server ({})",
@@ -47,18 +67,14 @@ pub fn with_private_server(
     ));
     spinner.enable_steady_tick(Duration::from_millis(100));
     let connections = format!("--max-connections={}", connections + 10);
-    let started = PrivateServer::start(
-        &program,
-        &[&[connections.as_str()], DURABLE].concat(),
-        interrupted,
-    );
+    let started = PrivateServer::start(program, &[&[connections.as_str()], DURABLE].concat(), interrupted);
     spinner.finish_and_clear();
     let server = match started {
         Ok(server) => server,
         Err(StartError::Interrupted) => return Ok(said(Outcome::Interrupted)),
         Err(error) => return Err(error.into()),
     };
-    let worked = work(&program, &server);
+    let worked = work(program, &server);
     if worked.is_err() {
         eprintln!("the server's log ends with:\n{}", server.last_log_lines());
     }

@@ -1,5 +1,5 @@
--- The design of the article of 2012 that the package counters comes from: the rows of the counter are counted, then one
--- of them is picked at random. Without the checks that the article's procedure makes besides.
+-- The design of the 2012 article that the package counters comes from. COUNT(*) returns the number of slots, RAND()
+-- selects one. The checks of the article's procedure are left out.
 
 -- name: setup
 -- Parameters: none

@@ -1,5 +1,5 @@
--- What a procedure that counts by a name can reach: the package's table, and a procedure that has nothing but the UPDATE
--- of a slot that its caller picks. A read is the bare SUM over the same table.
+-- The UPDATE of one slot of a named counter, in a procedure with no other statement. The table is the one of the package
+-- counters. The caller passes the slot number. A read is a plain SUM over the table.
 
 -- name: procedure
 -- Parameters: none

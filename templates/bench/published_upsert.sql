@@ -1,5 +1,5 @@
--- Schema and statement of "The Slotted Counter Pattern" (PlanetScale, 2022), as published: a surrogate id, a UNIQUE key,
--- and RAND() * 100, which is rounded to 0 to 100. The amounts are parameters.
+-- Schema and statement of "The Slotted Counter Pattern" (PlanetScale, 2022), as published: a surrogate id and a UNIQUE
+-- key. RAND() * 100 is rounded to a slot from 0 to 100. The number of slots and the amounts are parameters.
 
 -- name: setup
 -- Parameters: none

@@ -1,4 +1,4 @@
--- What everybody begins with: one row per counter.
+-- One row for each counter: the usual way to count, without slots.
 
 -- name: setup
 -- Parameters: none

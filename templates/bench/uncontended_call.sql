@@ -1,9 +1,9 @@
--- The floor's UPDATE in a procedure that has nothing else: what CALL takes, so what a procedure can reach at most that
--- counts by an UPDATE.
+-- The UPDATE of the contender uncontended in a procedure with no other statement. The difference to uncontended is the
+-- cost of CALL.
 
 -- name: setup
 -- Parameters: none
-CREATE TABLE floor_call (
+CREATE TABLE uncontended_call (
   connection INT NOT NULL PRIMARY KEY,
   counter BIGINT NOT NULL
 )
@@ -11,28 +11,28 @@ CREATE TABLE floor_call (
 
 -- name: procedure
 -- Parameters: none
-CREATE PROCEDURE floor_call_add(IN p_connection INT, IN p_amount BIGINT)
+CREATE PROCEDURE uncontended_call_add(IN p_connection INT, IN p_amount BIGINT)
   MODIFIES SQL DATA
-UPDATE floor_call
+UPDATE uncontended_call
    SET counter = counter + p_amount
  WHERE connection = p_connection;
 
 -- name: fill
 -- Parameters: connection
-INSERT INTO floor_call (connection, counter)
+INSERT INTO uncontended_call (connection, counter)
 VALUES (?, 0);
 
 -- name: increment
 -- Parameters: connection, amount
-CALL floor_call_add(?, ?);
+CALL uncontended_call_add(?, ?);
 
 -- name: read
 -- Parameters: connection
 SELECT counter
-  FROM floor_call
+  FROM uncontended_call
  WHERE connection = ?;
 
 -- name: total
 -- Parameters: none
 SELECT SUM(counter)
-  FROM floor_call;
+  FROM uncontended_call;

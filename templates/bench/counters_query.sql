@@ -1,10 +1,11 @@
--- What a procedure that looks up the number of slots can reach: the package's table, and a procedure that has nothing but
--- the look-up and the UPDATE of a slot that its caller picks. A read is by a function that has nothing but the SUM.
+-- The SELECT of the number of slots and the UPDATE of one slot of a named counter, in a procedure with no other statement.
+-- The table is the one of the package counters. The caller passes the slot number, so the result of the SELECT is not
+-- used. A read calls a function that returns the SUM.
 
 -- name: procedure
 -- Parameters: none
 DELIMITER ;;
-CREATE PROCEDURE counters_look_add(
+CREATE PROCEDURE counters_query_add(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slot INT,
   IN p_amount BIGINT
@@ -14,9 +15,9 @@ BEGIN
   DECLARE v_slots BIGINT;
   SELECT MAX(counter_id)
     INTO v_slots
-    FROM counters_look
+    FROM counters_query
    WHERE counter_name = LEFT(p_counter_name, 100);
-  UPDATE counters_look
+  UPDATE counters_query
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name
      AND counter_id = p_slot;
@@ -26,14 +27,14 @@ DELIMITER ;
 -- name: function
 -- Parameters: none
 DELIMITER ;;
-CREATE FUNCTION counters_look_get(p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci)
+CREATE FUNCTION counters_query_get(p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci)
   RETURNS BIGINT
   READS SQL DATA
 BEGIN
   DECLARE v_total BIGINT;
   SELECT SUM(counter)
     INTO v_total
-    FROM counters_look
+    FROM counters_query
    WHERE counter_name = p_counter_name;
   RETURN v_total;
 END;;
@@ -41,18 +42,18 @@ DELIMITER ;
 
 -- name: fill
 -- Parameters: name, slot
-INSERT INTO counters_look (counter_name, counter_id, start_date, counter)
+INSERT INTO counters_query (counter_name, counter_id, start_date, counter)
 VALUES (?, ?, NOW(), 0);
 
 -- name: increment
 -- Parameters: name, slot, amount
-CALL counters_look_add(?, ?, ?);
+CALL counters_query_add(?, ?, ?);
 
 -- name: read
 -- Parameters: name
-SELECT counters_look_get(?);
+SELECT counters_query_get(?);
 
 -- name: total
 -- Parameters: none
 SELECT SUM(counter)
-  FROM counters_look;
+  FROM counters_query;

@@ -1,8 +1,9 @@
--- A private row for each connection: what the server can do where nobody waits for anybody.
+-- Each connection updates a row of its own, so no connection waits for a row lock. The other contenders are compared to
+-- this one.
 
 -- name: setup
 -- Parameters: none
-CREATE TABLE floor (
+CREATE TABLE uncontended (
   connection INT NOT NULL PRIMARY KEY,
   counter BIGINT NOT NULL
 )
@@ -10,22 +11,22 @@ CREATE TABLE floor (
 
 -- name: fill
 -- Parameters: connection
-INSERT INTO floor (connection, counter)
+INSERT INTO uncontended (connection, counter)
 VALUES (?, 0);
 
 -- name: increment
 -- Parameters: amount, connection
-UPDATE floor
+UPDATE uncontended
    SET counter = counter + ?
  WHERE connection = ?;
 
 -- name: read
 -- Parameters: connection
 SELECT counter
-  FROM floor
+  FROM uncontended
  WHERE connection = ?;
 
 -- name: total
 -- Parameters: none
 SELECT SUM(counter)
-  FROM floor;
+  FROM uncontended;
