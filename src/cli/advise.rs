@@ -16,9 +16,8 @@ use crate::server::Version;
 
 /// Recommend the number of slots for the counters of a server.
 ///
-/// Watches the row lock waits of the server and reports for each counter whether it needs more slots or fewer, the
-/// recommended number, the reason for it, and the time of a read. Also finds rows that several sessions increment and
-/// that a counter can replace.
+/// Watches the row lock waits of the server. Reports for each counter the recommended number of slots, the reason, and the
+/// time of a read. Also finds rows that several sessions increment, which a counter can replace.
 ///
 /// Run it while the server has its usual load. It changes nothing. The account needs the privilege PROCESS, and on MySQL
 /// also SELECT on performance_schema. Exits with 1 if it recommends a change.
