@@ -1,13 +1,13 @@
-//! Counters in MySQL and MariaDB that thousands of connections increment at once.
+//! Counters in MySQL and MariaDB that many connections increment at the same time.
 //!
-//! The rooms of the house; data flows from the first to the last:
-//! - [`package`]: the model. Options, names, errors, the list of objects. Pure.
-//! - [`render`]: package to files, through the templates. Pure.
-//! - [`script`]: splits a script with DELIMITER into statements for a driver. Pure.
-//! - [`server`]: a connection, its flavour and version; finding server programs; private throw-away servers.
-//! - [`bench`]: load from many connections, and what it measured.
-//! - [`advise`]: how many slots a server's counters need, from what it was seen to do.
-//! - [`cli`]: one file per command, its flags and calls into the rooms above, and what commands share.
+//! The modules, in the direction in which the data flows:
+//! - [`package`]: the model of a package: options, names, errors, the list of objects. Pure.
+//! - [`render`]: renders a package into files with the templates. Pure.
+//! - [`script`]: splits a script with DELIMITER into the statements for a driver. Pure.
+//! - [`server`]: the family and version of a server, server programs, and private servers.
+//! - [`bench`]: the load of many connections, and its measurement.
+//! - [`advise`]: the recommended number of slots, from the lock waits of a server.
+//! - [`cli`]: the commands, one file each, which call the modules above.
 
 pub mod advise;
 pub mod bench;

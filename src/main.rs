@@ -1,4 +1,4 @@
-//! Parses, runs, and passes on the exit code; nothing else.
+//! Parses the command line, runs the command, and returns its exit code.
 
 use std::process::ExitCode;
 

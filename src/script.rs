@@ -1,11 +1,10 @@
-//! Splits a script with DELIMITER into statements for a driver, which knows no DELIMITER and takes one statement
-//! at a time. Pure.
+//! Splits a script with DELIMITER into statements. A driver accepts one statement at a time and no DELIMITER. Pure.
 
-/// The statements of a script as a command-line client would send them, without delimiters and without the comments
-/// in front of them. Quotes, backticks and comments inside a statement are left alone.
+/// The statements of a script as a command-line client sends them, without delimiters and without the comments before
+/// them. A delimiter in quotes, backticks or a comment does not end a statement.
 ///
-/// Source: MySQL manual, "mysql Client Commands" (delimiter) and "Comments". A backslash escapes in a quoted string,
-/// as in the sql_mode that our scripts set.
+/// Source: MySQL manual, "mysql Client Commands" (delimiter) and "Comments". A backslash in a quoted string is an escape
+/// character, as in the sql_mode that the rendered scripts set.
 pub fn statements(script: &str) -> Vec<String> {
     let mut statements = Vec::new();
     let mut delimiter = ";".to_owned();
@@ -54,15 +53,15 @@ pub fn statements(script: &str) -> Vec<String> {
 /// A named statement of `queries.sql`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// What stands behind `-- name: `.
+    /// The name in the comment `-- name: NAME`.
     pub name: String,
-    /// What each question mark stands for, as the comment says.
+    /// The parameters in the comment `-- Parameters: A, B`, one for each question mark.
     pub parameters: Vec<String>,
-    /// The statement.
+    /// The statement, with question marks.
     pub sql: String,
 }
 
-/// The named statements of `queries.sql`: each follows its comments `-- name: NAME` and `-- Parameters: A, B`.
+/// The named statements of `queries.sql`. Each follows its comments `-- name: NAME` and `-- Parameters: A, B`.
 pub fn queries(script: &str) -> Vec<Query> {
     let mut queries = Vec::new();
     for part in script.split("\n-- name: ").skip(1) {
@@ -83,7 +82,7 @@ pub fn queries(script: &str) -> Vec<Query> {
     queries
 }
 
-/// The length of what cannot be split: a quoted string or name, a comment, or one character.
+/// The length of a token, in bytes: a quoted string or name, a comment, or one character.
 fn token(text: &str, first: char) -> usize {
     match first {
         '\'' | '"' | '`' => quoted(text, first),
@@ -92,7 +91,7 @@ fn token(text: &str, first: char) -> usize {
     }
 }
 
-/// The length of the comment up to the end of the line, 0 where there is none.
+/// The length of a comment up to the end of the line, in bytes. 0 if the text does not begin with one.
 fn line_comment(text: &str) -> usize {
     let dashes = text
         .strip_prefix("--")
@@ -104,13 +103,14 @@ fn line_comment(text: &str) -> usize {
     }
 }
 
+/// The length of a quoted string or name with its quotes, in bytes.
 fn quoted(text: &str, quote: char) -> usize {
     let mut characters = text.char_indices().skip(1);
     while let Some((at, c)) = characters.next() {
         if c == '\\' && quote != '`' {
             characters.next();
         } else if c == quote {
-            // A doubled quote ends one string and begins another: the same to us.
+            // A doubled quote is treated as the end of one string and the beginning of the next, with the same result.
             return at + quote.len_utf8();
         }
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_an_end_is_a_statement() {
+    fn an_unterminated_string_is_part_of_the_statement() {
         assert_eq!(statements("SELECT 'open"), ["SELECT 'open"]);
         assert_eq!(statements(" -- nothing\n;;\n"), Vec::<String>::new());
     }

@@ -1,4 +1,4 @@
-//! Advice: too few slots, too many and hot single rows are found, what it says to run does what it says, and it only reads.
+//! `slotted advise` and `slotted adopt`: the recommendations for counters and hot rows are correct, and their statements work.
 
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,37 +9,39 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
 
-use crate::support::{Module, Schema, Server, keyed, package, refused};
+use crate::support::{Module, Schema, Server, keyed, package, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(the_hot_the_wide_and_the_single_row_are_found_and_cured)
-        .on_servers(a_record_that_is_waited_for_is_found)
-        .on_servers(an_account_that_may_only_read_is_enough_and_less_is_refused)
-        .on_servers(adopting_moves_the_count_and_loses_none_under_load)
-        .on_servers(adopting_what_is_no_count_changes_nothing);
+        .on_servers(recommended_changes_remove_the_lock_waits)
+        .on_servers(hot_records_are_reported)
+        .on_servers(advise_needs_only_select_and_process)
+        .on_servers(adopt_loses_no_increment_under_load)
+        .on_servers(a_rejected_adopt_changes_nothing);
 }
 
-/// Sessions that count at once, each in transactions of 5 ms.
+/// The number of sessions that increment the hot counter, in transactions of 5 ms.
 const SESSIONS: u32 = 24;
 
 fn slotted(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
 }
 
-fn said(output: &Output) -> String {
+/// What a command printed, for an assertion.
+fn printed(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The one JSON object that advise has printed; it exits with 1, something is to be done.
+/// The JSON object of an advise that recommends a change, and therefore exits with 1.
 fn advised(url: &str, seconds: &str) -> Value {
     let output = slotted(&["advise", "--url", url, "--seconds", seconds, "--json"]);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))
 }
 
-/// Runs `work` while sessions run `statement` in transactions of 5 ms.
-fn beside<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() -> T) -> T {
+/// Runs `work` while sessions run the statements of `load`, each in transactions of 5 ms. `load` has each statement with
+/// its number of sessions.
+fn under_load<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for &(statement, sessions) in load {
@@ -48,9 +50,8 @@ fn beside<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() -> T
                 scope.spawn(move || {
                     let mut connection = schema.connect();
                     while !stop.load(Ordering::Relaxed) {
-                        let counted = transaction(&mut connection, statement);
-                        if let Err(error) = counted {
-                            refused(error);
+                        if let Err(error) = transaction(&mut connection, statement) {
+                            repeatable(error);
                             connection.query_drop("ROLLBACK").expect("a rollback");
                         }
                     }
@@ -70,14 +71,14 @@ fn transaction(connection: &mut Conn, statement: &str) -> mysql::Result<()> {
     connection.query_drop("COMMIT")
 }
 
-/// The advice for one counter or row.
+/// The recommendation for a counter or row.
 fn of<'a>(report: &'a Value, schema: &Schema<'_>, subject: &str) -> &'a Value {
     let subject = format!("{}.{subject}", schema.ident().name());
     let found = report["advice"].as_array().expect("a list").iter().find(|one| one["subject"] == subject);
     found.unwrap_or_else(|| panic!("{subject} in {report:#}"))
 }
 
-fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
+fn recommended_changes_remove_the_lock_waits(server: &Server) {
     let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
@@ -92,7 +93,7 @@ fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
         ("CALL counter_increment('wide')", 2),
         ("CALL counter_increment('it''s fine')", 1),
     ];
-    let report = beside(&schema, &load, || {
+    let report = under_load(&schema, &load, || {
         thread::sleep(Duration::from_millis(500));
         advised(&server.url(), "3")
     });
@@ -105,14 +106,14 @@ fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
     let wide = of(&report, &schema, "counters: wide");
     assert_eq!(wide["verdict"]["do"], "shrink", "{report:#}");
     let [now, then] = [0, 1].map(|at| wide["read_us"][at].as_f64().expect("a number"));
-    assert!(then < now, "fewer slots are read faster: {wide}");
+    assert!(then < now, "a read of fewer slots takes less time: {wide}");
     let fine = of(&report, &schema, "counters: it's fine");
     assert_eq!((&fine["verdict"]["do"], &fine["run"]), (&"fine".into(), &"".into()), "{report:#}");
     let row = of(&report, &schema, "pages: id = 7");
     assert_eq!(row["verdict"]["do"], "adopt", "{report:#}");
     assert!(row["because"].as_str().expect("text").contains("UPDATE pages SET hits = hits + 1"), "{row}");
 
-    // What it says to run.
+    // The statements and the command of the recommendations work.
     for advice in [hot, wide] {
         schema.run(advice["run"].as_str().expect("SQL"));
         let query = format!("SELECT COUNT(*) FROM counters WHERE counter_name = '{}'", if advice == hot { "hot" } else { "wide" });
@@ -122,21 +123,21 @@ fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
     let url = format!("'{}'", url(server, &schema));
     let line = row["run"].as_str().expect("a command").replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").args(["-c", &line.replace("URL", &url)]).output().expect("sh runs");
-    assert!(output.status.success(), "{line}: {}", said(&output));
+    assert!(output.status.success(), "{line}: {}", printed(&output));
     let moved: (i64, u64) = schema.first("SELECT total, slots FROM counter_totals WHERE counter_name = 'pages.hits id = 7'");
     assert_eq!(moved, (hits, slots(row)));
     assert!(hits > 0);
 
-    // The load is gone: where it waited, nobody waits with as many slots as were advised.
-    let calm = beside(&schema, &load[..1], || {
+    // With the recommended number of slots, the same load waits no longer.
+    let calm = under_load(&schema, &load[..1], || {
         thread::sleep(Duration::from_millis(300));
         let output = slotted(&["advise", "--url", &server.url(), "--seconds", "2", "--json"]);
-        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))
     });
     assert_ne!(of(&calm, &schema, "counters: hot")["verdict"]["do"], "grow", "{calm:#}");
 
-    // And the bench says that it is enough, and that what was there was not. Transactions of 20 ms: beside other tests the
-    // processor is the limit for shorter ones, and not who waits for whom.
+    // The bench confirms that the recommended number is sufficient and the old one is not. It uses transactions of 20 ms,
+    // because shorter ones are limited by the processor, which other tests use at the same time.
     let ratio = |slots: &str| {
         let connections = SESSIONS.to_string();
         let arguments = [
@@ -144,7 +145,7 @@ fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
             "--slots", slots, "--hold", "20", "--seconds", "1", "--rounds", "3",
         ];
         let output = slotted(&arguments);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         report["comparisons"][0]["contenders"][1]["to_uncontended"].as_f64().expect("a ratio")
     };
@@ -153,11 +154,11 @@ fn the_hot_the_wide_and_the_single_row_are_found_and_cured(server: &Server) {
     assert!(few < 0.5 && advised >= 0.8, "{few} {advised}");
 }
 
-fn a_record_that_is_waited_for_is_found(server: &Server) {
+fn hot_records_are_reported(server: &Server) {
     let _alone = server.alone();
     let schema = server.schema();
     schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
-    let report = beside(&schema, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
+    let report = under_load(&schema, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
         thread::sleep(Duration::from_millis(300));
         advised(&server.url(), "2")
     });
@@ -166,7 +167,7 @@ fn a_record_that_is_waited_for_is_found(server: &Server) {
     assert!(record["because"].as_str().expect("text").contains("the package has 2 slots"), "{record}");
 }
 
-fn an_account_that_may_only_read_is_enough_and_less_is_refused(server: &Server) {
+fn advise_needs_only_select_and_process(server: &Server) {
     let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
@@ -180,17 +181,17 @@ fn an_account_that_may_only_read_is_enough_and_less_is_refused(server: &Server) 
     let with = advise();
     schema.run(&format!("DROP USER '{name}'@'%'"));
 
-    // What other tests leave to be done is nothing to us.
-    assert!([Some(0), Some(1)].contains(&with.status.code()), "{}", said(&with));
-    assert!(said(&with).contains(&format!("{name}.counters: one")), "{}", said(&with));
+    // Recommendations for counters of other tests make the exit code 1.
+    assert!([Some(0), Some(1)].contains(&with.status.code()), "{}", printed(&with));
+    assert!(printed(&with).contains(&format!("{name}.counters: one")), "{}", printed(&with));
     if !server.is_mysql() {
-        // On MySQL, SELECT on everything is enough to see who waits.
-        assert_eq!(without.status.code(), Some(2), "{}", said(&without));
-        assert!(said(&without).contains(&format!("hint: GRANT PROCESS ON *.* TO '{name}'@'%'")), "{}", said(&without));
+        // On MySQL, SELECT on *.* is sufficient to read the lock waits.
+        assert_eq!(without.status.code(), Some(2), "{}", printed(&without));
+        assert!(printed(&without).contains(&format!("hint: GRANT PROCESS ON *.* TO '{name}'@'%'")), "{}", printed(&without));
     }
 }
 
-/// How to connect to a schema, for `--url`.
+/// The URL of a schema, for `--url`.
 fn url(server: &Server, schema: &Schema<'_>) -> String {
     let url = server.url();
     let (address, options) = url.split_once('?').map_or((url.as_str(), ""), |(address, options)| (address, options));
@@ -206,7 +207,7 @@ fn adopt(server: &Server, schema: &Schema<'_>, condition: &str, column: &str) ->
     slotted(&arguments)
 }
 
-fn adopting_moves_the_count_and_loses_none_under_load(server: &Server) {
+fn adopt_loses_no_increment_under_load(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits INT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (1, NULL)");
@@ -217,41 +218,41 @@ fn adopting_moves_the_count_and_loses_none_under_load(server: &Server) {
                 scope.spawn(|| {
                     let mut connection = schema.connect();
                     let update = "UPDATE pages SET hits = hits + 1 WHERE id = 1";
-                    (0..100).filter(|_| connection.query_drop(update).map_err(refused).is_ok()).count() as u64
+                    (0..100).filter(|_| connection.query_drop(update).map_err(repeatable).is_ok()).count() as u64
                 })
             })
             .collect();
         for _ in 0..4 {
             let output = adopt(server, &schema, "id = 1", "hits");
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", printed(&output));
         }
         writers.into_iter().map(|writer| writer.join().expect("a writer")).sum()
     });
     let output = adopt(server, &schema, "id = 1", "hits");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let totals: (u64, u64, u64) = schema.first("SELECT total, slots, (SELECT hits FROM pages) FROM counter_totals");
     assert_eq!(totals, (done, 9, 0));
     assert!(done > 700);
 }
 
-fn adopting_what_is_no_count_changes_nothing(server: &Server) {
+fn a_rejected_adopt_changes_nothing(server: &Server) {
     let schema = server.schema();
     let pages = "CREATE TABLE pages (id INT PRIMARY KEY, hits INT, name VARCHAR(9)) ENGINE = InnoDB;
                  INSERT INTO pages VALUES (1, 5, 'x'), (2, 6, 'y')";
     schema.run(pages);
     let rows = || schema.rows(&"pages".parse().expect("a name"));
     let before = rows();
-    let refused = |condition: &str, column: &str, words: &str| {
+    let rejected = |condition: &str, column: &str, message: &str| {
         let output = adopt(server, &schema, condition, column);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(said(&output).contains(words), "{}", said(&output));
-        assert_eq!(rows(), before, "{words}");
+        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+        assert!(printed(&output).contains(message), "{}", printed(&output));
+        assert_eq!(rows(), before, "{message}");
     };
-    refused("id = 1", "hits", "hint: install generated/counters/setup.sql");
+    rejected("id = 1", "hits", "hint: install generated/counters/setup.sql");
     schema.install(&package(|_| {}));
-    refused("id > 0", "hits", "2 rows of `pages` are meant by: id > 0");
-    refused("id = 3", "hits", "0 rows of `pages` are meant by: id = 3");
-    refused("id = 1", "name", "holds no whole number");
-    refused("id = 1", "no_such", "cannot read the row");
+    rejected("id > 0", "hits", "the condition matches 2 rows of `pages`, expected 1: id > 0");
+    rejected("id = 3", "hits", "the condition matches 0 rows of `pages`, expected 1: id = 3");
+    rejected("id = 1", "name", "the value of `name` is not an integer in the range of BIGINT");
+    rejected("id = 1", "no_such", "cannot read the row");
     assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0);
 }

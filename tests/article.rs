@@ -1,4 +1,4 @@
-//! The article of 2012 whose package this is: its tour, word for word, and its load.
+//! The article of 2012 that the package comes from: its examples give the same results, and its load is counted exactly.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use crate::support::{Module, Schema, Server, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(the_tour_runs_word_for_word)
-        .on_servers(random_increments_spread_over_the_slots)
-        .on_servers(counter_drop_and_counter_delete_remove)
-        .on_servers(the_load_counts_exactly)
-        .plain(the_demo_plays_the_tour_of_the_transcript);
+        .on_servers(the_examples_of_the_article_give_its_results)
+        .on_servers(random_selection_uses_several_slots)
+        .on_servers(counter_drop_and_counter_delete_remove_one_counter)
+        .on_servers(the_load_of_the_article_is_counted_exactly)
+        .plain(the_demo_runs_the_statements_of_the_article);
 }
 
 const TRANSCRIPT: &str = include_str!("article/transcript.txt");
 const TOUR: &str = include_str!("../templates/tour.sql");
 
-/// Statements and the answers that the transcript has to them.
+/// The statements of the transcript, each with its result.
 fn transcript() -> Vec<(&'static str, Vec<&'static str>)> {
     expected(TRANSCRIPT.lines().filter(|line| !line.starts_with('#')))
 }
@@ -36,13 +36,13 @@ fn without_last_column(line: &str) -> String {
     line[..line.rfind(['|', '+']).unwrap_or(line.len())].to_owned()
 }
 
-fn the_tour_runs_word_for_word(server: &Server) {
+fn the_examples_of_the_article_give_its_results(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     let transcript = transcript();
     let mut input = String::new();
     for (statement, _) in &transcript {
-        // The article's author took longer than a second; a start_date is no finer than that.
+        // start_date has a resolution of one second, and the reset must set a later one.
         if statement.starts_with("call counter_reset") {
             input += "DO SLEEP(1.1);\n";
         }
@@ -62,7 +62,7 @@ fn the_tour_runs_word_for_word(server: &Server) {
         }
         let want: Vec<_> = want.iter().map(|line| timeless(line)).collect();
         let got: Vec<_> = got.iter().map(|line| timeless(line)).collect();
-        // The first table of test2 follows increments, whose slots are not foreseeable.
+        // Before the first table of test2, increments have selected slots that differ from run to run.
         if statement.starts_with("SELECT *") && start_dates.len() == 1 {
             let left = |lines: &[String]| lines.iter().map(|l| without_last_column(l)).collect::<Vec<_>>();
             assert_eq!(left(&want), left(&got), "{statement}");
@@ -76,11 +76,12 @@ fn the_tour_runs_word_for_word(server: &Server) {
     assert!(before.iter().zip(after).all(|(before, after)| before < after), "{before:?} {after:?}");
 }
 
-fn random_increments_spread_over_the_slots(server: &Server) {
+fn random_selection_uses_several_slots(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|options| options.pick = Pick::Random));
     let mut connection = schema.connect();
-    // Five increments all hit one of ten slots once in 10,000 times; three times in a row they do not.
+    // Five increments select the same of ten slots with a probability of 1 in 10,000. Three rounds make a false failure
+    // practically impossible.
     let used = |round: u32| -> u64 {
         let name = format!("test{round}");
         let mut connection = schema.connect();
@@ -94,7 +95,7 @@ fn random_increments_spread_over_the_slots(server: &Server) {
         connection.exec_first(used, (&name,)).expect("slots").expect("a count")
     };
     assert!((1..=3).any(|round| used(round) > 1));
-    // And no slot but those of the counter.
+    // No increment has inserted a slot outside of the range.
     let slots: (i64, i64) = connection
         .query_first("SELECT MIN(counter_id), MAX(counter_id) FROM counters")
         .expect("slots")
@@ -102,7 +103,7 @@ fn random_increments_spread_over_the_slots(server: &Server) {
     assert_eq!(slots, (1, 10));
 }
 
-fn counter_drop_and_counter_delete_remove(server: &Server) {
+fn counter_drop_and_counter_delete_remove_one_counter(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     let mut connection = schema.connect();
@@ -115,7 +116,7 @@ fn counter_drop_and_counter_delete_remove(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT COUNT(*) FROM counters"), 3);
 }
 
-/// Loads the article's data as a DBA would, from the folder of the script.
+/// Loads the data of the article with the client, as a DBA does.
 fn insert_test_data(schema: &Schema<'_>, package: &Package) {
     let files = render::files(package);
     let text = &files.iter().find(|file| file.name == "test_insertdata.sql").expect("the script").text;
@@ -124,7 +125,7 @@ fn insert_test_data(schema: &Schema<'_>, package: &Package) {
     let took = start.elapsed();
     assert!(said.success, "{said:?}");
     eprintln!("{}: test_insertdata.sql took {took:?}", schema.server.version);
-    // The bar is 5 s. Seen: 0.2 to 1 s.
+    // Far more than the second that a busy machine takes. One statement for each row would take longer.
     assert!(took < Duration::from_secs(5), "{took:?}");
     let summary: Vec<_> = said.stdout.lines().rev().take(5).collect();
     assert_eq!(summary[3], "| Rows inserted | Avg. rows per counter |", "{}", said.stdout);
@@ -146,7 +147,7 @@ fn insert_test_data(schema: &Schema<'_>, package: &Package) {
 
 const LOADED: [&str; 4] = ["countername100", "countername500", "countername1000", "countername1499"];
 
-fn the_load_counts_exactly(server: &Server) {
+fn the_load_of_the_article_is_counted_exactly(server: &Server) {
     let schema = server.schema();
     let package = package(|_| {});
     schema.install(&package);
@@ -155,10 +156,10 @@ fn the_load_counts_exactly(server: &Server) {
     if server.is_mysql() {
         mysqlslap(&schema, &calls.join(";"));
     } else {
-        // mysqlslap of MySQL 9.7 cannot log in to MariaDB: the same load from here.
+        // mysqlslap of MySQL 9.7 cannot log in to MariaDB, so the test produces the same load itself.
         one_hundred_times_each(&schema, &calls);
     }
-    // In the article's own spelling: names ignore case.
+    // The names as the article writes them, in another case than in the calls.
     let totals: (i64, i64, i64, i64) = schema.first(
         "SELECT counter_get('counterName100') AS cnt100, counter_get('counterName500') AS cnt500, \
          counter_get('counterName1000') AS cnt1000, counter_get('counterName1499') AS cnt1499",
@@ -166,7 +167,7 @@ fn the_load_counts_exactly(server: &Server) {
     assert_eq!(totals, (25_000, 25_000, 25_000, 25_000));
     assert_eq!(schema.first::<i64>("SELECT CAST(SUM(counter) AS SIGNED) FROM counters"), 100_000);
 
-    // Run again, it replaces its own counters and no other.
+    // A second run replaces the counters of the script and no other counter.
     schema.run("CALL counter_setup('mine', NULL, 2, 41)");
     insert_test_data_again(&schema, &package);
 }
@@ -186,7 +187,7 @@ fn mysqlslap(schema: &Schema<'_>, query: &str) {
     let mut command: Command = client.command(&[], root());
     let arguments: Vec<_> = command.get_args().map(|argument| argument.to_owned()).collect();
     command = Command::new(schema.server.tool(&["mysqlslap"]));
-    // The same login; the schema has another flag.
+    // Without the last argument: mysqlslap has another option for the schema.
     command.args(&arguments[..arguments.len() - 1]);
     command.args(["--concurrency=250", "--iterations=100", "--delimiter=;"]);
     command.arg(format!("--create-schema={}", schema.name)).arg(format!("--query={query}"));
@@ -211,7 +212,7 @@ fn one_hundred_times_each(schema: &Schema<'_>, calls: &[String]) {
     });
 }
 
-fn the_demo_plays_the_tour_of_the_transcript() {
+fn the_demo_runs_the_statements_of_the_article() {
     let tour = script::statements(TOUR);
     let article: Vec<_> =
         transcript().iter().map(|(statement, _)| statement.trim_end_matches(';').to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Bad input: the documented number and sentence, and nothing is changed.
+//! Invalid arguments: the documented error number and message, and no change.
 
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
@@ -9,34 +9,34 @@ use crate::support::{Module, Schema, Server, error_of, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(bad_input_is_refused_and_changes_nothing)
-        .on_servers(names_compare_as_the_collation_says)
-        .on_servers(hostile_names_are_names)
-        .on_servers(values_go_to_the_ends_of_bigint)
-        .on_servers(zero_changes_nothing_and_is_no_error);
+        .on_servers(invalid_arguments_are_rejected_and_change_nothing)
+        .on_servers(names_are_compared_by_the_collation)
+        .on_servers(names_may_have_special_characters)
+        .on_servers(totals_may_have_the_minimum_and_maximum_of_bigint)
+        .on_servers(adding_zero_changes_nothing_and_succeeds);
 }
 
-/// How a session takes arguments.
+/// The settings of a session that affect arguments and ROW_COUNT().
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// The server's default, which is strict.
+    /// The default of the server: strict mode.
     Strict,
-    /// sql_mode '': what does not fit is cut.
-    Lax,
-    /// Rows found are reported for rows changed, as Connector/J and mysql2 ask for.
+    /// sql_mode '': the server truncates arguments.
+    NotStrict,
+    /// CLIENT_FOUND_ROWS: ROW_COUNT() returns matched rows. Connector/J and mysql2 set it.
     FoundRows,
 }
 
-const MODES: [Mode; 3] = [Mode::Strict, Mode::Lax, Mode::FoundRows];
+const MODES: [Mode; 3] = [Mode::Strict, Mode::NotStrict, Mode::FoundRows];
 
-/// Prepared data: 'x' has 3 slots and 12, 'full' is at the end of BIGINT, 'vast' has two slots that are.
+/// The total of 'x' is 12. All slots of 'full' and 'vast' have the maximum of BIGINT.
 const DATA: &str = "CALL counter_setup('x', NULL, NULL, 5); CALL counter_setup('full', NULL, NULL, 9223372036854775807); \
      CALL counter_setup('vast', NULL, NULL, 9223372036854775807); \
      UPDATE counters SET counter = 7 WHERE counter_name = 'x' AND counter_id = 2; \
      UPDATE counters SET counter = 9223372036854775807 WHERE counter_name = 'full'; \
      UPDATE counters SET counter = 9223372036854775807 WHERE counter_name = 'vast';";
 
-/// Calls with a name, `{}` for it, that are right but for the name.
+/// Calls with `{}` for the name. All other arguments are valid.
 const NAMED: [(&str, &str); 9] = [
     ("counter_setup", "CALL counter_setup({}, NULL, NULL, NULL)"),
     ("counter_increment", "CALL counter_increment({})"),
@@ -49,25 +49,25 @@ const NAMED: [(&str, &str); 9] = [
     ("counter_get", "SELECT counter_get({})"),
 ];
 
-const EMPTY: (u16, &str) = (50001, "the counter name is NULL or empty");
-const TOO_LONG: (u16, &str) = (50002, "the counter name is longer than 100 characters");
+const EMPTY: (u16, &str) = (50001, "p_counter_name is NULL or empty");
+const TOO_LONG: (u16, &str) = (50002, "p_counter_name is longer than 100 characters");
 
-/// Names that no routine takes.
+/// Names that every routine rejects.
 const BAD_NAMES: [(&str, (u16, &str)); 8] = [
     ("NULL", EMPTY),
     ("''", EMPTY),
     ("'   '", EMPTY),
     ("REPEAT('a', 101)", TOO_LONG),
     ("REPEAT('a', 255)", TOO_LONG),
-    // Equal to 'x' once it is cut to its first 255 characters, but it is no such name.
+    // Without strict mode the server truncates it to 255 characters, which are equal to 'x' and trailing spaces.
     ("CONCAT('x', REPEAT(' ', 254), 'y')", TOO_LONG),
     ("REPEAT('a', 10000)", TOO_LONG),
     ("REPEAT('\u{1F600}', 10000)", TOO_LONG),
 ];
 
-/// Names that nobody has, as literals, and how a message has them.
+/// Names of counters that do not exist: as a literal, and in the message.
 const UNKNOWN_NAMES: [(&str, &str); 10] = [
-    ("'nobody'", "nobody"),
+    ("'unknown'", "unknown"),
     ("'it''s'", "it's"),
     ("'\"'", "\""),
     ("'back\\\\slash'", "back\\slash"),
@@ -75,7 +75,7 @@ const UNKNOWN_NAMES: [(&str, &str); 10] = [
     ("'_'", "_"),
     ("CONCAT('a', CHAR(10), 'b')", "a\nb"),
     ("'`x`; DROP TABLE counters'", "`x`; DROP TABLE counters"),
-    // Messages are three-byte UTF-8 on both servers.
+    // Messages of both server families contain no characters above U+FFFF.
     ("'\u{1F600}'", "?"),
     (
         "REPEAT('n', 100)",
@@ -83,17 +83,17 @@ const UNKNOWN_NAMES: [(&str, &str); 10] = [
     ),
 ];
 
-/// Calls that are wrong in something else than the name: call, number, message.
+/// Calls with a valid name and another invalid argument: call, number, message.
 const COMMON: [(&str, u16, &str); 12] = [
-    ("CALL counter_setup('x', NULL, NULL, NULL)", 50004, "counter_setup: there already is a counter 'x'"),
-    ("CALL counter_setup('X', NULL, NULL, NULL)", 50004, "counter_setup: there already is a counter 'X'"),
-    ("CALL counter_setup('x ', NULL, NULL, NULL)", 50004, "counter_setup: there already is a counter 'x '"),
-    ("CALL counter_add('x', NULL)", 50007, "counter_add: the amount is NULL"),
-    ("CALL counter_add(NULL, NULL)", 50001, "counter_add: the counter name is NULL or empty"),
-    ("CALL counter_add('nobody', 0)", 50003, "counter_add: unknown counter 'nobody'"),
-    ("CALL counter_reset('nobody', NULL, NULL)", 50003, "counter_reset: unknown counter 'nobody'"),
-    ("SELECT counter_get('vast')", 50008, "counter_get: the total is beyond BIGINT for counter 'vast'"),
-    // The server's own words.
+    ("CALL counter_setup('x', NULL, NULL, NULL)", 50004, "counter_setup: counter 'x' already exists"),
+    ("CALL counter_setup('X', NULL, NULL, NULL)", 50004, "counter_setup: counter 'X' already exists"),
+    ("CALL counter_setup('x ', NULL, NULL, NULL)", 50004, "counter_setup: counter 'x ' already exists"),
+    ("CALL counter_add('x', NULL)", 50007, "counter_add: p_amount is NULL"),
+    ("CALL counter_add(NULL, NULL)", 50001, "counter_add: p_counter_name is NULL or empty"),
+    ("CALL counter_add('unknown', 0)", 50003, "counter_add: unknown counter 'unknown'"),
+    ("CALL counter_reset('unknown', NULL, NULL)", 50003, "counter_reset: unknown counter 'unknown'"),
+    ("SELECT counter_get('vast')", 50008, "counter_get: total of counter 'vast' exceeds the range of BIGINT"),
+    // Errors of the server.
     ("CALL counter_increment('full')", 1690, "BIGINT value is out of range"),
     ("CALL counter_add('full', 1)", 1690, "BIGINT value is out of range"),
     ("CALL counter_add('full', 9223372036854775807)", 1690, "BIGINT value is out of range"),
@@ -101,33 +101,33 @@ const COMMON: [(&str, u16, &str); 12] = [
 ];
 
 const PER_COUNTER: [(&str, u16, &str); 12] = [
-    ("CALL counter_setup('new', NULL, 0, NULL)", 50005, "counter_setup: slots must be 1 to 10000, not 0"),
-    ("CALL counter_setup('new', NULL, -1, NULL)", 50005, "counter_setup: slots must be 1 to 10000, not -1"),
-    ("CALL counter_setup('new', NULL, 10001, 1)", 50005, "counter_setup: slots must be 1 to 10000, not 10001"),
+    ("CALL counter_setup('new', NULL, 0, NULL)", 50005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_setup('new', NULL, -1, NULL)", 50005, "counter_setup: p_slots must be between 1 and 10000, not -1"),
+    ("CALL counter_setup('new', NULL, 10001, 1)", 50005, "counter_setup: p_slots must be between 1 and 10000, not 10001"),
     (
         "CALL counter_setup('new', NULL, -9223372036854775808, 1)",
         50005,
-        "counter_setup: slots must be 1 to 10000, not -9223372036854775808",
+        "counter_setup: p_slots must be between 1 and 10000, not -9223372036854775808",
     ),
-    ("CALL counter_setup('x', NULL, 0, NULL)", 50005, "counter_setup: slots must be 1 to 10000, not 0"),
-    ("CALL counter_resize('x', 0)", 50005, "counter_resize: slots must be 1 to 10000, not 0"),
-    ("CALL counter_resize('x', -1)", 50005, "counter_resize: slots must be 1 to 10000, not -1"),
-    ("CALL counter_resize('x', NULL)", 50005, "counter_resize: slots must be 1 to 10000, not NULL"),
-    ("CALL counter_resize('x', 10001)", 50005, "counter_resize: slots must be 1 to 10000, not 10001"),
+    ("CALL counter_setup('x', NULL, 0, NULL)", 50005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_resize('x', 0)", 50005, "counter_resize: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_resize('x', -1)", 50005, "counter_resize: p_slots must be between 1 and 10000, not -1"),
+    ("CALL counter_resize('x', NULL)", 50005, "counter_resize: p_slots must be between 1 and 10000, not NULL"),
+    ("CALL counter_resize('x', 10001)", 50005, "counter_resize: p_slots must be between 1 and 10000, not 10001"),
     (
         "CALL counter_resize('x', 9223372036854775807)",
         50005,
-        "counter_resize: slots must be 1 to 10000, not 9223372036854775807",
+        "counter_resize: p_slots must be between 1 and 10000, not 9223372036854775807",
     ),
-    ("CALL counter_resize('vast', 1)", 50008, "counter_resize: the total is beyond BIGINT for counter 'vast'"),
-    ("CALL counter_resize('nobody', 3)", 50003, "counter_resize: unknown counter 'nobody'"),
+    ("CALL counter_resize('vast', 1)", 50008, "counter_resize: total of counter 'vast' exceeds the range of BIGINT"),
+    ("CALL counter_resize('unknown', 3)", 50003, "counter_resize: unknown counter 'unknown'"),
 ];
 
 const FIXED: [(&str, u16, &str); 4] = [
-    ("CALL counter_setup('new', NULL, 19, NULL)", 50006, "counter_setup: slots are fixed at 20, not 19"),
-    ("CALL counter_setup('new', NULL, 0, NULL)", 50006, "counter_setup: slots are fixed at 20, not 0"),
-    ("CALL counter_setup('new', NULL, -1, NULL)", 50006, "counter_setup: slots are fixed at 20, not -1"),
-    // There is nothing to resize.
+    ("CALL counter_setup('new', NULL, 19, NULL)", 50006, "counter_setup: p_slots must be NULL or 20, not 19"),
+    ("CALL counter_setup('new', NULL, 0, NULL)", 50006, "counter_setup: p_slots must be NULL or 20, not 0"),
+    ("CALL counter_setup('new', NULL, -1, NULL)", 50006, "counter_setup: p_slots must be NULL or 20, not -1"),
+    // A package with fixed slots has no counter_resize.
     ("CALL counter_resize('x', 3)", 1305, "PROCEDURE"),
 ];
 
@@ -140,13 +140,13 @@ fn packages() -> [Package; 2] {
 fn connect(schema: &Schema<'_>, mode: Mode) -> Conn {
     let flags = if mode == Mode::FoundRows { CapabilityFlags::CLIENT_FOUND_ROWS } else { CapabilityFlags::empty() };
     let mut connection = Conn::new(schema.options().additional_capabilities(flags)).expect("a connection");
-    if mode == Mode::Lax {
+    if mode == Mode::NotStrict {
         connection.query_drop("SET SESSION sql_mode = ''").expect("a mode");
     }
     connection
 }
 
-fn bad_input_is_refused_and_changes_nothing(server: &Server) {
+fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     for package in packages() {
         let schema = server.schema();
         schema.install(&package);
@@ -156,10 +156,10 @@ fn bad_input_is_refused_and_changes_nothing(server: &Server) {
         let fixed = package.options.slots != Slots::PerCounter;
         for mode in MODES {
             let mut connection = connect(&schema, mode);
-            let mut refused = |call: &str, number: u16, message: &str| {
-                // All rows are read: an error can come where the first should be.
+            let mut rejected = |call: &str, number: u16, message: &str| {
+                // Reads all rows, because a SELECT can return its error in place of the first row.
                 let result = connection.query::<Row, _>(call);
-                assert!(result.is_err(), "{mode:?}: not refused: {call}");
+                assert!(result.is_err(), "{mode:?}: not rejected: {call}");
                 let got = error_of(result);
                 if number >= 50000 {
                     assert_eq!(got, (number, message.to_owned()), "{mode:?}: {call}");
@@ -175,12 +175,12 @@ fn bad_input_is_refused_and_changes_nothing(server: &Server) {
                 }
                 for (name, (number, message)) in BAD_NAMES {
                     let call = call.replace("{}", name);
-                    // A strict server refuses itself what does not even fit the parameter.
+                    // In strict mode the server rejects an argument that is longer than the parameter.
                     let longer = name.contains("10000") || name.contains("254");
-                    if longer && mode != Mode::Lax {
-                        refused(&call, 1406, "Data too long for column 'p_counter_name'");
+                    if longer && mode != Mode::NotStrict {
+                        rejected(&call, 1406, "Data too long for column 'p_counter_name'");
                     } else {
-                        refused(&call, number, &format!("{routine}: {message}"));
+                        rejected(&call, number, &format!("{routine}: {message}"));
                     }
                 }
                 for (name, text) in UNKNOWN_NAMES {
@@ -191,15 +191,15 @@ fn bad_input_is_refused_and_changes_nothing(server: &Server) {
                     if message.chars().count() > MESSAGE_MAX {
                         message = message.chars().take(MESSAGE_MAX - 1).collect::<String>() + "'";
                     }
-                    refused(&call.replace("{}", name), 50003, &message);
+                    rejected(&call.replace("{}", name), 50003, &message);
                 }
             }
             let own: &[_] = if fixed { &FIXED } else { &PER_COUNTER };
             for (call, number, message) in COMMON.iter().chain(own) {
-                refused(call, *number, message);
+                rejected(call, *number, message);
             }
         }
-        // 'vast' can be read all the same, and repaired.
+        // The view returns the total of 'vast', and a reset corrects it.
         let total: String = schema.first("SELECT total FROM counter_totals WHERE counter_name = 'vast'");
         let slots = i128::from(package.options.setup_slots());
         assert_eq!(total.parse(), Ok(slots * i128::from(i64::MAX)));
@@ -208,7 +208,7 @@ fn bad_input_is_refused_and_changes_nothing(server: &Server) {
     }
 }
 
-fn names_compare_as_the_collation_says(server: &Server) {
+fn names_are_compared_by_the_collation(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0)");
@@ -217,7 +217,7 @@ fn names_compare_as_the_collation_says(server: &Server) {
     }
     assert_eq!(schema.first::<i64>("SELECT counter_get('CAFE')"), 5);
 
-    // To the letter, where that is wanted.
+    // utf8mb4_bin distinguishes all characters.
     let schema = server.schema();
     schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().expect("a collation")));
     let mut connection = schema.connect();
@@ -230,9 +230,9 @@ fn names_compare_as_the_collation_says(server: &Server) {
     assert_eq!(unknown, (50003, "counter_increment: unknown counter '\u{c4}'".into()));
 }
 
-fn hostile_names_are_names(server: &Server) {
+fn names_may_have_special_characters(server: &Server) {
     let schema = server.schema();
-    // With this collation no two of them are the same.
+    // With this collation no two of the names are equal.
     schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().expect("a collation")));
     let mut connection = schema.connect();
     let names = [
@@ -276,7 +276,7 @@ fn hostile_names_are_names(server: &Server) {
     assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0);
 }
 
-fn values_go_to_the_ends_of_bigint(server: &Server) {
+fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
     for package in packages() {
         let schema = server.schema();
         schema.install(&package);
@@ -294,7 +294,7 @@ fn values_go_to_the_ends_of_bigint(server: &Server) {
             assert_eq!(total, Some(end));
             connection.query_drop("CALL counter_delete('end')").expect("delete");
         }
-        // NULL means the default.
+        // NULL selects the defaults.
         connection.query_drop("CALL counter_setup('null', NULL, NULL, NULL)").expect("setup");
         let slots = u64::from(package.options.setup_slots());
         let row: (u64, i64, Option<String>) = schema.first("SELECT slots, total, description FROM counter_totals");
@@ -305,7 +305,7 @@ fn values_go_to_the_ends_of_bigint(server: &Server) {
     }
 }
 
-fn zero_changes_nothing_and_is_no_error(server: &Server) {
+fn adding_zero_changes_nothing_and_succeeds(server: &Server) {
     for package in packages() {
         let schema = server.schema();
         schema.install(&package);
@@ -313,8 +313,8 @@ fn zero_changes_nothing_and_is_no_error(server: &Server) {
         let before = schema.rows(&package.options.table);
         for mode in MODES {
             let mut connection = connect(&schema, mode);
-            connection.query_drop("CALL counter_add('x', 0)").expect("add nothing");
-            // Resetting to what it is already, in all slots.
+            connection.query_drop("CALL counter_add('x', 0)").expect("add 0");
+            // A reset to the current total changes no slot.
             schema.run("CALL counter_setup('same', NULL, NULL, 4)");
             connection.query_drop("CALL counter_reset('same', 4, FALSE)").expect("reset to the same");
             connection.query_drop("CALL counter_delete('same')").expect("delete");

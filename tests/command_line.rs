@@ -1,4 +1,4 @@
-//! The command line: its words, its exit codes, what goes where.
+//! The command line: help, error messages, exit codes and output.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::support::{Module, package, root};
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(help_is_as_reviewed)
-        .plain(options_that_cannot_go_together_are_refused)
-        .plain(the_committed_tree_is_fresh)
-        .plain(check_is_red_when_a_file_differs)
-        .plain(generate_writes_the_tree_and_touches_no_more)
-        .plain(stdout_is_one_script_for_a_client)
-        .plain(the_banner_says_how_to_make_the_file_again);
+        .plain(invalid_arguments_are_rejected)
+        .plain(the_committed_files_are_up_to_date)
+        .plain(check_fails_if_a_file_differs)
+        .plain(generate_writes_only_files_that_differ)
+        .plain(stdout_is_setup_sql)
+        .plain(the_command_in_the_banner_renders_the_file_again);
 }
 
 fn slotted(arguments: &[&str], folder: &Path) -> Output {
@@ -49,11 +49,11 @@ fn help_is_as_reviewed() {
     }
     let version = slotted(&["--version"], root());
     assert_eq!(text(&version.stdout), format!("slotted {}\n", env!("CARGO_PKG_VERSION")));
-    // Nothing to do is no success.
+    // Without a command, slotted fails.
     assert_eq!(slotted(&[], root()).status.code(), Some(2));
 }
 
-fn options_that_cannot_go_together_are_refused() {
+fn invalid_arguments_are_rejected() {
     let long = "x".repeat(60);
     let cases: [&[&str]; 42] = [
         &["bench", "--connections", "8,0"],
@@ -100,27 +100,27 @@ fn options_that_cannot_go_together_are_refused() {
         &["generate", "slotted_counters", "--rollup", &format!("record_type=1:{long}.id:n")],
     ];
     let folder = tempfile::tempdir().expect("a folder");
-    let mut said = String::new();
+    let mut printed = String::new();
     for arguments in cases {
         let output = slotted(arguments, folder.path());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
-        said += &format!("$ slotted {arguments:?}\n{}\n", text(&output.stderr).trim_end());
+        printed += &format!("$ slotted {arguments:?}\n{}\n", text(&output.stderr).trim_end());
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "nothing is written");
-    insta::assert_snapshot!("refused", said);
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "no file is written");
+    insta::assert_snapshot!("rejected", printed);
 }
 
-fn the_committed_tree_is_fresh() {
+fn the_committed_files_are_up_to_date() {
     let output = slotted(&["generate", "--check"], root());
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(text(&output.stdout), "");
 }
 
-fn check_is_red_when_a_file_differs() {
+fn check_fails_if_a_file_differs() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = || slotted(&["generate", "--check", "--out", "here"], folder.path());
-    // Nothing there at all.
+    // The folder does not exist.
     let output = check();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("+CREATE TABLE `counters`"));
@@ -128,26 +128,26 @@ fn check_is_red_when_a_file_differs() {
     assert!(slotted(&["generate", "--out", "here"], folder.path()).status.success());
     assert!(check().status.success());
     let script = folder.path().join("here/counters/setup.sql");
-    let fresh = fs::read_to_string(&script).expect("a script");
+    let rendered = fs::read_to_string(&script).expect("a script");
     let edits: [(&str, String); 2] =
-        [("a changed line", fresh.replace("5);", "6);")), ("one more line", format!("{fresh}\n"))];
-    for (what, stale) in edits {
-        assert_ne!(stale, fresh);
-        fs::write(&script, &stale).expect("an edit");
+        [("a changed line", rendered.replace("5);", "6);")), ("one more line", format!("{rendered}\n"))];
+    for (edit, text_with_edit) in edits {
+        assert_ne!(text_with_edit, rendered);
+        fs::write(&script, &text_with_edit).expect("an edit");
         let output = check();
-        assert_eq!(output.status.code(), Some(1), "{what}");
+        assert_eq!(output.status.code(), Some(1), "{edit}");
         assert!(text(&output.stdout).contains("--- here/counters/setup.sql"), "{}", text(&output.stdout));
-        assert!(text(&output.stderr).contains("hint: slotted generate"), "{}", text(&output.stderr));
-        assert_eq!(fs::read_to_string(&script).expect("a script"), stale, "check writes nothing");
+        assert!(text(&output.stderr).contains("hint: run slotted generate"), "{}", text(&output.stderr));
+        assert_eq!(fs::read_to_string(&script).expect("a script"), text_with_edit, "--check writes no file");
     }
-    fs::write(&script, &fresh).expect("the old text");
+    fs::write(&script, &rendered).expect("the rendered text");
     fs::write(folder.path().join("here/counters/left_over.sql"), "SELECT 1;\n").expect("a file");
     let output = check();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("left_over.sql"));
 }
 
-fn generate_writes_the_tree_and_touches_no_more() {
+fn generate_writes_only_files_that_differ() {
     let folder = tempfile::tempdir().expect("a folder");
     assert!(slotted(&["generate"], folder.path()).status.success());
     for package in committed() {
@@ -159,27 +159,27 @@ fn generate_writes_the_tree_and_touches_no_more() {
     let again = slotted(&["generate"], folder.path());
     assert!(!text(&again.stderr).contains("wrote"), "{}", text(&again.stderr));
 
-    // One package, with options, elsewhere.
+    // One package with options, into another folder.
     let arguments = ["generate", "counters", "--slots", "64", "--pick", "random", "--out", "mine"];
     assert!(slotted(&arguments, folder.path()).status.success());
     let script = fs::read_to_string(folder.path().join("mine/counters-fixed/setup.sql")).expect("a script");
     assert!(script.contains("1 + FLOOR(RAND() * 64)"), "{script}");
 
-    // Where it cannot write, it says so.
+    // A folder that cannot be created is an error.
     fs::write(folder.path().join("file"), "").expect("a file");
     let output = slotted(&["generate", "--out", "file"], folder.path());
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: cannot make the folder file/counters: "));
+    assert!(text(&output.stderr).starts_with("error: cannot create the folder file/counters: "));
 }
 
-fn stdout_is_one_script_for_a_client() {
+fn stdout_is_setup_sql() {
     let output = slotted(&["generate", "counters", "--stdout"], root());
     assert!(output.status.success());
     assert_eq!(text(&output.stdout), render::setup(&package(|_| {})));
     assert_eq!(text(&output.stderr), "");
 }
 
-fn the_banner_says_how_to_make_the_file_again() {
+fn the_command_in_the_banner_renders_the_file_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let hostile = [
         "generate",

@@ -1,4 +1,4 @@
-//! The demo works, tells the truth and leaves nothing behind.
+//! The demo works, its totals are correct, and it removes all its files and processes.
 
 use std::fs;
 use std::io::Read;
@@ -12,14 +12,14 @@ use crate::support::{Module, Server, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(the_demo_shows_the_tour_and_proves_both_totals)
-        .on_servers(ctrl_c_removes_everything)
-        .plain(without_a_server_the_demo_says_how_to_get_one)
-        .plain(a_server_that_does_not_start_is_shown_with_its_log)
+        .on_servers(the_demo_runs_the_examples_and_checks_both_totals)
+        .on_servers(ctrl_c_removes_all_files_and_processes)
+        .plain(a_missing_server_is_an_error_with_a_hint)
+        .plain(a_failed_start_prints_the_log_of_the_server)
         .plain(the_program_needs_no_mysql_library);
 }
 
-/// The demo, with its temporary files in a folder of ours.
+/// The demo, with `folder` as the folder of temporary files.
 fn demo(server: &Path, folder: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
     command.arg("demo").args(arguments).env("SLOTTED_SERVER", server).env("TMPDIR", folder.path());
@@ -27,17 +27,17 @@ fn demo(server: &Path, folder: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// A temporary table of another server, such as both servers remove where they look for their own.
+/// A temporary table of another server. A server that starts with this folder as its tmpdir would remove it.
 const OF_ANOTHER_SERVER: &str = "#sql-temptable-1-1-1.MAD";
 
-/// Nothing is left: no file but what was there before, no process that has the folder in its command line.
-fn nothing_is_left(folder: &TempDir) {
+/// Asserts that the folder has only the file from before, and that no process has the folder in its command line.
+fn assert_nothing_is_left(folder: &TempDir) {
     let left: Vec<_> = fs::read_dir(folder.path()).expect("the folder").flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, [OF_ANOTHER_SERVER]);
     let needle = folder.path().display().to_string();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        assert!(!String::from_utf8_lossy(&command).contains(&needle), "still runs: {}", process.path().display());
+        assert!(!String::from_utf8_lossy(&command).contains(&needle), "process {} runs", process.path().display());
     }
 }
 
@@ -54,8 +54,8 @@ fn text(output: &Output) -> (String, String) {
     )
 }
 
-fn the_demo_shows_the_tour_and_proves_both_totals(server: &Server) {
-    // A server that a URL names is not ours to start again.
+fn the_demo_runs_the_examples_and_checks_both_totals(server: &Server) {
+    // A server of SLOTTED_TEST_URLS has no program that the demo can start.
     let Some(daemon) = server.daemon() else { return };
     let folder = short_folder();
     let output = demo(&daemon, &folder, &["--seconds", "1", "--connections", "8"]).output().expect("the demo runs");
@@ -70,18 +70,18 @@ fn the_demo_shows_the_tour_and_proves_both_totals(server: &Server) {
         let numbers: Vec<u64> = line.split([' ', ',', ':']).filter_map(|word| word.parse().ok()).collect();
         assert!(numbers.len() == 2 && numbers[0] == numbers[1] && numbers[0] > 100, "{line}");
     }
-    nothing_is_left(&folder);
+    assert_nothing_is_left(&folder);
 }
 
-/// Reads what the demo prints until it has printed `wanted`.
-fn wait_for(child: &mut Child, wanted: &str) {
+/// Reads the output of the demo until it contains `expected`.
+fn wait_for(child: &mut Child, expected: &str) {
     let mut stdout = child.stdout.take().expect("a pipe");
     let (mut printed, mut byte) = (String::new(), [0]);
-    while !printed.contains(wanted) {
-        assert_eq!(stdout.read(&mut byte).expect("output"), 1, "the demo ended before it said {wanted}: {printed}");
+    while !printed.contains(expected) {
+        assert_eq!(stdout.read(&mut byte).expect("output"), 1, "the demo ended before it printed {expected}: {printed}");
         printed.push(char::from(byte[0]));
     }
-    // Goes on to be read, so that the demo is not held up by a full pipe.
+    // Reads the rest too, because a full pipe would block the demo.
     std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
 }
 
@@ -90,10 +90,10 @@ fn interrupt(child: &Child) {
     assert!(kill.success());
 }
 
-fn ctrl_c_removes_everything(server: &Server) {
+fn ctrl_c_removes_all_files_and_processes(server: &Server) {
     let Some(daemon) = server.daemon() else { return };
-    // While the server starts, in the tour, and under load.
-    for moment in [None, Some("call counter_setup"), Some("connections increment at once")] {
+    // During the start of the server, during the examples, and under load.
+    for moment in [None, Some("call counter_setup"), Some("connections increment for")] {
         let folder = short_folder();
         let mut child = demo(&daemon, &folder, &["--seconds", "60", "--connections", "8"]).spawn().expect("the demo");
         match moment {
@@ -101,7 +101,7 @@ fn ctrl_c_removes_everything(server: &Server) {
             None => {
                 let start = Instant::now();
                 while fs::read_dir(folder.path()).expect("the folder").count() < 2 {
-                    assert!(start.elapsed() < Duration::from_secs(60), "the demo makes no folder");
+                    assert!(start.elapsed() < Duration::from_secs(60), "the demo creates no folder");
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
@@ -110,20 +110,20 @@ fn ctrl_c_removes_everything(server: &Server) {
         let output = child.wait_with_output().expect("the demo ends");
         assert_eq!(output.status.code(), Some(130), "{moment:?}: {}", text(&output).1);
         assert!(text(&output).1.contains("interrupted"), "{}", text(&output).1);
-        nothing_is_left(&folder);
+        assert_nothing_is_left(&folder);
     }
 }
 
-fn without_a_server_the_demo_says_how_to_get_one() {
+fn a_missing_server_is_an_error_with_a_hint() {
     let folder = short_folder();
     let output = demo(Path::new("/nowhere/mysqld"), &folder, &[]).output().expect("the demo runs");
     let (stdout, stderr) = text(&output);
     assert_eq!((output.status.code(), stdout.as_str()), (Some(2), ""));
     insta::assert_snapshot!("no_server", stderr);
-    nothing_is_left(&folder);
+    assert_nothing_is_left(&folder);
 }
 
-fn a_server_that_does_not_start_is_shown_with_its_log() {
+fn a_failed_start_prints_the_log_of_the_server() {
     use std::os::unix::fs::PermissionsExt;
     let folder = short_folder();
     let fake = short_folder();
@@ -136,12 +136,12 @@ fn a_server_that_does_not_start_is_shown_with_its_log() {
     let (_, stderr) = text(&output);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.starts_with("error: ") && stderr.contains("the disk is full"), "{stderr}");
-    nothing_is_left(&folder);
+    assert_nothing_is_left(&folder);
 }
 
 fn the_program_needs_no_mysql_library() {
     let Ok(output) = Command::new("ldd").arg(env!("CARGO_BIN_EXE_slotted")).current_dir(root()).output() else {
-        // No ldd, as on macOS: there is nothing to ask.
+        // macOS has no ldd. The test needs it.
         return;
     };
     let libraries = String::from_utf8_lossy(&output.stdout).to_lowercase();

@@ -1,4 +1,4 @@
-//! The DBA's way: the scripts at the prompt and in a pipe, what they leave alone, who may use what they make.
+//! Installation by a DBA: the scripts run in the client, keep existing data, and give the documented privileges.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,19 +13,19 @@ use crate::support::{Module, Schema, Server, error_of, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(setup_is_sourced_at_the_prompt_from_any_folder)
-        .on_servers(setup_is_redirected_from_any_folder)
-        .on_servers(setup_fails_on_an_existing_table_and_leaves_it_alone)
+        .on_servers(setup_can_be_sourced_from_any_folder)
+        .on_servers(setup_can_be_redirected_from_any_folder)
+        .on_servers(setup_fails_if_the_table_exists_and_keeps_it)
         .on_servers(create_procedures_replaces_the_routines)
-        .on_servers(the_two_scripts_make_what_setup_makes)
-        .on_servers(a_script_restores_the_settings_of_the_session)
-        .on_servers(uninstall_leaves_the_counts)
-        .on_servers(an_application_needs_execute_alone)
-        .on_servers(invoker_runs_with_the_privileges_of_the_caller)
-        .on(|name| name.starts_with("mysql"), a_refused_function_comes_last_and_can_be_left_out)
-        .on_servers(a_client_passes_on_what_only_mariadb_reads)
-        .on_servers(every_routine_carries_its_manual)
-        .on_servers(the_package_says_what_it_is);
+        .on_servers(the_two_scripts_create_the_same_objects_as_setup)
+        .on_servers(scripts_restore_the_settings_of_the_session)
+        .on_servers(uninstall_keeps_the_table)
+        .on_servers(an_application_needs_only_execute)
+        .on_servers(invoker_routines_run_with_the_privileges_of_the_caller)
+        .on(|name| name.starts_with("mysql"), a_rejected_function_is_the_last_object_and_can_be_omitted)
+        .on_servers(the_client_keeps_comments_for_mariadb)
+        .on_servers(every_routine_has_its_manual)
+        .on_servers(counter_package_returns_the_options);
 }
 
 fn file(package: &Package, name: &str) -> String {
@@ -44,7 +44,7 @@ fn works(schema: &Schema<'_>) {
     schema.run("CALL counter_delete('works')");
 }
 
-fn setup_is_sourced_at_the_prompt_from_any_folder(server: &Server) {
+fn setup_can_be_sourced_from_any_folder(server: &Server) {
     let schema = server.schema();
     let elsewhere = tempfile::tempdir().expect("a folder");
     let command = schema.client().command(&["--pager=cat"], elsewhere.path());
@@ -69,7 +69,7 @@ fn redirect(schema: &Schema<'_>, script: &str, folder: &Path) -> std::process::O
     command.stdin(Stdio::from(script)).output().expect("the client runs")
 }
 
-fn setup_is_redirected_from_any_folder(server: &Server) {
+fn setup_can_be_redirected_from_any_folder(server: &Server) {
     let schema = server.schema();
     let elsewhere = tempfile::tempdir().expect("a folder");
     let output = redirect(&schema, &committed("setup.sql"), elsewhere.path());
@@ -77,7 +77,7 @@ fn setup_is_redirected_from_any_folder(server: &Server) {
     works(&schema);
 }
 
-fn setup_fails_on_an_existing_table_and_leaves_it_alone(server: &Server) {
+fn setup_fails_if_the_table_exists_and_keeps_it(server: &Server) {
     let schema = server.schema();
     let package = package(|_| {});
     schema.install(&package);
@@ -88,13 +88,13 @@ fn setup_fails_on_an_existing_table_and_leaves_it_alone(server: &Server) {
     assert!(!output.status.success() && said.contains("1050") && said.contains("already exists"), "{said}");
     assert_eq!(schema.rows(&package.options.table), before);
 
-    // A client that goes on after an error replaces routines and views, and still no data.
+    // With --force the client continues after the error. It replaces routines and views, and changes no row.
     let said = schema.client().pipe(&["--force"], &file(&package, "setup.sql"));
     assert!(said.stderr.contains("1050"), "{said:?}");
     assert_eq!(schema.rows(&package.options.table), before);
     works(&schema);
 
-    // A table of somebody else is not touched either, and nothing is made beside it.
+    // setup.sql also keeps a table with other columns, and creates no routine.
     let schema = server.schema();
     schema.run("CREATE TABLE counters (id INT PRIMARY KEY); INSERT INTO counters VALUES (7)");
     assert!(!redirect(&schema, &committed("setup.sql"), root()).status.success());
@@ -127,13 +127,13 @@ fn definitions(schema: &Schema<'_>) -> Vec<(String, String)> {
              UNION ALL SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1, 2",
         )
-        .expect("what is there")
+        .expect("the objects")
 }
 
-fn the_two_scripts_make_what_setup_makes(server: &Server) {
+fn the_two_scripts_create_the_same_objects_as_setup(server: &Server) {
     let (one, two) = (server.schema(), server.schema());
     let package = package(|_| {});
-    // Both through the client: some clients take comments out of a body.
+    // Both with the client, because some clients remove the comments of a body.
     for (schema, name) in [(&one, "setup.sql"), (&two, "create_tables.sql"), (&two, "create_procedures.sql")] {
         let said = schema.client().pipe(&[], &file(&package, name));
         assert!(said.success, "{said:?}");
@@ -142,7 +142,7 @@ fn the_two_scripts_make_what_setup_makes(server: &Server) {
     works(&two);
 }
 
-fn a_script_restores_the_settings_of_the_session(server: &Server) {
+fn scripts_restore_the_settings_of_the_session(server: &Server) {
     let package = package(|_| {});
     let settings = "SELECT @@sql_mode, @@character_set_client, @@character_set_results, \
                     @@character_set_connection, @@collation_connection;\n";
@@ -162,7 +162,7 @@ fn a_script_restores_the_settings_of_the_session(server: &Server) {
     }
 }
 
-fn uninstall_leaves_the_counts(server: &Server) {
+fn uninstall_keeps_the_table(server: &Server) {
     let schema = server.schema();
     let package = package(|_| {});
     schema.install(&package);
@@ -179,7 +179,7 @@ fn uninstall_leaves_the_counts(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT counter_get('kept')"), 12);
 }
 
-/// An account that is dropped in the end.
+/// An account that is dropped at the end of the test.
 struct Account<'a> {
     schema: &'a Schema<'a>,
     name: String,
@@ -197,8 +197,8 @@ impl<'a> Account<'a> {
         Conn::new(options).expect("the account may connect")
     }
 
-    /// Gives it the role that grants.sql makes.
-    fn may_use(&self, package: &Package) {
+    /// Grants the role of grants.sql to the account.
+    fn grant_role(&self, package: &Package) {
         let said = self.schema.client().pipe(&[], &file(package, "grants.sql"));
         assert!(said.success, "{said:?}");
         let (to, name) = (if self.schema.server.is_mysql() { "TO" } else { "FOR" }, &self.name);
@@ -215,69 +215,68 @@ impl Drop for Account<'_> {
             format!("DROP USER '{}'@'%'", self.name),
             format!("REVOKE ALL PRIVILEGES ON {}.* FROM slotted_application", self.schema.ident()),
         ] {
-            // In a panic a second one would hide the first.
+            // Ignores errors: a second panic would abort the run and hide the first one.
             let _ = connection.query_drop(statement);
         }
     }
 }
 
-/// A schema that the account can connect to without a privilege in it needs USAGE; EXECUTE gives that.
-fn an_application_needs_execute_alone(server: &Server) {
+fn an_application_needs_only_execute(server: &Server) {
     let schema = server.schema();
     let package = package(|_| {});
     schema.install(&package);
     schema.run("CALL counter_setup('a', NULL, NULL, 41)");
     let account = Account::new(&schema);
-    account.may_use(&package);
+    account.grant_role(&package);
     let mut connection = account.connect();
     connection.query_drop("CALL counter_increment('a')").expect("an increment");
     assert_eq!(connection.query_first::<i64, _>("SELECT counter_get('a')").expect("get"), Some(42));
     assert_eq!(connection.query_first::<i64, _>("SELECT total FROM counter_totals").expect("totals"), Some(42));
     assert!(connection.query_first::<String, _>("SELECT version FROM counter_package").expect("package").is_some());
-    // The table itself is out of reach.
+    // The account has no privilege on the table.
     for statement in ["SELECT * FROM counters", "UPDATE counters SET counter = 0", "DELETE FROM counters"] {
         assert_eq!(error_of(connection.query_drop(statement)).0, 1142, "{statement}");
     }
-    // Routines that are replaced stay usable.
+    // The account can call the routines after an upgrade.
     let said = schema.client().pipe(&[], &file(&package, "create_procedures.sql"));
     assert!(said.success, "{said:?}");
     account.connect().query_drop("CALL counter_increment('a')").expect("an increment after the upgrade");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 43);
 }
 
-fn invoker_runs_with_the_privileges_of_the_caller(server: &Server) {
+fn invoker_routines_run_with_the_privileges_of_the_caller(server: &Server) {
     let schema = server.schema();
     let package = package(|options| options.security = Security::Invoker);
     schema.install(&package);
     schema.run("CALL counter_setup('a', NULL, NULL, 41)");
     let account = Account::new(&schema);
     schema.run(&format!("GRANT EXECUTE ON {}.* TO '{}'@'%'", schema.ident(), account.name));
-    let refused = error_of(account.connect().query_drop("CALL counter_increment('a')"));
-    assert_eq!(refused.0, 1142, "{refused:?}");
+    let error = error_of(account.connect().query_drop("CALL counter_increment('a')"));
+    assert_eq!(error.0, 1142, "{error:?}");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 41);
-    account.may_use(&package);
+    account.grant_role(&package);
     account.connect().query_drop("CALL counter_increment('a')").expect("an increment");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 42);
 }
 
-fn a_refused_function_comes_last_and_can_be_left_out(server: &Server) {
+fn a_rejected_function_is_the_last_object_and_can_be_omitted(server: &Server) {
     let schema = server.schema();
     let account = Account::new(&schema);
     schema.run(&format!("GRANT ALL PRIVILEGES ON {}.* TO '{}'@'%'", schema.ident(), account.name));
-    // With a binary log and without SUPER.
+    // MySQL rejects CREATE FUNCTION from an account without SUPER, if the binary log is on.
     let binary_log: (bool, bool) = schema.first("SELECT @@log_bin, @@log_bin_trust_function_creators");
     assert_eq!(binary_log, (true, false), "the defaults of MySQL");
     let mut connection = account.connect();
-    let mut refused = None;
+    let mut rejected = None;
     let package_with = package(|_| {});
     for statement in slotted::script::statements(&render::setup(&package_with)) {
         if let Err(error) = connection.query_drop(&statement) {
-            refused = Some(error_of::<()>(Err(error)).0);
+            rejected = Some(error_of::<()>(Err(error)).0);
             break;
         }
     }
-    assert_eq!(refused, Some(1419));
-    // Everything else is there, and reads.
+    assert_eq!(rejected, Some(1419));
+    // All other objects exist, and the view returns the total.
     connection.query_drop("CALL counter_setup('a', NULL, NULL, 41)").expect("setup");
     connection.query_drop("CALL counter_increment('a')").expect("an increment");
     assert_eq!(connection.query_first::<i64, _>("SELECT total FROM counter_totals").expect("totals"), Some(42));
@@ -285,12 +284,12 @@ fn a_refused_function_comes_last_and_can_be_left_out(server: &Server) {
     let without = package(|options| options.function = false);
     assert!(without.routine(Routine::Get).is_none());
     for statement in slotted::script::statements(&file(&without, "create_procedures.sql")) {
-        connection.query_drop(&statement).expect("nothing is refused");
+        connection.query_drop(&statement).expect("no statement is rejected");
     }
 }
 
-fn a_client_passes_on_what_only_mariadb_reads(server: &Server) {
-    // To MySQL's client and to older servers it is a comment, which they may take out.
+fn the_client_keeps_comments_for_mariadb(server: &Server) {
+    // The clause is an executable comment. MySQL and MariaDB 11.8 store it, older versions of MariaDB do not.
     let schema = server.schema();
     let said = schema.client().pipe(&[], &file(&package(|_| {}), "setup.sql"));
     assert!(said.success, "{said:?}");
@@ -298,12 +297,12 @@ fn a_client_passes_on_what_only_mariadb_reads(server: &Server) {
         "SELECT ROUTINE_DEFINITION FROM information_schema.ROUTINES \
          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = 'counter_increment'",
     );
-    if server.is_mysql() || server.refuses_old_snapshots() {
+    if server.is_mysql() || server.has_snapshot_isolation() {
         assert!(body.contains("SET STATEMENT innodb_snapshot_isolation=OFF FOR"), "{body}");
     }
 }
 
-fn every_routine_carries_its_manual(server: &Server) {
+fn every_routine_has_its_manual(server: &Server) {
     for package in slotted::package::committed() {
         let schema = server.schema();
         schema.install(&package);
@@ -328,7 +327,7 @@ fn every_routine_carries_its_manual(server: &Server) {
             for error in routine.errors(&package.options) {
                 assert!(manual.contains(&format!("\n  {}  ", error.number())), "{name}: {error:?}");
             }
-            // The example works as it is printed, on a counter that is there, or not yet.
+            // The example in the manual works. Each example except that of setup needs an existing counter.
             let example = manual.lines().last().expect("an example").trim();
             let mut connection = schema.connect();
             connection.query_drop(format!("DELETE FROM {}", package.options.table)).expect("an empty table");
@@ -340,7 +339,7 @@ fn every_routine_carries_its_manual(server: &Server) {
     }
 }
 
-fn the_package_says_what_it_is(server: &Server) {
+fn counter_package_returns_the_options(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|options| {
         options.slots = Slots::Fixed(7);

@@ -1,4 +1,4 @@
-//! What a call locks, and that this cannot deadlock.
+//! The locks of a call, and the deadlocks that they prevent.
 
 use std::sync::Barrier;
 use std::thread;
@@ -15,9 +15,9 @@ pub fn promises(mut module: Module<'_>) {
         .on(mysql, an_increment_locks_one_record_and_no_gap)
         .on(mysql, reading_locks_nothing)
         .on_servers(an_increment_locks_one_row)
-        .on_servers(transactions_that_increment_thrice_never_deadlock)
-        .on_servers(a_change_after_a_select_is_not_refused)
-        .on_servers(setups_of_one_name_at_once_make_one_counter);
+        .on_servers(transactions_with_three_increments_never_deadlock)
+        .on_servers(a_change_after_a_select_is_not_rejected)
+        .on_servers(concurrent_setups_of_one_name_create_one_counter);
 }
 
 fn begin(schema: &Schema<'_>) -> Conn {
@@ -51,20 +51,20 @@ fn reading_locks_nothing(server: &Server) {
         connection.query_drop(read).expect(read);
         assert_eq!(schema.data_locks(), [], "{read}");
     }
-    connection.query_drop("CALL counter_add('a', 0)").expect("an add of nothing");
+    connection.query_drop("CALL counter_add('a', 0)").expect("an add of 0");
     assert_eq!(schema.data_locks(), []);
 }
 
-/// The rows that a connection's transaction has locked, as InnoDB itself counts them.
+/// The number of rows that a connection's transaction has locked, from INNODB_TRX.
 fn rows_locked(schema: &Schema<'_>, connection: &Conn) -> Option<u64> {
     let query = "SELECT trx_rows_locked FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = ?";
-    // MariaDB refreshes this table only where nobody has read it for a tenth of a second.
+    // MariaDB refreshes this table only if no session has read it for 0.1 s.
     thread::sleep(std::time::Duration::from_millis(150));
     schema.connect().exec_first(query, (connection.connection_id(),)).expect("INNODB_TRX")
 }
 
 fn an_increment_locks_one_row(server: &Server) {
-    // INNODB_TRX is read.
+    // Another test that reads INNODB_TRX would prevent its refresh on MariaDB.
     let _alone = server.alone();
     for (what, package) in variants() {
         let schema = server.schema();
@@ -78,13 +78,13 @@ fn an_increment_locks_one_row(server: &Server) {
     }
 }
 
-fn transactions_that_increment_thrice_never_deadlock(server: &Server) {
+fn transactions_with_three_increments_never_deadlock(server: &Server) {
     const CONNECTIONS: i64 = 32;
     const TRANSACTIONS: i64 = 40;
     for slots in [Slots::PerCounter, Slots::Fixed(20)] {
         let schema = server.schema();
         schema.install(&package(|options| (options.slots, options.pick) = (slots, Pick::Connection)));
-        // Fewer slots than connections: most share theirs with another.
+        // With fewer slots than connections, several connections use the same slot.
         schema.run("CALL counter_setup('a', NULL, 20, 0)");
         let barrier = Barrier::new(CONNECTIONS as usize);
         thread::scope(|scope| {
@@ -107,9 +107,9 @@ fn transactions_that_increment_thrice_never_deadlock(server: &Server) {
     }
 }
 
-fn a_change_after_a_select_is_not_refused(server: &Server) {
+fn a_change_after_a_select_is_not_rejected(server: &Server) {
     let package = package(|_| {});
-    // One slot, so that the others change the very row that the transaction then changes.
+    // With one slot, the other connections and the transaction change the same row.
     let cases = [
         ("CALL counter_increment('a')", Some((1, 4))),
         ("CALL counter_add('a', -1)", Some((1, 2))),
@@ -119,7 +119,7 @@ fn a_change_after_a_select_is_not_refused(server: &Server) {
     ];
     for (call, expected) in cases {
         let schema = server.schema();
-        // Through the client: what makes the difference stands in a comment, which a client might take out.
+        // Installed with the client, which could remove the executable comment that the promise depends on.
         let said = schema.client().pipe(&[], &slotted::render::setup(&package));
         assert!(said.success, "{said:?}");
         schema.run("CALL counter_setup('a', NULL, 1, 0)");
@@ -132,7 +132,7 @@ fn a_change_after_a_select_is_not_refused(server: &Server) {
             schema.connect().query_first("SELECT slots, total FROM counter_totals").expect("a read");
         assert_eq!(row, expected, "{call}");
     }
-    // Shrinking from two slots, both changed since.
+    // A shrink from two slots, both of which have changed since the snapshot.
     let schema = server.schema();
     schema.install(&package);
     schema.run("CALL counter_setup('a', NULL, 2, 0)");
@@ -146,19 +146,19 @@ fn a_change_after_a_select_is_not_refused(server: &Server) {
     connection.query_drop("COMMIT").expect("a commit");
     assert_eq!(schema.first::<(i64, i64)>("SELECT slots, total FROM counter_totals"), (1, 4));
 
-    // What the routines are spared, so that this promise is known to be about something.
+    // Without the exemption of the routines, the server rejects the change.
     let mut connection = begin(&schema);
     connection.query_drop("SELECT counter_get('a')").expect("a read");
     schema.run("CALL counter_increment('a')");
     let plain = connection.query_drop("UPDATE counters SET counter = counter + 1");
-    if server.refuses_old_snapshots() {
+    if server.has_snapshot_isolation() {
         assert_eq!(error_of(plain).0, 1020);
     } else {
         plain.expect("an update");
     }
 }
 
-fn setups_of_one_name_at_once_make_one_counter(server: &Server) {
+fn concurrent_setups_of_one_name_create_one_counter(server: &Server) {
     const SESSIONS: usize = 16;
     let schema = server.schema();
     schema.install(&package(|_| {}));
@@ -181,7 +181,7 @@ fn setups_of_one_name_at_once_make_one_counter(server: &Server) {
             let (number, message) = error_of(result);
             assert_eq!(
                 (number, message),
-                (50004, format!("counter_setup: there already is a counter 'c{round}'"))
+                (50004, format!("counter_setup: counter 'c{round}' already exists"))
             );
         }
     }

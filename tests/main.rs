@@ -1,15 +1,15 @@
-//! The promises of slotted, kept on real servers.
+//! The promises of slotted, tested on real servers.
 //!
-//! A promise that needs a server is a test per server: `locks::an_increment_locks_one_record::mysql_9_7`. The servers
-//! are those that `scripts/servers` provides, or those of SLOTTED_TEST_URLS; each is started when the first test needs
-//! it and ended with the run. Filters, `--list` and the rest work as with any Rust test.
+//! A promise that needs a server is one test for each server: `locks::an_increment_locks_one_row::mysql_9_7`. The servers
+//! are those of `scripts/servers`, or those of SLOTTED_TEST_URLS. A server of `scripts/servers` is started for the first
+//! test that needs it, and stopped at the end of the run. Filters, `--list` and the other arguments of Rust tests work.
 
 mod support;
 
 use libtest_mimic::Arguments;
 use support::{Promises, stop_servers};
 
-/// A module of promises each; `mod` and registration in one place.
+/// Declares the modules of promises and registers their promises.
 macro_rules! promises {
     ($($module:ident)*) => {
         $(mod $module;)*
@@ -47,7 +47,7 @@ fn main() {
         stop_servers();
         std::process::exit(130);
     })
-    .expect("no other handler is set");
+    .expect("the handler is installed once");
     let conclusion = libtest_mimic::run(&arguments, promises().into_trials());
     stop_servers();
     conclusion.exit();

@@ -1,4 +1,4 @@
-//! queries.sql: every operation as a plain statement, for applications that call no routines.
+//! queries.sql: every operation as a plain statement, for applications that do not call routines.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
@@ -10,16 +10,16 @@ use slotted::package::{Package, Pick, Slots};
 use slotted::render;
 use slotted::script::{self, Query};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, refused};
+use crate::support::{Module, Schema, Server, error_of, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
     module
-        .on_servers(every_query_is_prepared_and_takes_what_its_comment_says)
-        .on_servers(eleven_increments_by_query_count_eleven)
-        .on_servers(queries_work_where_only_the_table_is)
-        .on_servers(queries_work_after_a_select_of_the_same_transaction)
-        .on_servers(totals_are_exact_while_queries_compact)
+        .on_servers(every_query_has_the_parameters_of_its_comment)
+        .on_servers(increments_by_query_are_exact)
+        .on_servers(queries_need_only_the_table)
+        .on_servers(queries_work_after_a_select_in_the_same_transaction)
+        .on_servers(totals_are_exact_during_compactions_by_query)
         .on(mysql, an_increment_by_query_locks_one_record_and_no_gap);
 }
 
@@ -41,10 +41,10 @@ impl Queries {
 
     fn total(&self, connection: &mut impl Queryable, key: (i64, i64)) -> i64 {
         let total: Option<i64> = connection.exec_first(&self.0["get"].sql, key).expect("get");
-        total.expect("a row, also where nothing was counted")
+        total.expect("a row, also for a record without slots")
     }
 
-    /// As the comment in queries.sql says.
+    /// Compacts a record in the steps that the comment in queries.sql describes.
     fn compact(&self, connection: &mut Conn, key: (i64, i64)) -> mysql::Result<()> {
         let slots: Vec<(i64, i64)> = connection.exec(&self.0["compact_slots"].sql, key)?;
         for (slot, count) in slots {
@@ -61,7 +61,7 @@ fn variants() -> Vec<Package> {
     [Pick::Connection, Pick::Random].map(|pick| keyed(|options| options.pick = pick)).into()
 }
 
-/// A schema with the table alone.
+/// A schema with the table and no routines.
 fn with_table<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
     let schema = server.schema();
     let files = render::files(package);
@@ -70,7 +70,7 @@ fn with_table<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
     schema
 }
 
-fn every_query_is_prepared_and_takes_what_its_comment_says(server: &Server) {
+fn every_query_has_the_parameters_of_its_comment(server: &Server) {
     let keys = ["record_type INT, record_id BIGINT", "record_type TINYINT, `the url` VARCHAR(255), record_id BINARY(2)"];
     for (key, pick) in keys.into_iter().zip([Pick::Connection, Pick::Random]) {
         let package = keyed(|options| {
@@ -91,21 +91,21 @@ fn every_query_is_prepared_and_takes_what_its_comment_says(server: &Server) {
     }
 }
 
-fn eleven_increments_by_query_count_eleven(server: &Server) {
+fn increments_by_query_are_exact(server: &Server) {
     for package in variants() {
         let queries = Queries::of(&package);
         let schema = server.schema();
         schema.install(&package);
         let mut connection = schema.connect();
-        assert_eq!(queries.total(&mut connection, (123, 456)), 0, "never counted");
+        assert_eq!(queries.total(&mut connection, (123, 456)), 0, "a record without slots");
         for _ in 0..11 {
-            // A connection each, which is a slot each.
+            // Each increment in its own connection, so that they use several slots.
             queries.run(&mut schema.connect(), "increment", &[123, 456]).expect("increment");
         }
         let sum = "SELECT CAST(SUM(count) AS SIGNED) FROM slotted_counters WHERE (record_type = 123 AND record_id = 456)";
         assert_eq!(schema.first::<i64>(sum), 11);
         assert_eq!(queries.total(&mut connection, (123, 456)), 11);
-        // The procedures and the statements see each other.
+        // The routines and the queries use the same rows.
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 11);
         schema.run("CALL slotted_counter_increment(123, 456)");
         assert_eq!(queries.total(&mut connection, (123, 456)), 12);
@@ -115,7 +115,7 @@ fn eleven_increments_by_query_count_eleven(server: &Server) {
     }
 }
 
-fn queries_work_where_only_the_table_is(server: &Server) {
+fn queries_need_only_the_table(server: &Server) {
     for package in variants() {
         let queries = Queries::of(&package);
         let schema = with_table(server, &package);
@@ -145,15 +145,15 @@ fn queries_work_where_only_the_table_is(server: &Server) {
         assert_eq!(queries.total(&mut connection, (1, 1)), 0);
         assert_eq!(queries.total(&mut connection, (1, 2)), 1);
 
-        let refused = connection.exec_drop(&queries.0["increment"].sql, (Value::NULL, 1));
-        assert_eq!(error_of(refused).0, 1048);
-        let refused = connection.exec_drop(&queries.0["increment"].sql, (i64::MAX, 1));
-        assert_eq!(error_of(refused).0, 1264);
+        let result = connection.exec_drop(&queries.0["increment"].sql, (Value::NULL, 1));
+        assert_eq!(error_of(result).0, 1048);
+        let result = connection.exec_drop(&queries.0["increment"].sql, (i64::MAX, 1));
+        assert_eq!(error_of(result).0, 1264);
     }
 }
 
-fn queries_work_after_a_select_of_the_same_transaction(server: &Server) {
-    // One slot, so that others change the very row.
+fn queries_work_after_a_select_in_the_same_transaction(server: &Server) {
+    // With one slot, the other connections and the transaction change the same row.
     let package = keyed(|options| options.slots = Slots::Fixed(1));
     let queries = Queries::of(&package);
     for (name, values, total) in [
@@ -177,7 +177,7 @@ fn queries_work_after_a_select_of_the_same_transaction(server: &Server) {
     }
 }
 
-fn totals_are_exact_while_queries_compact(server: &Server) {
+fn totals_are_exact_during_compactions_by_query(server: &Server) {
     const WRITERS: i64 = 16;
     const CALLS: i64 = 300;
     const RECORDS: i64 = 3;
@@ -188,7 +188,7 @@ fn totals_are_exact_while_queries_compact(server: &Server) {
         let (done, counted, compactions) = (AtomicBool::new(false), AtomicI64::new(0), AtomicU64::new(0));
         let repeat = |call: &mut dyn FnMut() -> mysql::Result<()>| {
             while let Err(error) = call() {
-                refused(error);
+                repeatable(error);
             }
         };
         thread::scope(|scope| {

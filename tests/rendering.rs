@@ -121,7 +121,7 @@ fn a_message_fits_whatever_the_names() {
                 // At least some characters of the name have to be seen.
                 Detail::Name => 10 + 2,
                 Detail::Slots => i64::MIN.to_string().len(),
-                Detail::Column => 34,
+                Detail::Column => 10,
             };
             let length = routine.len() + ": ".len() + head.len() + named + tail.len();
             assert!(length <= MESSAGE_MAX, "{error:?} has {length}: {}", signal(&options, &routine, error, "").message);

@@ -1,4 +1,4 @@
-//! Totals rolled up into a column of the application's table, and idle records compacted.
+//! Roll-ups write totals into a column of a parent table. Idle records are compacted.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -10,20 +10,20 @@ use rand::RngExt;
 use slotted::package::Package;
 use slotted::render;
 
-use crate::support::{Module, Schema, Server, error_of, keyed, refused};
+use crate::support::{Module, Schema, Server, error_of, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(one_call_after_the_writers_makes_every_column_exact)
-        .on_servers(a_rollup_writes_what_differs_and_nothing_else)
-        .on_servers(a_rollup_stopped_half_way_is_finished_by_the_next)
-        .on_servers(a_rollup_by_url_uses_the_whole_key)
-        .on_servers(a_rollup_waits_for_no_counter_and_holds_none)
-        .on_servers(two_rollups_at_once_put_no_older_total_over_a_newer_one)
-        .on_servers(the_event_rolls_up_by_itself)
-        .on_servers(bad_input_is_refused_and_nothing_is_written)
-        .on_servers(idle_records_are_compacted_and_busy_ones_are_not)
-        .on_servers(a_batch_reads_its_own_records_alone);
+        .on_servers(a_rollup_after_the_last_increment_is_exact)
+        .on_servers(a_rollup_writes_only_rows_that_differ)
+        .on_servers(the_next_call_completes_an_aborted_rollup)
+        .on_servers(a_rollup_uses_all_columns_of_the_key)
+        .on_servers(a_rollup_neither_waits_for_slots_nor_locks_them)
+        .on_servers(concurrent_rollups_never_overwrite_a_newer_total)
+        .on_servers(the_event_calls_the_rollup)
+        .on_servers(invalid_arguments_are_rejected_and_change_nothing)
+        .on_servers(only_idle_records_are_compacted)
+        .on_servers(a_batch_reads_only_its_own_records);
 }
 
 const CALL: &str = "CALL slotted_counter_rollup_repositories_download_count";
@@ -34,7 +34,7 @@ fn package() -> Package {
     })
 }
 
-/// The package, and a table with repositories 1 to `rows`.
+/// A schema with the package and a parent table with the ids 1 to `rows`.
 fn installed(server: &Server, rows: u32) -> Schema<'_> {
     let schema = server.schema();
     schema.install(&package());
@@ -50,14 +50,14 @@ fn installed(server: &Server, rows: u32) -> Schema<'_> {
     schema
 }
 
-/// The columns that are not 0.
+/// The totals in the parent table that are not 0.
 fn columns(schema: &Schema<'_>) -> Vec<(i64, i64)> {
     let query = "SELECT id, download_count FROM repositories WHERE download_count <> 0 ORDER BY id";
     schema.connect().query(query).expect("columns")
 }
 
-/// Roll-ups of this server that wait for a lock. One test at a time asks: MariaDB refreshes the table only where nobody
-/// has read it for a tenth of a second, and two that ask in turns would never see it change.
+/// The number of roll-ups on this server that wait for a lock. Only one test at a time may query it: MariaDB refreshes
+/// INNODB_TRX only if no session has read it for 0.1 s.
 fn lock_waits(schema: &Schema<'_>) -> u64 {
     schema.first(
         "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE \
@@ -65,7 +65,7 @@ fn lock_waits(schema: &Schema<'_>) -> u64 {
     )
 }
 
-/// Rolls up; how many rows that has written, as a trigger has counted them.
+/// Calls the roll-up. Returns the number of rows that it has written, which a trigger counts.
 fn roll_up(schema: &Schema<'_>, records: &str) -> u64 {
     let written = "SELECT COUNT(*) FROM written";
     let before: u64 = schema.first(written);
@@ -75,7 +75,7 @@ fn roll_up(schema: &Schema<'_>, records: &str) -> u64 {
 
 const WRONG: &str = "SELECT COUNT(*) FROM repositories WHERE download_count <> slotted_counter_get(123, id)";
 
-fn one_call_after_the_writers_makes_every_column_exact(server: &Server) {
+fn a_rollup_after_the_last_increment_is_exact(server: &Server) {
     const ROWS: u32 = 100_000;
     const WRITERS: usize = 32;
     const CALLS: u64 = 250;
@@ -94,13 +94,13 @@ fn one_call_after_the_writers_makes_every_column_exact(server: &Server) {
                     let mut connection = schema.connect();
                     let mut random = rand::rng();
                     for _ in 0..CALLS {
-                        // 99 of 100 calls go to the hot 1 %.
+                        // 99 of 100 calls increment 1 % of the records.
                         let hot = random.random_bool(0.99);
                         let record = random.random_range(1..=if hot { ROWS / 100 } else { ROWS });
                         while let Err(error) =
                             connection.exec_drop("CALL slotted_counter_increment(123, ?)", (record,))
                         {
-                            deadlocks.fetch_add(u64::from(refused(error) == 1213), SeqCst);
+                            deadlocks.fetch_add(u64::from(repeatable(error) == 1213), SeqCst);
                         }
                     }
                 })
@@ -111,62 +111,61 @@ fn one_call_after_the_writers_makes_every_column_exact(server: &Server) {
         roller.join().expect("the roll-up");
         written.into_iter().for_each(|result| result.expect("a writer"));
     });
-    assert_eq!(deadlocks.into_inner(), 0, "a roll-up locks no counter");
+    assert_eq!(deadlocks.into_inner(), 0, "a roll-up locks no slot");
     let meanwhile: u64 = schema.first("SELECT COUNT(*) FROM written");
-    assert!(meanwhile > 0, "rolled up while others counted");
+    assert!(meanwhile > 0, "the roll-up has run concurrently with the increments");
 
     let last = roll_up(&schema, "NULL");
     let counted: u64 = schema.first("SELECT COUNT(*) FROM slotted_counter_totals");
     assert_eq!(schema.first::<u64>(WRONG), 0);
     let sum: u64 = schema.first("SELECT CAST(SUM(download_count) AS UNSIGNED) FROM repositories");
     assert_eq!(sum, WRITERS as u64 * CALLS);
-    assert_eq!(roll_up(&schema, "NULL"), 0, "nothing is left");
+    assert_eq!(roll_up(&schema, "NULL"), 0, "no row differs");
     eprintln!(
-        "{}: {sum} increments of {counted} records of {ROWS}, {meanwhile} rows written meanwhile, {last} by the last call",
+        "{}: {sum} increments of {counted} records of {ROWS}, {meanwhile} rows written under load, {last} by the last call",
         server.version
     );
 }
 
-fn a_rollup_writes_what_differs_and_nothing_else(server: &Server) {
+fn a_rollup_writes_only_rows_that_differ(server: &Server) {
     for batch in ["NULL", "1", "2", "3", "10000"] {
         let schema = installed(server, 9);
         schema.run("UPDATE repositories SET download_count = 77");
         schema.run("CALL slotted_counter_add(123, 2, 5); CALL slotted_counter_add(123, 4, 77)");
         schema.run("CALL slotted_counter_add(123, 9, -8); CALL slotted_counter_increment(123, 2)");
-        // No such repository, and no repository at all.
+        // Records without a row in the parent table: an unknown id, and another record_type.
         schema.run("CALL slotted_counter_add(123, 500, 9); CALL slotted_counter_add(124, 3, 9)");
         assert_eq!(roll_up(&schema, batch), 2, "{batch}");
         let mut connection = schema.connect();
         let rows: Vec<(i64, i64)> =
             connection.query("SELECT id, download_count FROM repositories WHERE download_count <> 77").expect("rows");
-        assert_eq!(rows, [(2, 6), (9, -8)], "{batch}: what was never counted is left as it is");
+        assert_eq!(rows, [(2, 6), (9, -8)], "{batch}: rows without a record keep their value");
         assert_eq!(roll_up(&schema, batch), 0);
         schema.run("CALL slotted_counter_reset(123, 4, 0); UPDATE repositories SET download_count = 1 WHERE id = 9");
         assert_eq!(roll_up(&schema, batch), 2);
         assert_eq!(schema.first::<(i64, i64)>("SELECT MIN(download_count), MAX(download_count) FROM repositories"), (-8, 77));
     }
-    assert_eq!(roll_up(&installed(server, 3), "NULL"), 0, "nothing was ever counted");
+    assert_eq!(roll_up(&installed(server, 3), "NULL"), 0, "there is no record");
 }
 
-fn a_rollup_stopped_half_way_is_finished_by_the_next(server: &Server) {
+fn the_next_call_completes_an_aborted_rollup(server: &Server) {
     let schema = installed(server, 9);
     for record in 1..=9 {
         schema.run(&format!("CALL slotted_counter_add(123, {record}, {record})"));
     }
-    // The third batch of two fails in its second row.
+    // With batches of two records, the second row of the third batch fails.
     schema.run("UPDATE slotted_counters SET count = 3000000000 WHERE record_id = 6");
     let failed = schema.connect().query_drop(format!("{CALL}(2)"));
     assert_eq!(error_of(failed).0, 1264, "download_count is INT");
     let mut connection = schema.connect();
     let written: Vec<i64> = connection.query("SELECT id FROM repositories WHERE download_count <> 0").expect("rows");
-    assert_eq!(written, [1, 2, 3, 4], "whole batches");
+    assert_eq!(written, [1, 2, 3, 4], "the complete batches");
     schema.run("UPDATE slotted_counters SET count = 6 WHERE record_id = 6");
-    // Also by the same connection: the named lock is free again.
     assert_eq!(roll_up(&schema, "2"), 5);
     assert_eq!(schema.first::<u64>(WRONG), 0);
 }
 
-fn a_rollup_by_url_uses_the_whole_key(server: &Server) {
+fn a_rollup_uses_all_columns_of_the_key(server: &Server) {
     let package = keyed(|options| {
         options.key = "site BINARY(2), url VARCHAR(100), kind TINYINT".parse().expect("a key");
         options.rollups = ["site=0x0001,kind=1:pages.url:views", "site=0x0001,kind=2:pages.url:`likes, all`"]
@@ -200,7 +199,7 @@ fn a_rollup_by_url_uses_the_whole_key(server: &Server) {
     }
 }
 
-fn a_rollup_waits_for_no_counter_and_holds_none(server: &Server) {
+fn a_rollup_neither_waits_for_slots_nor_locks_them(server: &Server) {
     let _alone = server.alone();
     let schema = installed(server, 9);
     schema.run("CALL slotted_counter_add(123, 1, 5); CALL slotted_counter_add(123, 2, 5)");
@@ -214,7 +213,7 @@ fn a_rollup_waits_for_no_counter_and_holds_none(server: &Server) {
         roller.query_drop(format!("{CALL}(NULL)")).expect("no wait");
         assert_eq!(columns(&schema), [(1, 5), (2, 5)], "{isolation}");
     }
-    // And the other way round: it waits for a row of the parent, and meanwhile records can be counted.
+    // While the roll-up waits for a row of the parent table, an increment of the record does not wait.
     schema.run("UPDATE repositories SET download_count = 0");
     let mut owner = schema.connect();
     owner.query_drop("START TRANSACTION").expect("a transaction");
@@ -227,20 +226,20 @@ fn a_rollup_waits_for_no_counter_and_holds_none(server: &Server) {
         counter.query_drop("CALL slotted_counter_increment(123, 2)").expect("no wait");
         owner.query_drop("COMMIT").expect("a commit");
         roller.join().expect("the roll-up");
-        assert_eq!(columns(&schema), [(1, 5), (2, 5)], "as they were read");
+        assert_eq!(columns(&schema), [(1, 5), (2, 5)], "the totals before the wait");
     });
 }
 
 fn wait_until(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it does not come about");
-        // MariaDB refreshes its tables about transactions only where nobody has read them for a tenth of a second.
+        assert!(start.elapsed() < Duration::from_secs(60), "the condition is false for 60 s");
+        // MariaDB refreshes its tables of transactions only if no session has read them for 0.1 s.
         thread::sleep(Duration::from_millis(150));
     }
 }
 
-fn two_rollups_at_once_put_no_older_total_over_a_newer_one(server: &Server) {
+fn concurrent_rollups_never_overwrite_a_newer_total(server: &Server) {
     let _alone = server.alone();
     let schema = installed(server, 9);
     schema.run("CALL slotted_counter_add(123, 2, 5); CALL slotted_counter_add(123, 3, 5)");
@@ -248,7 +247,7 @@ fn two_rollups_at_once_put_no_older_total_over_a_newer_one(server: &Server) {
     other.query_drop("START TRANSACTION").expect("a transaction");
     other.query_drop("UPDATE repositories SET download_count = 6 WHERE id = 2").expect("an update");
     thread::scope(|scope| {
-        // It has read 5 and waits to write it, while the other has counted and read 6 and writes that.
+        // The roll-up has read the total 5 and waits for the row. The other connection has read 6 and writes it.
         let first = scope.spawn(|| schema.run(&format!("{CALL}(NULL)")));
         wait_until(|| lock_waits(&schema) == 1);
         schema.run("CALL slotted_counter_increment(123, 2)");
@@ -258,7 +257,7 @@ fn two_rollups_at_once_put_no_older_total_over_a_newer_one(server: &Server) {
     assert_eq!(columns(&schema), [(2, 6), (3, 5)]);
 }
 
-fn the_event_rolls_up_by_itself(server: &Server) {
+fn the_event_calls_the_rollup(server: &Server) {
     let package = keyed(|options| {
         options.rollups = vec!["record_type=123:repositories.id:download_count".parse().expect("a roll-up")];
         options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
@@ -282,7 +281,7 @@ fn the_event_rolls_up_by_itself(server: &Server) {
     assert_eq!(schema.first::<u64>(left), 0);
 }
 
-fn bad_input_is_refused_and_nothing_is_written(server: &Server) {
+fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     let schema = installed(server, 3);
     schema.run("CALL slotted_counter_add(123, 2, 5)");
     schema.run("INSERT INTO slotted_counters VALUES (123, 2, 200, 1), (123, 2, 201, 1)");
@@ -294,14 +293,14 @@ fn bad_input_is_refused_and_nothing_is_written(server: &Server) {
         let mut connection = schema.connect();
         connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
         for (routine, arguments, number, message) in [
-            (rollup, "0", 50012, "records must be 1 to 10000"),
-            (rollup, "-1", 50012, "records must be 1 to 10000"),
-            (rollup, "10001", 50012, "records must be 1 to 10000"),
-            (idle, "NULL, 1", 50011, "seconds must be 0 to 86400"),
-            (idle, "-1, 1", 50011, "seconds must be 0 to 86400"),
-            (idle, "86401, 1", 50011, "seconds must be 0 to 86400"),
-            (idle, "0, 0", 50012, "records must be 1 to 10000"),
-            (idle, "0, 10001", 50012, "records must be 1 to 10000"),
+            (rollup, "0", 50012, "p_records must be between 1 and 10000"),
+            (rollup, "-1", 50012, "p_records must be between 1 and 10000"),
+            (rollup, "10001", 50012, "p_records must be between 1 and 10000"),
+            (idle, "NULL, 1", 50011, "p_seconds must be between 0 and 86400"),
+            (idle, "-1, 1", 50011, "p_seconds must be between 0 and 86400"),
+            (idle, "86401, 1", 50011, "p_seconds must be between 0 and 86400"),
+            (idle, "0, 0", 50012, "p_records must be between 1 and 10000"),
+            (idle, "0, 10001", 50012, "p_records must be between 1 and 10000"),
         ] {
             let got = error_of(connection.query::<Row, _>(format!("CALL {routine}({arguments})")));
             assert_eq!(got, (number, format!("{routine}: {message}")), "{mode}: {arguments}");
@@ -312,7 +311,7 @@ fn bad_input_is_refused_and_nothing_is_written(server: &Server) {
     assert_eq!(error_of(schema.connect().query_drop(format!("{CALL}(NULL)"))).0, 1146, "no such table");
 }
 
-fn idle_records_are_compacted_and_busy_ones_are_not(server: &Server) {
+fn only_idle_records_are_compacted(server: &Server) {
     let schema = server.schema();
     schema.install(&keyed(|_| {}));
     let rows: Vec<_> = (1..=5).flat_map(|record| [0, 7, 9].map(|slot| format!("(1, {record}, {slot}, {record})"))).collect();
@@ -328,10 +327,10 @@ fn idle_records_are_compacted_and_busy_ones_are_not(server: &Server) {
         });
         let spread = "SELECT COUNT(*) FROM slotted_counter_totals WHERE slots > 1";
         schema.run("CALL slotted_counter_compact_idle(2, 2)");
-        assert_eq!(schema.first::<u64>(spread), 3, "no more than asked for");
+        assert_eq!(schema.first::<u64>(spread), 3, "at most p_records are compacted");
         schema.run("CALL slotted_counter_compact_idle(2, NULL)");
         busy.store(false, SeqCst);
-        assert_eq!(schema.first::<u64>(spread), 1, "the busy one is left");
+        assert_eq!(schema.first::<u64>(spread), 1, "the record that is incremented is not compacted");
     });
     let mut connection = schema.connect();
     let totals: Vec<(i64, i64, i64)> = connection
@@ -341,18 +340,18 @@ fn idle_records_are_compacted_and_busy_ones_are_not(server: &Server) {
     assert!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters WHERE record_id = 3") > 2);
 }
 
-fn a_batch_reads_its_own_records_alone(server: &Server) {
+fn a_batch_reads_only_its_own_records(server: &Server) {
     let schema = installed(server, 2000);
     schema.run("INSERT INTO slotted_counters SELECT 123, id, 0, 1 FROM repositories");
     schema.run("INSERT INTO slotted_counters SELECT 200, id, 0, 1 FROM repositories");
     schema.run("ANALYZE TABLE slotted_counters; ANALYZE TABLE repositories");
     let mut connection = schema.connect();
-    // Twenty batches of a hundred: were each to read all that follows, it would be 20,000 rows and more.
+    // The 2,000 records are 20 batches. If each batch read all following records, the call would read over 20,000 rows.
     connection.query_drop(format!("{CALL}(100)")).expect("a call");
     connection.query_drop("FLUSH STATUS").expect("flush");
     connection.query_drop(format!("{CALL}(100)")).expect("a call");
     let rows: Vec<(String, u64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
     let reads: u64 = rows.iter().map(|(_, count)| count).sum();
-    // Each row once to find the batch, once for its sum, twice through temporary tables, and its parent.
+    // For each record, a read to find the batch, one for the sum, two in temporary tables, and one in the parent table.
     assert!(reads < 16_000, "{reads} reads for 2,000 records");
 }

@@ -1,4 +1,4 @@
-//! Counters keyed by record: created on first use, exact, compacted while others count.
+//! Counters of records: created by the first increment, exact, compacted concurrently with increments.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
@@ -11,24 +11,24 @@ use mysql::{Conn, Row};
 use rand::RngExt;
 use slotted::package::{Key, Package, Pick, Routine, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, refused};
+use crate::support::{Module, Schema, Server, error_of, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
     module
-        .on_servers(eleven_increments_of_one_record_count_eleven)
-        .on_servers(page_views_are_counted_by_url)
-        .on_servers(every_key_type_finds_its_record_again)
-        .on_servers(totals_are_exact_while_records_are_compacted_and_rolled_up)
-        .on_servers(first_writes_of_the_same_records_lose_nothing)
-        .on_servers(a_record_deleted_during_a_compaction_loses_no_later_count)
-        .on_servers(a_reset_sets_the_total_whatever_the_slots)
-        .on_servers(resets_beside_increments_never_deadlock)
-        .on_servers(a_record_is_counted_after_a_select)
-        .on_servers(a_rollback_takes_records_back)
-        .on_servers(bad_keys_are_refused_and_change_nothing)
-        .on_servers(one_record_is_read_by_its_key)
-        .on(mysql, an_existing_slot_is_one_record_lock_and_no_gap);
+        .on_servers(increments_of_one_record_are_exact)
+        .on_servers(the_key_can_be_a_url)
+        .on_servers(every_key_type_identifies_its_record)
+        .on_servers(totals_are_exact_during_compactions_and_rollups)
+        .on_servers(concurrent_first_increments_are_exact)
+        .on_servers(an_increment_after_a_delete_is_kept_by_a_concurrent_compaction)
+        .on_servers(a_reset_sets_the_total)
+        .on_servers(resets_concurrent_with_increments_never_deadlock)
+        .on_servers(calls_work_after_a_select_in_the_same_transaction)
+        .on_servers(a_rollback_reverts_every_call)
+        .on_servers(invalid_arguments_are_rejected_and_change_nothing)
+        .on_servers(a_record_is_read_by_its_key)
+        .on(mysql, an_increment_of_an_existing_slot_locks_one_record_and_no_gap);
 }
 
 fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
@@ -37,10 +37,10 @@ fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
     schema
 }
 
-fn eleven_increments_of_one_record_count_eleven(server: &Server) {
+fn increments_of_one_record_are_exact(server: &Server) {
     for pick in [Pick::Connection, Pick::Random] {
         let schema = installed(server, &keyed(|options| options.pick = pick));
-        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "never counted");
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "a record without slots");
         for _ in 0..11 {
             schema.run("CALL slotted_counter_increment(123, 456)");
         }
@@ -49,7 +49,7 @@ fn eleven_increments_of_one_record_count_eleven(server: &Server) {
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 11);
         let (slots, least, most): (u64, i64, i64) =
             schema.first("SELECT COUNT(*), MIN(slot), MAX(slot) FROM slotted_counters");
-        // A connection each, which is a slot each, or eleven draws of a hundred.
+        // Eleven connections, or eleven random selections, use several of the 100 slots.
         assert!(slots > 1 && least >= 0 && most < 100, "{slots} slots from {least} to {most}");
         let row: (i64, i64, u64, i64) = schema.first("SELECT * FROM slotted_counter_totals");
         assert_eq!(row, (123, 456, slots, 11));
@@ -62,7 +62,7 @@ fn eleven_increments_of_one_record_count_eleven(server: &Server) {
     }
 }
 
-fn page_views_are_counted_by_url(server: &Server) {
+fn the_key_can_be_a_url(server: &Server) {
     let package = keyed(|options| {
         options.key = "url VARCHAR(256)".parse().expect("a key");
         options.table = "pageviews_counts".parse().expect("a table");
@@ -79,9 +79,9 @@ fn page_views_are_counted_by_url(server: &Server) {
     assert_eq!(schema.first::<(String, i64)>("SELECT url, total FROM pageview_totals WHERE url = '/about'").1, 1);
 }
 
-fn every_key_type_finds_its_record_again(server: &Server) {
-    // Equal to 'abc' once it is cut to the parameter, but it is no such key.
-    const CUT: &str = "'abc d'";
+fn every_key_type_identifies_its_record(server: &Server) {
+    // Without strict mode the server truncates it to the length of the parameter, which is equal to 'abc'.
+    const TRUNCATED: &str = "'abc d'";
     let cases = [
         ("a TINYINT", vec!["-128", "127", "0"], vec!["-129", "128"]),
         ("a SMALLINT UNSIGNED", vec!["0", "65535"], vec!["-1", "65536"]),
@@ -89,8 +89,8 @@ fn every_key_type_finds_its_record_again(server: &Server) {
         ("a INT UNSIGNED", vec!["4294967295"], vec!["4294967296"]),
         ("a BIGINT", vec!["-9223372036854775808", "9223372036854775807"], vec![]),
         ("a BIGINT UNSIGNED", vec!["18446744073709551615"], vec![]),
-        ("a CHAR(3)", vec!["'abc'", "''", "'\u{e9}\u{e8}\u{ea}'"], vec!["'abcd'", CUT]),
-        ("a VARCHAR(3)", vec!["'abc'", "'a''b'"], vec!["'abcd'", CUT]),
+        ("a CHAR(3)", vec!["'abc'", "''", "'\u{e9}\u{e8}\u{ea}'"], vec!["'abcd'", TRUNCATED]),
+        ("a VARCHAR(3)", vec!["'abc'", "'a''b'"], vec!["'abcd'", TRUNCATED]),
         ("a BINARY(2)", vec!["x'0001'", "x'ff00'"], vec!["x'00'", "x'000102'"]),
         ("a VARBINARY(3)", vec!["x'00'", "x''", "x'000001'"], vec!["x'00000000'"]),
         ("`the key` INT", vec!["5"], vec!["4294967296"]),
@@ -112,19 +112,19 @@ fn every_key_type_finds_its_record_again(server: &Server) {
         let rows: u64 = schema.first("SELECT COUNT(*) FROM slotted_counter_totals");
         assert_eq!(rows, good.len() as u64, "{key}");
         for value in &bad {
-            // In both modes: a server in a lax one would cut it, and count for another record.
+            // Also without strict mode, in which a truncated key would identify another record.
             for mode in ["DEFAULT", "''"] {
                 connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
                 for (verb, routine) in [("CALL", "slotted_counter_increment"), ("SELECT", "slotted_counter_get")] {
                     let result = connection.query::<Row, _>(format!("{verb} {routine}({value})"));
-                    assert!(result.is_err(), "{key}: {value}: not refused");
+                    assert!(result.is_err(), "{key}: {value}: not rejected");
                     let (number, message) = error_of(result);
-                    if *value == CUT && mode == "DEFAULT" {
+                    if *value == TRUNCATED && mode == "DEFAULT" {
                         assert_eq!(number, 1406, "{key}: {value}: {message}");
                         continue;
                     }
                     let column = package.options.key.0[0].name.name();
-                    let expected = format!("{routine}: {column} does not fit its column");
+                    let expected = format!("{routine}: value out of range or of wrong length for column '{column}'");
                     assert_eq!((number, message), (50010, expected), "{key}: {value}");
                 }
             }
@@ -133,14 +133,14 @@ fn every_key_type_finds_its_record_again(server: &Server) {
     }
 }
 
-/// A record's number, most often a small one.
+/// A random record. Low numbers are more frequent, approximately as in Zipf's distribution with exponent 1.
 fn zipf(random: &mut impl RngExt, records: u32) -> u32 {
-    // The inverse of the distribution 1/x, near enough to Zipf's with exponent 1.
+    // The inverse of the cumulative distribution of the density 1/x.
     let exponent: f64 = random.random_range(0.0..1.0);
     (f64::from(records).powf(exponent) as u32).clamp(1, records)
 }
 
-fn totals_are_exact_while_records_are_compacted_and_rolled_up(server: &Server) {
+fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
     const RECORDS: u32 = 1000;
     const WRITERS: usize = 64;
     const CALLS: usize = 150;
@@ -170,7 +170,7 @@ fn totals_are_exact_while_records_are_compacted_and_rolled_up(server: &Server) {
                     match connection.exec_drop("CALL slotted_counter_compact(1, ?)", (record,)) {
                         Ok(()) => compactions.fetch_add(1, SeqCst),
                         Err(error) => {
-                            refused(error);
+                            repeatable(error);
                             0
                         }
                     };
@@ -185,12 +185,12 @@ fn totals_are_exact_while_records_are_compacted_and_rolled_up(server: &Server) {
                         for _ in 0..CALLS {
                             let record = zipf(&mut random, RECORDS);
                             let amount = if random.random_bool(0.7) { 1 } else { random.random_range(-3..=3) };
-                            // A compaction of this record at this moment can make the upsert that creates a slot the
-                            // victim of a deadlock: it has not counted then, and is repeated.
+                            // An upsert that inserts a slot can become the victim of a deadlock with a compaction of the
+                            // record. The server has rolled it back, and it is repeated.
                             while let Err(error) =
                                 connection.exec_drop("CALL slotted_counter_add(1, ?, ?)", (record, amount))
                             {
-                                refused(error);
+                                repeatable(error);
                                 deadlocks.fetch_add(1, SeqCst);
                             }
                             *counted.entry(record).or_default() += amount;
@@ -234,7 +234,8 @@ fn totals_are_exact_while_records_are_compacted_and_rolled_up(server: &Server) {
     }
 }
 
-/// 64 connections count the same 200 new records; how many transactions were refused, each of which is repeated.
+/// 64 connections increment the same 200 new records, and repeat a transaction after a deadlock. Returns the number of
+/// deadlocks.
 fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, opposing: bool) -> u64 {
     const CONNECTIONS: i64 = 64;
     const RECORDS: i64 = 200;
@@ -247,7 +248,7 @@ fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, oppo
                 barrier.wait();
                 for first in (1..=RECORDS).step_by(2) {
                     let pair = if backwards { [first + 1, first] } else { [first, first + 1] };
-                    // What is committed together is repeated together.
+                    // The records of one transaction are repeated together.
                     for records in pair.chunks(if transactions { 2 } else { 1 }) {
                         loop {
                         let mut count = || -> mysql::Result<()> {
@@ -264,8 +265,8 @@ fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, oppo
                             Ok(())
                         };
                         let Err(error) = count() else { break };
-                        if refused(error) == 1213 {
-                            assert!(transactions, "a call alone is never refused");
+                        if repeatable(error) == 1213 {
+                            assert!(transactions, "a call outside a transaction never deadlocks");
                             deadlocks.fetch_add(1, SeqCst);
                         }
                         connection.query_drop("ROLLBACK").expect("a rollback");
@@ -281,10 +282,10 @@ fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, oppo
     deadlocks.load(SeqCst)
 }
 
-fn first_writes_of_the_same_records_lose_nothing(server: &Server) {
+fn concurrent_first_increments_are_exact(server: &Server) {
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        // With 100 slots each of the 64 connections has its own; of 8 slots each is shared by eight connections, and
-        // transactions that hold one record's slot and want another's wait for each other.
+        // With 100 slots each of the 64 connections has its own slot. With 8 slots eight connections share a slot, and
+        // transactions that increment two records in opposing orders deadlock.
         for (transactions, opposing, slots) in
             [(false, false, 100), (false, false, 8), (true, false, 100), (true, false, 8), (true, true, 8)]
         {
@@ -299,7 +300,7 @@ fn first_writes_of_the_same_records_lose_nothing(server: &Server) {
     }
 }
 
-fn a_record_deleted_during_a_compaction_loses_no_later_count(server: &Server) {
+fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Server) {
     const ROUNDS: i64 = 800;
     let schema = installed(server, &keyed(|_| {}));
     let done = AtomicBool::new(false);
@@ -309,7 +310,7 @@ fn a_record_deleted_during_a_compaction_loses_no_later_count(server: &Server) {
                 let mut connection = schema.isolated("READ COMMITTED");
                 while !done.load(SeqCst) {
                     if let Err(error) = connection.query_drop("CALL slotted_counter_compact(1, 1)") {
-                        refused(error);
+                        repeatable(error);
                     }
                 }
             });
@@ -339,7 +340,7 @@ fn a_record_deleted_during_a_compaction_loses_no_later_count(server: &Server) {
     });
 }
 
-fn a_reset_sets_the_total_whatever_the_slots(server: &Server) {
+fn a_reset_sets_the_total(server: &Server) {
     let schema = installed(server, &keyed(|_| {}));
     for before in ["", "CALL slotted_counter_increment(1, 1)", "CALL slotted_counter_increment(1, 1)"] {
         schema.run(before);
@@ -350,7 +351,7 @@ fn a_reset_sets_the_total_whatever_the_slots(server: &Server) {
     assert_eq!(schema.first::<(i64, i64)>("SELECT slotted_counter_get(1, 1), slotted_counter_get(2, 2)"), (0, -3));
 }
 
-fn resets_beside_increments_never_deadlock(server: &Server) {
+fn resets_concurrent_with_increments_never_deadlock(server: &Server) {
     const CALLS: usize = 150;
     let schema = installed(server, &keyed(|options| options.slots = Slots::Fixed(8)));
     let slots: Vec<_> = (0..8).map(|slot| format!("(1, 1, {slot}, 0)")).collect();
@@ -364,7 +365,7 @@ fn resets_beside_increments_never_deadlock(server: &Server) {
                 let mut connection = schema.isolated("REPEATABLE READ");
                 for _ in 0..CALLS {
                     if let Err(error) = connection.query_drop(call) {
-                        deadlocks.fetch_add(u64::from(refused(error) == 1213), SeqCst);
+                        deadlocks.fetch_add(u64::from(repeatable(error) == 1213), SeqCst);
                     }
                 }
             });
@@ -375,7 +376,7 @@ fn resets_beside_increments_never_deadlock(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(1, 1)"), 5);
 }
 
-fn a_record_is_counted_after_a_select(server: &Server) {
+fn calls_work_after_a_select_in_the_same_transaction(server: &Server) {
     for (call, total) in [
         ("CALL slotted_counter_increment(1, 1)", 4),
         ("CALL slotted_counter_add(1, 1, 7)", 10),
@@ -383,7 +384,7 @@ fn a_record_is_counted_after_a_select(server: &Server) {
         ("CALL slotted_counter_compact(1, 1)", 3),
         ("CALL slotted_counter_delete(1, 1)", 0),
     ] {
-        // One slot, so that others change the very row.
+        // With one slot, the other connections and the transaction change the same row.
         let schema = installed(server, &keyed(|o| o.slots = Slots::Fixed(1)));
         schema.run("CALL slotted_counter_increment(1, 1)");
         let mut connection = schema.isolated("REPEATABLE READ");
@@ -396,7 +397,7 @@ fn a_record_is_counted_after_a_select(server: &Server) {
     }
 }
 
-fn a_rollback_takes_records_back(server: &Server) {
+fn a_rollback_reverts_every_call(server: &Server) {
     let package = keyed(|_| {});
     let schema = installed(server, &package);
     schema.run("CALL slotted_counter_add(1, 1, 5)");
@@ -411,19 +412,19 @@ fn a_rollback_takes_records_back(server: &Server) {
     }
 }
 
-fn bad_keys_are_refused_and_change_nothing(server: &Server) {
+fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     let package = keyed(|_| {});
     let schema = installed(server, &package);
     schema.run("CALL slotted_counter_add(1, 1, 9223372036854775807); CALL slotted_counter_add(2147483647, 1, 3)");
-    // Two slots at the end of BIGINT.
+    // Two slots with the maximum of BIGINT.
     schema.run("INSERT INTO slotted_counters VALUES (5, 5, 0, 9223372036854775807), (5, 5, 1, 9223372036854775807)");
     let before = schema.rows(&package.options.table);
     for mode in ["DEFAULT", "''"] {
         let mut connection = schema.connect();
         connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
-        let mut refused = |call: &str, number: u16, message: &str| {
+        let mut rejected = |call: &str, number: u16, message: &str| {
             let result = connection.query::<Row, _>(call);
-            assert!(result.is_err(), "not refused: {call}");
+            assert!(result.is_err(), "not rejected: {call}");
             let got = error_of(result);
             assert!(got.0 == number && got.1.contains(message), "{mode}: {call}: {got:?}");
             assert_eq!(schema.rows(&package.options.table), before, "{mode}: {call}");
@@ -433,20 +434,20 @@ fn bad_keys_are_refused_and_change_nothing(server: &Server) {
             let more = if matches!(routine, Routine::Add | Routine::Reset) { ", 1" } else { "" };
             let name = name.name();
             for (key, number, message) in [
-                ("NULL, 1", 50009, "record_type is NULL"),
-                ("1, NULL", 50009, "record_id is NULL"),
-                ("NULL, NULL", 50009, "record_type is NULL"),
-                ("2147483648, 1", 50010, "record_type does not fit its column"),
-                ("-2147483649, 1", 50010, "record_type does not fit its column"),
+                ("NULL, 1", 50009, "column 'record_type' cannot be NULL"),
+                ("1, NULL", 50009, "column 'record_id' cannot be NULL"),
+                ("NULL, NULL", 50009, "column 'record_type' cannot be NULL"),
+                ("2147483648, 1", 50010, "value out of range or of wrong length for column 'record_type'"),
+                ("-2147483649, 1", 50010, "value out of range or of wrong length for column 'record_type'"),
             ] {
-                refused(&format!("{verb} {name}({key}{more})"), number, &format!("{name}: {message}"));
+                rejected(&format!("{verb} {name}({key}{more})"), number, &format!("{name}: {message}"));
             }
         }
-        refused("CALL slotted_counter_add(1, 1, NULL)", 50007, "slotted_counter_add: the amount is NULL");
-        refused("SELECT slotted_counter_get(5, 5)", 50008, "slotted_counter_get: the total is beyond BIGINT");
-        refused("CALL slotted_counter_compact(5, 5)", 50008, "slotted_counter_compact: the total is beyond BIGINT");
-        connection.query_drop("CALL slotted_counter_add(9, 9, 0)").expect("nothing to add");
-        assert_eq!(schema.rows(&package.options.table), before, "0 makes no row");
+        rejected("CALL slotted_counter_add(1, 1, NULL)", 50007, "slotted_counter_add: p_amount is NULL");
+        rejected("SELECT slotted_counter_get(5, 5)", 50008, "slotted_counter_get: the total exceeds the range of BIGINT");
+        rejected("CALL slotted_counter_compact(5, 5)", 50008, "slotted_counter_compact: the total exceeds the range of BIGINT");
+        connection.query_drop("CALL slotted_counter_add(9, 9, 0)").expect("add 0");
+        assert_eq!(schema.rows(&package.options.table), before, "0 inserts no slot");
     }
     let package = keyed(|options| options.slots = Slots::Fixed(1));
     let schema = installed(server, &package);
@@ -455,7 +456,7 @@ fn bad_keys_are_refused_and_change_nothing(server: &Server) {
     assert_eq!(full.0, 1690);
 }
 
-fn one_record_is_read_by_its_key(server: &Server) {
+fn a_record_is_read_by_its_key(server: &Server) {
     let schema = installed(server, &keyed(|_| {}));
     let rows: Vec<_> = (0..5000).map(|number| format!("({}, {number}, {}, 1)", number % 7, number % 3)).collect();
     schema.run(&format!("INSERT INTO slotted_counters VALUES {}", rows.join(", ")));
@@ -471,17 +472,17 @@ fn one_record_is_read_by_its_key(server: &Server) {
         let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
         rows.iter().map(|(_, count)| count).sum()
     };
-    let looking = -(reads(&mut connection) - reads(&mut connection));
+    let of_status = -(reads(&mut connection) - reads(&mut connection));
     for statement in [query, "CALL slotted_counter_increment(6, 13)", "SELECT slotted_counter_get(6, 13)"] {
         connection.query::<Row, _>(statement).expect(statement);
         let start = reads(&mut connection);
         connection.query::<Row, _>(statement).expect(statement);
-        let read = reads(&mut connection) - start - looking;
+        let read = reads(&mut connection) - start - of_status;
         assert!(read <= 12, "{statement} reads {read} rows");
     }
 }
 
-fn an_existing_slot_is_one_record_lock_and_no_gap(server: &Server) {
+fn an_increment_of_an_existing_slot_locks_one_record_and_no_gap(server: &Server) {
     for pick in [Pick::Connection, Pick::Random] {
         let package = keyed(|options| (options.pick, options.slots) = (pick, Slots::Fixed(1)));
         let schema = installed(server, &package);

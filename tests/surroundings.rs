@@ -1,4 +1,4 @@
-//! Hostile surroundings: names, sql_modes, collations.
+//! Unusual identifiers, sql_modes, collations and cluster settings.
 
 use std::cell::RefCell;
 
@@ -13,14 +13,14 @@ use crate::support::{Module, Schema, Server, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(hostile_identifiers_install_and_count)
-        .on_servers(every_sql_mode_installs_the_same)
+        .on_servers(identifiers_may_have_special_characters)
+        .on_servers(every_sql_mode_installs_equal_routines)
         .on_servers(every_default_collation_works_and_uses_the_key)
-        .on_servers(nodes_of_a_cluster_share_no_slot)
-        .on_servers(identifiers_and_strings_go_through_a_server_and_back);
+        .on_servers(nodes_of_a_cluster_use_different_slots)
+        .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged);
 }
 
-/// Installs as a DBA does, through the client, from a package whose names are hostile.
+/// Installs a package with the client, as a DBA does.
 fn client_installs(schema: &Schema<'_>, package: &Package, client_options: &[&str]) {
     let script = format!("{}\nSELECT 'installed' AS proof;\n", render::setup(package));
     let said = schema.client().pipe(client_options, &script);
@@ -33,7 +33,7 @@ fn call(package: &Package, routine: Routine, arguments: &str) -> String {
     format!("{verb} {name}({arguments})")
 }
 
-/// Uses every routine and view once.
+/// Uses every routine and every view.
 fn tour(schema: &Schema<'_>, package: &Package, session: &[&str]) {
     let mut connection = schema.connect();
     for statement in session {
@@ -68,7 +68,7 @@ fn tour(schema: &Schema<'_>, package: &Package, session: &[&str]) {
     run(Routine::Drop, "'b'");
 }
 
-fn hostile_identifiers_install_and_count(server: &Server) {
+fn identifiers_may_have_special_characters(server: &Server) {
     let cases = [
         ("my-app db", "my table", "my-"),
         ("select", "order", "group "),
@@ -92,7 +92,7 @@ fn hostile_identifiers_install_and_count(server: &Server) {
             });
             client_installs(&schema, &package, &[]);
             tour(&schema, &package, &[]);
-            // The other files too: they have the same names in other places.
+            // The other files contain the identifiers in other statements.
             for file in render::files(&package) {
                 if ["create_procedures.sql", "test_insertdata.sql", "uninstall.sql"].contains(&file.name) {
                     let said = schema.client().pipe(&[], &file.text);
@@ -105,13 +105,13 @@ fn hostile_identifiers_install_and_count(server: &Server) {
                     "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() \
                      UNION ALL SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()",
                 )
-                .expect("what is left");
+                .expect("the remaining objects");
             assert_eq!(left, [table]);
         }
     }
 }
 
-/// The same for counters keyed by record, whose key columns are hostile too.
+/// The same test for slotted_counters, with special characters in the key columns too.
 fn keyed_by_record(server: &Server, schema_name: &str, table: &str, prefix: &str) {
     let schema = Schema::named(server, schema_name, "");
     let mut options = Options::slotted_counters();
@@ -136,7 +136,7 @@ fn keyed_by_record(server: &Server, schema_name: &str, table: &str, prefix: &str
     assert_eq!(total, Some(42));
 }
 
-/// What the server has of each routine: mode, character set, collations, body.
+/// The sql_mode, character set, collation and body that the server stores for each routine.
 fn installed(schema: &Schema<'_>) -> Vec<(String, String, String, String, String)> {
     schema
         .connect()
@@ -147,7 +147,7 @@ fn installed(schema: &Schema<'_>) -> Vec<(String, String, String, String, String
         .expect("the routines")
 }
 
-fn every_sql_mode_installs_the_same(server: &Server) {
+fn every_sql_mode_installs_equal_routines(server: &Server) {
     let schema = server.schema();
     let plain = package(|_| {});
     client_installs(&schema, &plain, &[]);
@@ -159,7 +159,7 @@ fn every_sql_mode_installs_the_same(server: &Server) {
     }
     for mode in modes {
         let schema = server.schema();
-        // A backslash in a name is where modes differ.
+        // The meaning of a backslash depends on the sql_mode.
         let hostile = package(|options| options.prefix = "back\\'slash_".parse().expect("a prefix"));
         let set = format!("SET SESSION sql_mode = '{mode}'");
         let script = format!(
@@ -199,7 +199,7 @@ fn every_default_collation_works_and_uses_the_key(server: &Server) {
         }
         reads_by_key(&schema, &names);
 
-        // Routines that are replaced after the default has changed still fit the table.
+        // After a change of the default collation, replaced routines work with the existing table.
         let other = if collation == "utf8mb4_bin" { "utf8mb4_general_ci" } else { "utf8mb4_bin" };
         schema.run(&format!("ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {other}; DELETE FROM counters"));
         let said = schema.client().pipe(&[], &render::files(&package)[2].text);
@@ -209,7 +209,7 @@ fn every_default_collation_works_and_uses_the_key(server: &Server) {
     }
 }
 
-/// An increment of one counter among many, and of many slots, reads a handful of rows, all by the key.
+/// Asserts that an increment of a counter with many slots, among other counters, reads only a few rows.
 fn reads_by_key(schema: &Schema<'_>, session: &str) {
     let mut connection = schema.connect();
     connection.query_drop(session).expect(session);
@@ -217,13 +217,13 @@ fn reads_by_key(schema: &Schema<'_>, session: &str) {
         connection.exec_drop("CALL counter_setup(?, NULL, 1000, 0)", (name,)).expect("setup");
     }
     let before = [connection_reads(&mut connection), connection_reads(&mut connection)];
-    // What looking itself costs.
-    let looking = before[1] - before[0];
+    // The reads of SHOW STATUS.
+    let of_status = before[1] - before[0];
     connection.query_drop("CALL counter_increment('hot')").expect("warm-up");
     let start = connection_reads(&mut connection);
     connection.query_drop("CALL counter_increment('hot')").expect("an increment");
-    let reads = connection_reads(&mut connection) - start - looking;
-    // Seen: 3 on MariaDB, 5 on MySQL. A scan would read 1,000 or 4,000.
+    let reads = connection_reads(&mut connection) - start - of_status;
+    // By the key an increment reads 3 rows on MariaDB and 5 on MySQL. A scan reads 1,000 or 4,000.
     assert!(reads <= 8, "{session}: an increment reads {reads} rows");
 }
 
@@ -232,9 +232,9 @@ fn connection_reads(connection: &mut mysql::Conn) -> i64 {
     rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum()
 }
 
-/// What a node of a multi-primary cluster has is set by hand here: auto_increment_increment is the number of nodes, and
-/// each has its own auto_increment_offset.
-fn nodes_of_a_cluster_share_no_slot(server: &Server) {
+/// Sets the variables that a multi-primary cluster sets on its nodes: auto_increment_increment is the number of nodes,
+/// and auto_increment_offset is different on each node.
+fn nodes_of_a_cluster_use_different_slots(server: &Server) {
     for slots in [20, 2] {
         let packages = [
             package(|options| options.default_slots = Some(slots)),
@@ -273,7 +273,7 @@ fn nodes_of_a_cluster_share_no_slot(server: &Server) {
                 }
                 let all = counts();
                 assert_eq!(all.iter().map(|(_, count)| count).sum::<i64>(), node * 21, "{what}");
-                // Two slots are too few for three nodes.
+                // With two slots, three nodes cannot use different slots.
                 if slots > 3 {
                     assert!(all.len() > others.len(), "{what}: node {node} has no slot of its own: {all:?}");
                     assert!(others.iter().all(|one| all.contains(one)), "{what}: node {node}: {others:?}, then {all:?}");
@@ -284,10 +284,10 @@ fn nodes_of_a_cluster_share_no_slot(server: &Server) {
     }
 }
 
-fn identifiers_and_strings_go_through_a_server_and_back(server: &Server) {
+fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) {
     let connection = RefCell::new(server.connect());
     connection.borrow_mut().query_drop("SET NAMES utf8mb4").expect("names");
-    // A server takes a leading space off an alias (not off a table or routine, see the hostile names above).
+    // Without leading spaces, which servers remove from an alias. They keep them in the name of a table or routine.
     let identifier = "[^\\p{Cc}\u{10000}-\u{10FFFF}\\s][^\\p{Cc}\u{10000}-\u{10FFFF}]{0,40}[^\\p{Cc}\u{10000}-\u{10FFFF} ]";
     let string = any::<String>();
     let mut runner = TestRunner::new(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() });

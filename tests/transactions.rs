@@ -1,4 +1,4 @@
-//! Calls belong to the caller's transaction; and races, as named steps in every order.
+//! Calls are part of the caller's transaction. Races run as named steps in every order.
 
 use std::sync::mpsc;
 use std::thread;
@@ -11,10 +11,10 @@ use crate::support::{Module, Schema, Server, error_of, package, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(a_rollback_takes_everything_back)
+        .on_servers(a_rollback_reverts_every_call)
         .on_servers(no_call_ends_the_transaction)
-        .on_servers(a_savepoint_takes_back_what_came_after_it)
-        .on_servers(races_end_as_if_one_had_come_after_the_other);
+        .on_servers(a_rollback_to_a_savepoint_reverts_the_calls_after_it)
+        .on_servers(concurrent_transactions_are_serializable);
 }
 
 const CALLS: [&str; 7] = [
@@ -36,7 +36,7 @@ fn ready(schema: &Schema<'_>) -> Conn {
     schema.connect()
 }
 
-fn a_rollback_takes_everything_back(server: &Server) {
+fn a_rollback_reverts_every_call(server: &Server) {
     let schema = server.schema();
     let mut connection = ready(&schema);
     let table = package(|_| {}).options.table;
@@ -45,13 +45,13 @@ fn a_rollback_takes_everything_back(server: &Server) {
         connection.query_drop("START TRANSACTION").expect("a transaction");
         connection.query_drop("INSERT INTO other VALUES (1)").expect("a row");
         connection.query_drop(call).expect(call);
-        // Nobody else sees it before the commit.
+        // Other connections read the old rows before the commit.
         assert_eq!(schema.rows(&table), before, "{call}");
         connection.query_drop("ROLLBACK").expect("a rollback");
         assert_eq!(schema.rows(&table), before, "{call}");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM other"), 0, "{call}");
     }
-    // A refused call leaves what came before it in the transaction.
+    // A call that fails keeps the earlier changes of the transaction.
     for (_, package) in variants() {
         let schema = server.schema();
         schema.install(&package);
@@ -59,27 +59,27 @@ fn a_rollback_takes_everything_back(server: &Server) {
         let mut connection = schema.connect();
         connection.query_drop("START TRANSACTION").expect("a transaction");
         connection.query_drop("CALL counter_increment('a')").expect("an increment");
-        assert_eq!(error_of(connection.query_drop("CALL counter_increment('nobody')")).0, 50003);
+        assert_eq!(error_of(connection.query_drop("CALL counter_increment('unknown')")).0, 50003);
         connection.query_drop("COMMIT").expect("a commit");
         assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 11);
     }
 }
 
 fn no_call_ends_the_transaction(server: &Server) {
-    for call in CALLS.into_iter().chain(["SELECT counter_get('a')", "CALL counter_increment('nobody')"]) {
+    for call in CALLS.into_iter().chain(["SELECT counter_get('a')", "CALL counter_increment('unknown')"]) {
         let schema = server.schema();
         let mut connection = ready(&schema);
         connection.query_drop("SET autocommit = 0").expect("autocommit");
         connection.query_drop("INSERT INTO other VALUES (1)").expect("a row");
         let _ = connection.query::<mysql::Row, _>(call);
-        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM other"), 0, "{call}: still not committed");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM other"), 0, "{call}: not committed");
         connection.query_drop("INSERT INTO other VALUES (2)").expect("a row");
         connection.query_drop("COMMIT").expect("a commit");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM other"), 2, "{call}");
     }
 }
 
-fn a_savepoint_takes_back_what_came_after_it(server: &Server) {
+fn a_rollback_to_a_savepoint_reverts_the_calls_after_it(server: &Server) {
     let schema = server.schema();
     let mut connection = ready(&schema);
     for statement in [
@@ -97,7 +97,7 @@ fn a_savepoint_takes_back_what_came_after_it(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 13);
 }
 
-/// A session that runs statements in a thread of its own, so that one that waits for a lock holds up nobody.
+/// A session that runs its statements in a second thread, so that a lock wait does not block the test.
 struct Session {
     statements: mpsc::Sender<&'static str>,
     results: mpsc::Receiver<Result<(), u16>>,
@@ -120,7 +120,8 @@ impl Session {
         Self { statements, results, waiting: 0 }
     }
 
-    /// Sends a step, and waits for it a moment: one that is blocked goes on when the other session has moved.
+    /// Sends a step and waits for its result for a moment. A step that waits for a lock ends later, after a step of the
+    /// other session.
     fn step(&mut self, statement: &'static str) -> Vec<Result<(), u16>> {
         self.statements.send(statement).expect("the session");
         self.waiting += 1;
@@ -138,7 +139,7 @@ impl Session {
     }
 }
 
-/// All ways to interleave `a` steps of one session with `b` of another: true is a step of the first.
+/// All orders of `a` steps of one session and `b` steps of another. true is a step of the first session.
 fn interleavings(a: usize, b: usize) -> Vec<Vec<bool>> {
     if a == 0 || b == 0 {
         return vec![vec![a > 0; a + b]];
@@ -156,7 +157,7 @@ fn outcome(schema: &Schema<'_>) -> Vec<(String, i64, i64)> {
         .expect("the totals")
 }
 
-/// Runs the steps in one order from the same start; the outcome, and the errors of both sessions.
+/// Runs the steps in one order on the same initial rows. Returns the outcome and the errors of both sessions.
 fn play(
     schema: &Schema<'_>,
     a: &[&'static str],
@@ -173,12 +174,12 @@ fn play(
     }
     for session in [&mut first, &mut second] {
         results.extend(session.collect(Duration::from_secs(30)));
-        assert_eq!(session.waiting, 0, "a step hangs in {order:?}");
+        assert_eq!(session.waiting, 0, "a step does not end in {order:?}");
     }
     (outcome(schema), results.into_iter().filter_map(Result::err).collect())
 }
 
-fn races_end_as_if_one_had_come_after_the_other(server: &Server) {
+fn concurrent_transactions_are_serializable(server: &Server) {
     let counting = ["START TRANSACTION", "CALL counter_increment('a')", "CALL counter_add('a', 5)", "COMMIT"];
     let others: [&[&'static str]; 5] = [
         &["START TRANSACTION", "CALL counter_reset('a', 100, FALSE)", "COMMIT"],
@@ -200,8 +201,8 @@ fn races_end_as_if_one_had_come_after_the_other(server: &Server) {
         let (before, after) = (serial(true), serial(false));
         for order in interleavings(counting.len(), other.len()) {
             let (outcome, errors) = play(&schema, &counting, other, &order);
-            // The server may have to refuse one transaction (1213); it is then gone as a whole, which is a third
-            // outcome that a caller knows of.
+            // The outcome is that of one of the two serial orders. The server can also roll back one whole transaction
+            // because of a deadlock (1213), which the caller sees as an error.
             if errors.is_empty() {
                 assert!(outcome == before || outcome == after, "{other:?} {order:?}: {outcome:?}");
             } else {

@@ -1,154 +1,157 @@
-//! How many slots a counter needs: what a server was seen to do, and what follows from it.
+//! Recommends the number of slots of a counter from the lock waits of a server.
 
 mod watch;
 
 pub use watch::{WatchError, watch};
 
-use crate::package::{Kind, MAX_SLOTS, NAME_MAX, SqlStr};
+use crate::package::{Kind, MAX_SLOTS, NAME_MAX, SqlStr, shell_word};
 
-/// Sessions that wait for one counter or one row at a moment, on average, from which on something should be done: half
-/// of the time somebody waits.
+/// A change is recommended from this average number of sessions that wait for one counter or row. At 0.5 a session waits
+/// half of the time.
 const WAITING: f64 = 0.5;
 
-/// Up to so many slots, reading them costs nothing that a reader notices, and nothing is said of them.
+/// Shrinking is never recommended for this number of slots or less: the read would hardly become faster.
 const FEW_SLOTS: u32 = 16;
 
-/// From so many slots on, the time to read them, less that for one, tells what a slot costs; with fewer it is noise.
+/// The time of a slot is computed from the measured reads only from this number of slots on. With fewer slots it is
+/// smaller than the variation of the reads.
 const MANY_SLOTS: u32 = 32;
 
-/// What a slot costs on reading where it could not be measured, microseconds. Source: README, "How many slots?": 0.5 on
-/// MySQL 9.7, 0.3 on MariaDB 11.8.
+/// The time that each slot adds to a read, in microseconds, if it was not measured. MySQL 9.7 needs 0.5, MariaDB 11.8
+/// needs 0.3. Source: docs/benchmark.md, the time of a read by slots.
 const SLOT_US: f64 = 0.5;
 
-/// What was seen of a server.
+/// The observed load of a server.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Watched {
-    /// How long it was watched.
+    /// The observed time, in seconds.
     pub seconds: f64,
-    /// How often the waiting sessions were looked at.
+    /// The number of times that the lock waits were queried.
     pub samples: u32,
-    /// The most sessions that were connected at once, without our own.
+    /// The maximum of Threads_connected, without this connection.
     pub connected: u32,
-    /// The most sessions that were working or waiting at once, without our own.
+    /// The maximum of Threads_running, without this connection.
     pub running: u32,
-    /// How often a row lock was waited for meanwhile, on the whole server.
+    /// The row lock waits on the whole server that began in this time.
     pub row_lock_waits: u64,
-    /// How long those that have ended did, added up over sessions, milliseconds.
+    /// The total duration of the row lock waits that ended in this time, in milliseconds.
     pub row_lock_ms: u64,
-    /// Counters of the package `counters`.
+    /// The counters of the package `counters`.
     pub counters: Vec<Counter>,
-    /// Records of packages keyed by record that somebody waited for, and single rows that somebody counts in.
+    /// The records that sessions waited for, and the single rows that sessions increment and waited for.
     pub rows: Vec<Row>,
 }
 
-/// A counter, and what happened to it.
+/// A named counter and its observed load.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Counter {
-    /// The schema of its table.
+    /// The schema of the table.
     pub schema: String,
-    /// Its table.
+    /// The table.
     pub table: String,
-    /// What the names of its routines begin with.
+    /// The prefix of the package's routines.
     pub prefix: String,
-    /// Its name.
+    /// The name of the counter.
     pub name: String,
-    /// How many slots it has.
+    /// The number of slots.
     pub slots: u32,
-    /// Whether the routines have the number of slots in them.
+    /// Whether the package has fixed slots.
     pub fixed: bool,
-    /// How an increment picks its slot.
+    /// The slot selection of the package.
     pub pick: String,
-    /// How many slots changed.
+    /// The number of slots whose count changed.
     pub busy_slots: u32,
-    /// By how much all slots changed, signs left aside.
+    /// The sum of the absolute changes of all slots.
     pub counted: u64,
-    /// How much more than the average slot the busiest changed, as a factor; 0 where nothing did.
+    /// The change of the busiest slot divided by the average change of a slot. 0 if no slot changed.
     pub skew: f64,
-    /// Sessions that waited for a slot of it at a moment, on average.
+    /// The average number of sessions that waited for a slot of the counter.
     pub waiting: f64,
-    /// How long it takes to read it over this connection, microseconds, a median.
+    /// The median time of a read over this connection, in microseconds.
     pub read_us: f64,
-    /// The same for one of its slots.
+    /// The median time to read one slot, in microseconds.
     pub read_one_us: f64,
 }
 
-/// A row that is no slot of a named counter, and that sessions waited for.
+/// A row that sessions waited for, and that is not a slot of a named counter.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Row {
-    /// The schema of its table.
+    /// The schema of the table.
     pub schema: String,
-    /// Its table.
+    /// The table.
     pub table: String,
-    /// What is true of it alone, as SQL: `id = 1`.
+    /// The SQL condition that matches only this row, such as `id = 1`.
     pub condition: String,
-    /// The column that is counted up; None where it is a record of a package.
+    /// The column that is incremented. None for a record of a package.
     pub column: Option<String>,
-    /// Sessions that waited for it at a moment, on average.
+    /// The average number of sessions that waited for the row.
     pub waiting: f64,
-    /// The statement of one of them.
+    /// The statement of one of these sessions.
     pub statement: String,
-    /// How many slots the package has where it is a record of one.
+    /// The number of slots of the package, for a record of a package.
     pub slots: Option<u32>,
 }
 
-/// What should be done.
+/// The recommended change. The numbers are numbers of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase", tag = "do", content = "slots")]
 pub enum Verdict {
-    /// Nothing.
+    /// No change.
     Fine,
-    /// Its slots are enough and yet it is waited for: look at what holds them.
-    Look,
-    /// More slots, so many.
+    /// The number of slots is sufficient, but sessions wait: find the transactions that hold the locks.
+    Inspect,
+    /// Increase the number of slots.
     Grow(u32),
-    /// Fewer slots, so many.
+    /// Decrease the number of slots.
     Shrink(u32),
-    /// A single row should become a counter of so many slots.
+    /// Replace the single row by a counter.
     Adopt(u32),
 }
 
-/// What to do about one counter or row, and why.
+/// The recommendation for one counter or row.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Advice {
-    /// The counter, as `schema.table: name`, or the row.
+    /// The counter, as `schema.table: name`, or the row, as `schema.table: condition`.
     pub subject: String,
-    /// What to do.
+    /// The recommended change.
     pub verdict: Verdict,
-    /// What was seen, and which rule gave the number.
+    /// The observation, and the rule for the number of slots.
     pub because: String,
-    /// What to run: SQL, or a command. Empty where nothing is to be done.
+    /// The SQL or the command to run. Empty if there is none.
     pub run: String,
-    /// What it takes to read the counter now and then, microseconds over this connection; None where it was not
-    /// measured, and the second where it is not known.
+    /// The time of a read, and its estimate after a change of the number of slots, in microseconds. None for a row.
     pub read_us: Option<(f64, Option<f64>)>,
 }
 
 impl Watched {
-    /// The number of slots that this server's load needs, and the rule that gave it.
+    /// The number of slots that this server's load needs, and the rule that it follows from.
     ///
-    /// Connections that were opened in one go have numbers in a row, and a slot for each of them would do. Those of a
-    /// pool that opens and closes them as it needs have any number: n of them keep 0.88 n of 4 n slots busy, which is
-    /// 4 n (1 - e^(-1/4)), and 0.63 n of n slots. Where most connections are idle that would be many slots to read for
-    /// nothing; eight times the sessions that are at work leaves an increment one chance in eight to meet another. The
-    /// number is prime, so that connections numbered in steps, as those of drivers that open two at a time are, spread
-    /// over all slots and not over every second one.
+    /// Connections that are opened one after the other have consecutive ids, and use as many slots as there are
+    /// connections. The ids of a pool that opens and closes connections are random. Then n connections use 0.63 n of n
+    /// slots, and 0.88 n of 4 n slots, which is 4 n (1 - e^(-1/4)). Therefore the rule is four slots for each connection.
+    ///
+    /// If most connections are idle, eight slots for each running session are sufficient: an increment meets another
+    /// one with a probability of one in eight.
+    ///
+    /// The number is a prime. Some drivers open two connections at a time, so that a pool has only every second id. With
+    /// a prime these connections use all slots.
     pub fn needed(&self) -> (u32, String) {
-        let (all, at_work) = (self.connected.saturating_mul(4), self.running.saturating_mul(8));
-        let (least, rule) = if all <= at_work {
+        let (all, running) = (self.connected.saturating_mul(4), self.running.saturating_mul(8));
+        let (least, rule) = if all <= running {
             (
                 all,
                 format!("four slots for each of {} connections", self.connected),
             )
         } else {
             (
-                at_work,
-                format!("eight slots for each of {} sessions at work", self.running),
+                running,
+                format!("eight slots for each of {} running sessions", self.running),
             )
         };
         (prime_from(least.max(2)), format!("{rule}, rounded up to a prime"))
     }
 
-    /// What to do about each counter and row, what matters most first.
+    /// The recommendations for all counters and rows. Changes come first, the one with the most waiting sessions at the top.
     pub fn advice(&self) -> Vec<Advice> {
         let (needed, rule) = self.needed();
         let counted = self.counters.iter().any(|one| one.counted > 0);
@@ -171,31 +174,37 @@ impl Watched {
 }
 
 impl Counter {
-    /// As advice names it: `schema.table: name`.
+    /// The counter as [`Advice::subject`].
     pub fn subject(&self) -> String {
         format!("{}.{}: {}", self.schema, self.table, self.name)
     }
 
     fn advice(&self, needed: u32, rule: &str, counted: bool) -> Advice {
-        let waits = format!("{:.1} sessions wait for it on average", self.waiting);
+        let waits = waits(self.waiting);
         let (verdict, because) = if self.waiting >= WAITING && needed > self.slots {
-            let because = format!("{waits}, with {} of {} slots in use", self.busy_slots, self.slots);
-            (Verdict::Grow(needed), format!("{because}; {needed}: {rule}"))
+            let because = format!("{waits}, {} of {} slots are in use", self.busy_slots, self.slots);
+            (
+                Verdict::Grow(needed),
+                format!("{because}. {needed} slots: {rule}"),
+            )
         } else if self.waiting >= WAITING {
             let why = if self.pick == "random" {
-                "install the package with the pick by connection, so that a connection always has the same slot"
+                "install the package with --pick connection, so that a transaction holds one slot"
             } else {
-                "somebody holds its slots: look for long transactions, and for resets or resizes all the time"
+                "find long transactions that hold its slots, and frequent resets or resizes"
             };
             (
-                Verdict::Look,
-                format!("{waits}, but {} slots are enough ({rule}): {why}", self.slots),
+                Verdict::Inspect,
+                format!("{waits}, but {} slots are sufficient ({rule}): {why}", self.slots),
             )
         } else if self.slots > FEW_SLOTS && self.slots / 2 > needed && counted {
             let because = format!("{} slots, and {waits}", self.slots);
-            (Verdict::Shrink(needed), format!("{because}; {needed}: {rule}"))
+            (
+                Verdict::Shrink(needed),
+                format!("{because}. {needed} slots: {rule}"),
+            )
         } else if self.counted == 0 {
-            (Verdict::Fine, "nothing was counted while we watched".into())
+            (Verdict::Fine, "its total did not change".into())
         } else {
             (Verdict::Fine, waits)
         };
@@ -209,7 +218,7 @@ impl Counter {
                 );
                 if self.fixed {
                     format!(
-                        "-- The routines have {} slots in them: generate and install them with --slots {slots}\n{call}",
+                        "-- The package has {} fixed slots: generate and install it with --slots {slots}\n{call}",
                         self.slots
                     )
                 } else {
@@ -231,7 +240,8 @@ impl Counter {
         }
     }
 
-    /// What reading it will take with another number of slots: what was measured, and so much for each slot more or less.
+    /// Estimates the time of a read with another number of slots, in microseconds: the measured time, plus or minus the
+    /// time of each slot more or less.
     fn read_with(&self, slots: u32) -> f64 {
         let each = if self.slots < MANY_SLOTS {
             SLOT_US
@@ -244,7 +254,7 @@ impl Counter {
 
 impl Row {
     fn advice(&self, needed: u32, rule: &str) -> Advice {
-        let waits = format!("{:.1} sessions wait for it on average", self.waiting);
+        let waits = waits(self.waiting);
         let subject = format!("{}.{}: {}", self.schema, self.table, self.condition);
         let (verdict, because, run) = match (&self.column, self.slots) {
             (Some(column), _) => {
@@ -254,24 +264,24 @@ impl Row {
                     .collect();
                 let run = format!(
                     "slotted adopt --url URL --table {} --column {} --where {} --counter {} --slots {needed}",
-                    shell(&format!("{}.{}", self.schema, self.table)),
-                    shell(column),
-                    shell(&self.condition),
-                    shell(&name),
+                    shell_word(&format!("{}.{}", self.schema, self.table)),
+                    shell_word(column),
+                    shell_word(&self.condition),
+                    shell_word(&name),
                 );
-                let because = format!("{waits}, to run {}; {needed}: {rule}", self.statement);
+                let because = format!("{waits}, with {}. {needed} slots: {rule}", self.statement);
                 (Verdict::Adopt(needed), because, run)
             }
             (None, Some(slots)) if needed > slots => {
                 let run = format!(
-                    "-- generate the package with --slots {needed}, and source its create_procedures.sql"
+                    "-- Generate the package with --slots {needed}, and source its create_procedures.sql"
                 );
-                let because = format!("{waits}, and the package has {slots} slots; {needed}: {rule}");
+                let because = format!("{waits}, and the package has {slots} slots. {needed} slots: {rule}");
                 (Verdict::Grow(needed), because, run)
             }
             _ => {
-                let why = "but the slots are enough: somebody holds them, look for long transactions";
-                (Verdict::Look, format!("{waits}, {why}"), String::new())
+                let why = "but the slots are sufficient: find long transactions that hold them";
+                (Verdict::Inspect, format!("{waits}, {why}"), String::new())
             }
         };
         Advice {
@@ -284,7 +294,12 @@ impl Row {
     }
 }
 
-/// The smallest prime that is not less, as far as slots go.
+/// The observation in [`Advice::because`].
+fn waits(sessions: f64) -> String {
+    format!("on average {sessions:.1} sessions wait for it")
+}
+
+/// The smallest prime that is greater than or equal to `least`, at most [`MAX_SLOTS`].
 fn prime_from(least: u32) -> u32 {
     let prime = |n: u32| (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
     (least..)
@@ -293,22 +308,12 @@ fn prime_from(least: u32) -> u32 {
         .unwrap_or(MAX_SLOTS)
 }
 
-/// An identifier between backticks.
+/// An identifier in backticks. Unlike [`crate::package::Ident`] it accepts every name that a server returns.
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A word of a command line, quoted for a shell where it has to be.
-fn shell(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// The column that a statement counts up, `c` of `SET c = c + 1` or `c = 1 + c`; None where it does not.
+/// The column that a statement increments: `c` of `SET c = c + 1` or `c = 1 + c`. None if it increments no column.
 fn counted_column(statement: &str) -> Option<String> {
     let words = words(statement);
     let is = |at: usize, word: &str| words.get(at).is_some_and(|one| one.eq_ignore_ascii_case(word));
@@ -326,7 +331,7 @@ fn counted_column(statement: &str) -> Option<String> {
     })
 }
 
-/// Words and signs, without backticks, and without what stands before a dot.
+/// The names and signs of a statement, without backticks and without the qualifier before a dot.
 fn words(statement: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut inside = false;
@@ -351,7 +356,8 @@ fn words(statement: &str) -> Vec<String> {
     words
 }
 
-/// The values of a locked key, as the servers print them: `'downloads', 3`. None where it is no list of values.
+/// The values of a locked key in the format of the servers: `'downloads', 3`. None if the text is not a list of values,
+/// such as the supremum record or a truncated list.
 fn key_values(lock_data: &str) -> Option<Vec<String>> {
     let mut values = Vec::new();
     let mut rest = lock_data.trim();
@@ -386,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_that_count_are_told_from_others() {
+    fn incremented_columns_are_found() {
         for (statement, column) in [
             ("UPDATE t SET c = c + 1 WHERE id = 1", Some("c")),
             (
@@ -412,14 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_read_as_servers_print_them() {
+    fn locked_keys_are_parsed() {
         let values = |text| key_values(text).unwrap_or_default();
         assert_eq!(values("'downloads', 3"), ["'downloads'", "3"]);
         assert_eq!(values("123, 456, 7"), ["123", "456", "7"]);
         assert_eq!(values("'it''s, well', 1"), ["'it''s, well'", "1"]);
         assert_eq!(unquoted("'it''s'").as_deref(), Some("it's"));
         assert_eq!(key_values("supremum pseudo-record"), None);
-        assert_eq!(key_values("'cut"), None);
+        assert_eq!(key_values("'truncated"), None);
         assert_eq!(key_values(""), None);
     }
 
@@ -432,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_a_prime_that_fits_connections_and_sessions_at_work() {
+    fn the_number_of_slots_is_a_prime_for_the_connections_or_the_running_sessions() {
         for (connected, running, slots) in [
             (0, 0, 2),
             (64, 64, 257),
@@ -450,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_says_what_to_run() {
+    fn advice_has_the_statement_to_run() {
         let counter = |name: &str, slots, waiting, counted| Counter {
             schema: "shop".into(),
             table: "counters".into(),
@@ -498,7 +504,7 @@ mod tests {
                     Verdict::Grow(257),
                     "CALL `shop`.`counter_resize`('few', 257);"
                 ),
-                of("shop.counters: held", Verdict::Look, ""),
+                of("shop.counters: held", Verdict::Inspect, ""),
                 of("shop.pages: id = 1", Verdict::Adopt(257), adopt),
                 of(
                     "shop.counters: it's many",
@@ -508,7 +514,7 @@ mod tests {
                 of("shop.counters: fine", Verdict::Fine, ""),
             ]
         );
-        // Of 6 slots nobody knows what one costs; of 1,000, they cost 10 together.
+        // With 6 slots the default time of a slot applies. With 1,000 slots the measured time is 10 us for all of them.
         assert_eq!(server.counters[1].read_with(16), 55.0);
         assert!((server.counters[2].read_with(257) - 42.6).abs() < 0.1);
     }

@@ -1,21 +1,22 @@
-//! Looks at a server, and changes nothing.
+//! Observes the lock waits of a server. Only reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::{Counter, Kind, Row, WAITING, Watched, counted_column, key_values, quoted, unquoted};
 use crate::server::{Flavour, Version};
 
-/// How often a counter is read to see how long that takes.
+/// The number of reads of each counter, of which the median time is taken.
 const READS: usize = 20;
 
-/// Who waits for which row. MySQL has it in the Performance Schema only (manual, "The data_lock_waits Table"). One wait
-/// can have several blockers, and is one.
+/// The rows that transactions wait for, on MySQL. DISTINCT, because a wait with several blocking locks has several rows.
+/// Source: MySQL manual, "The data_lock_waits Table".
 const WAITS_MYSQL: &str = "
 SELECT DISTINCT
        locks.OBJECT_SCHEMA,
@@ -29,7 +30,7 @@ SELECT DISTINCT
    AND locks.ENGINE = waits.ENGINE
  WHERE locks.LOCK_TYPE = 'RECORD'";
 
-/// The same on MariaDB, which has the table's name in one column: `schema`.`table`.
+/// The rows that transactions wait for, on MariaDB, which has schema and table in one column: `schema`.`table`.
 const WAITS_MARIADB: &str = "
 SELECT DISTINCT
        '',
@@ -42,18 +43,18 @@ SELECT DISTINCT
     ON locks.lock_id = waits.requested_lock_id
  WHERE locks.lock_type = 'RECORD'";
 
-/// Why a server could not be watched.
+/// The reason why a server could not be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The account may not see who waits.
-    #[error("the account may not see who waits for whom: {0}")]
+    /// A privilege is missing.
+    #[error("the account has no privilege to read the lock waits: {0}")]
     Privilege(#[source] mysql::Error),
-    /// Something else.
+    /// Another error of the server or of the connection.
     #[error(transparent)]
     MySql(#[from] mysql::Error),
 }
 
-/// A row that somebody waits for, as the server names it.
+/// A row that a transaction waits for, with the names and values that the server returns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Waited {
     schema: String,
@@ -62,7 +63,7 @@ struct Waited {
     key: Vec<String>,
 }
 
-/// Schema, table, index and key of a lock, and the transaction that wants it.
+/// Schema, table, index and key of a requested lock, and the transaction that requests it.
 type Wait = (
     Option<String>,
     Option<String>,
@@ -71,7 +72,7 @@ type Wait = (
     String,
 );
 
-/// What a package says of itself.
+/// An installed package, as its view counter_package describes it.
 struct Package {
     schema: String,
     table: String,
@@ -82,21 +83,21 @@ struct Package {
     pick: String,
 }
 
-/// Slots of counters: their counts, by name and slot.
+/// The counts of all slots, by counter name and slot number.
 type Slots = BTreeMap<String, BTreeMap<u32, i64>>;
 
-/// Watches for so long, or until `interrupted` is set.
+/// Observes a server for `duration`, or until `interrupted` is set.
 ///
 /// # Errors
-/// Those of the server, and a missing privilege.
+/// A privilege is missing, or a query or the connection fails.
 pub fn watch(
     connection: &mut Conn,
     duration: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Watched, WatchError> {
     let version = Version::of(connection)?;
-    // MariaDB renews what it shows of locks only where nobody has read it for 0.1 s. Source: MariaDB's documentation,
-    // "Information Schema INNODB_LOCK_WAITS Table"; seen.
+    // MariaDB refreshes its tables of locks only if no session has read them for 0.1 s. More frequent queries would
+    // return old rows. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table".
     let (waits, pause) = match version.flavour {
         Flavour::MySql => (WAITS_MYSQL, Duration::from_millis(50)),
         Flavour::MariaDb => (WAITS_MARIADB, Duration::from_millis(130)),
@@ -125,10 +126,10 @@ pub fn watch(
             let of_package = packages
                 .iter()
                 .any(|one| (&one.schema, &one.table) == (&row.schema, &row.table));
-            let known = statements
+            let found = statements
                 .get(&row)
                 .is_some_and(|statement| counted_column(statement).is_some());
-            if !of_package && !known {
+            if !of_package && !found {
                 let query = "SELECT trx_query FROM information_schema.INNODB_TRX WHERE trx_id = ?";
                 let statement: Option<Option<String>> =
                     connection.exec_first(query, (transaction,)).map_err(privilege)?;
@@ -162,7 +163,7 @@ pub fn watch(
                     && name_of.as_ref() == Some(&name)
             });
             let times: u32 = of_counter.map(|(_, times)| times).sum();
-            let Some((read_us, read_one_us)) = if_there(reading(connection, package, &name))? else {
+            let Some((read_us, read_one_us)) = if_exists(read_times(connection, package, &name))? else {
                 continue;
             };
             let changes: Vec<u64> = now
@@ -199,8 +200,8 @@ pub fn watch(
     Ok(watched)
 }
 
-/// 1142, 1227 and 1044: denied for a table, for want of PROCESS, for a schema. Source: MySQL manual, "Server Error
-/// Message Reference".
+/// Converts an error, and recognizes a missing privilege: on a table (1142), PROCESS (1227), on a schema (1044).
+/// Source: MySQL manual, "Server Error Message Reference".
 fn privilege(error: mysql::Error) -> WatchError {
     match error {
         mysql::Error::MySqlError(ref server) if [1142, 1227, 1044].contains(&server.code) => {
@@ -238,7 +239,7 @@ fn status(connection: &mut Conn) -> Result<HashMap<String, u64>, mysql::Error> {
     Ok(rows.into_iter().collect())
 }
 
-/// What each package says of itself in its view counter_package, whatever that is called.
+/// The packages of all schemas. Their views counter_package are recognized by the columns, because the prefix is an option.
 fn packages(connection: &mut Conn) -> Result<Vec<Package>, mysql::Error> {
     let views: Vec<(String, String)> = connection.query(
         "SELECT TABLE_SCHEMA, TABLE_NAME
@@ -256,17 +257,13 @@ fn packages(connection: &mut Conn) -> Result<Vec<Package>, mysql::Error> {
             quoted(&view)
         );
         let row: Option<(String, String, u32, String, String, String)> =
-            if_there(connection.query_first(query))?.flatten();
+            if_exists(connection.query_first(query))?.flatten();
         packages.extend(
             row.map(|(package, slots, default_slots, pick, table, prefix)| Package {
                 schema,
                 table,
                 prefix,
-                kind: if package == Kind::SlottedCounters.name() {
-                    Kind::SlottedCounters
-                } else {
-                    Kind::Counters
-                },
+                kind: Kind::from_str(&package, false).unwrap_or(Kind::Counters),
                 slots: default_slots,
                 fixed: slots.parse::<u32>().is_ok(),
                 pick,
@@ -276,9 +273,9 @@ fn packages(connection: &mut Conn) -> Result<Vec<Package>, mysql::Error> {
     Ok(packages)
 }
 
-/// None where what is read has gone since it was found: databases come and go. 1049 and 1146: no such database, table;
-/// 1356: a view of what is gone. Source: MySQL manual, "Server Error Message Reference".
-fn if_there<T>(result: Result<T, mysql::Error>) -> Result<Option<T>, mysql::Error> {
+/// None if the schema (1049), the table (1146) or a table of the view (1356) does not exist. Other sessions can drop it
+/// after it was listed. Source: MySQL manual, "Server Error Message Reference".
+fn if_exists<T>(result: Result<T, mysql::Error>) -> Result<Option<T>, mysql::Error> {
     match result {
         Err(mysql::Error::MySqlError(error)) if [1049, 1146, 1356].contains(&error.code) => Ok(None),
         result => result.map(Some),
@@ -287,7 +284,7 @@ fn if_there<T>(result: Result<T, mysql::Error>) -> Result<Option<T>, mysql::Erro
 
 /// The counts of all slots.
 fn slots(connection: &mut Conn, package: &Package) -> Result<Slots, mysql::Error> {
-    let rows: Option<Vec<(String, u32, i64)>> = if_there(connection.query(format!(
+    let rows: Option<Vec<(String, u32, i64)>> = if_exists(connection.query(format!(
         "SELECT counter_name, counter_id, counter FROM {}.{}",
         quoted(&package.schema),
         quoted(&package.table)
@@ -299,8 +296,8 @@ fn slots(connection: &mut Conn, package: &Package) -> Result<Slots, mysql::Error
     Ok(slots)
 }
 
-/// How long it takes to read a counter, and one slot of it, microseconds.
-fn reading(connection: &mut Conn, package: &Package, name: &str) -> Result<(f64, f64), mysql::Error> {
+/// The median times to read a counter, and to read one slot of it, in microseconds.
+fn read_times(connection: &mut Conn, package: &Package, name: &str) -> Result<(f64, f64), mysql::Error> {
     let table = format!("{}.{}", quoted(&package.schema), quoted(&package.table));
     let mut median = |condition: &str| -> Result<f64, mysql::Error> {
         let read = connection.prep(format!(
@@ -319,8 +316,8 @@ fn reading(connection: &mut Conn, package: &Package, name: &str) -> Result<(f64,
     Ok((median("")?, median(" AND counter_id = 1")?))
 }
 
-/// The rows that sessions waited for and that are no slots of named counters: records of a package, and single rows
-/// that a statement counts in.
+/// The rows that sessions waited for and that are not slots of named counters: records of a package, and single rows
+/// that a statement increments.
 fn rows(
     connection: &mut Conn,
     packages: &[Package],
@@ -337,7 +334,7 @@ fn rows(
         let column = counted_column(&statement);
         let record = match package.map(|package| package.kind) {
             Some(Kind::Counters) => continue,
-            // The last column of the key is the slot.
+            // The last column of the primary key is the slot, which is not part of the record's key.
             Some(Kind::SlottedCounters) => 1,
             None if column.is_none() => continue,
             None => 0,
@@ -351,7 +348,7 @@ fn rows(
               ORDER BY SEQ_IN_INDEX",
             (&waited.schema, &waited.table, &waited.index),
         )?;
-        // A table without a key has a hidden one, by which nobody can name a row.
+        // A table without a primary key has a hidden one, which a condition cannot use.
         if names.len() <= record {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `slotted adopt`: a count that one row holds becomes a counter.
+//! `slotted adopt`: move the count of a row into a counter.
 
 use anyhow::Context;
 use clap::Args;
@@ -10,9 +10,9 @@ use crate::package::{Ident, Prefix};
 
 /// Move the count of one row into a counter.
 ///
-/// The count goes to the counter, which is made where it is not there, and the row is left with 0, both in one
-/// transaction: nothing is lost or counted twice. Run it once more when the application calls the counter instead of
-/// changing the row; what was counted in the row meanwhile is added.
+/// Adds the count of the row to the counter and sets the row to 0, in one transaction. Creates the counter if it does not
+/// exist. Run the command again when the application increments the counter and no longer updates the row: it moves the
+/// count that the row has received since the first run.
 ///
 /// The package must be installed in the schema of the URL.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub struct Adopt {
     #[arg(long)]
     url: String,
 
-    /// The table of the row, TABLE or SCHEMA.TABLE
+    /// The table of the row, as TABLE or SCHEMA.TABLE
     #[arg(long, value_name = "TABLE", value_parser = table)]
     table: String,
 
@@ -29,7 +29,7 @@ pub struct Adopt {
     #[arg(long)]
     column: Ident,
 
-    /// What is true of the row alone, as SQL has it after WHERE
+    /// The WHERE condition, which must match exactly one row
     #[arg(long = "where", value_name = "CONDITION")]
     condition: String,
 
@@ -37,11 +37,11 @@ pub struct Adopt {
     #[arg(long, value_name = "NAME")]
     counter: String,
 
-    /// How many slots a new counter gets [default: the package's]
+    /// The number of slots of a new counter [default: the default of the package]
     #[arg(long, value_name = "N", value_parser = crate::package::slot_count)]
     slots: Option<u32>,
 
-    /// What the names of the package's routines begin with
+    /// The prefix of the package's routines
     #[arg(long, default_value = "counter_")]
     prefix: Prefix,
 }
@@ -50,7 +50,7 @@ fn table(text: &str) -> Result<String, String> {
     let names = text.split('.').map(str::parse).collect::<Result<Vec<Ident>, _>>();
     let names = names.map_err(|error| error.to_string())?;
     if names.len() > 2 {
-        return Err("TABLE or SCHEMA.TABLE is needed".into());
+        return Err("expected TABLE or SCHEMA.TABLE".into());
     }
     Ok(names.iter().map(Ident::to_string).collect::<Vec<_>>().join("."))
 }
@@ -67,7 +67,7 @@ impl Adopt {
         let (setup, add, totals) = (name("setup")?, name("add")?, name("totals")?);
         let options = Opts::from_url(&self.url).context("--url")?;
         let mut connection = Conn::new(options).context("cannot connect")?;
-        // Dropped without a commit, it is rolled back.
+        // An error drops the transaction, which rolls it back.
         let mut transaction = connection.start_transaction(TxOpts::default())?;
 
         let rows: Vec<Value> = transaction
@@ -77,32 +77,35 @@ impl Adopt {
             .context("cannot read the row")?;
         let [value] = rows.as_slice() else {
             return Err(Hinted {
-                message: format!("{} rows of {table} are meant by: {condition}", rows.len()),
-                hint: "give a --where that is true of one row alone, such as its primary key".into(),
+                message: format!(
+                    "the condition matches {} rows of {table}, expected 1: {condition}",
+                    rows.len()
+                ),
+                hint: "give a --where that matches exactly one row, such as its primary key".into(),
             }
             .into());
         };
         let count = match value {
             Value::NULL => 0,
             Value::Int(count) => *count,
-            Value::UInt(count) => i64::try_from(*count).context("the count does not fit a BIGINT")?,
+            Value::UInt(count) => i64::try_from(*count).context("the count exceeds the range of BIGINT")?,
             other => String::from_utf8_lossy(other.as_sql(true).trim_matches('\'').as_bytes())
                 .parse()
                 .with_context(|| {
                     format!(
-                        "{column} holds no whole number that fits a BIGINT: {}",
+                        "the value of {column} is not an integer in the range of BIGINT: {}",
                         other.as_sql(true)
                     )
                 })?,
         };
 
         let query = format!("SELECT counter_name FROM {totals} WHERE counter_name = ?");
-        let there: Result<Option<String>, _> = transaction.exec_first(query, (&self.counter,));
-        let there = there.map_err(|error| Hinted {
-            message: format!("cannot look for the counter: {error}"),
+        let existing: Result<Option<String>, _> = transaction.exec_first(query, (&self.counter,));
+        let existing = existing.map_err(|error| Hinted {
+            message: format!("cannot query the counter: {error}"),
             hint: "install generated/counters/setup.sql in the schema of the URL first".into(),
         })?;
-        if there.is_none() {
+        if existing.is_none() {
             let description = format!("Moved from {} of {table}", column.name());
             let description: String = description.chars().take(255).collect();
             transaction
@@ -110,7 +113,7 @@ impl Adopt {
                     format!("CALL {setup}(?, ?, ?, ?)"),
                     (&self.counter, description, self.slots, count),
                 )
-                .context("cannot make the counter")?;
+                .context("cannot create the counter")?;
         } else if count != 0 {
             transaction
                 .exec_drop(format!("CALL {add}(?, ?)"), (&self.counter, count))
@@ -118,22 +121,20 @@ impl Adopt {
         }
         transaction
             .query_drop(format!("UPDATE {table} SET {column} = 0 WHERE {condition}"))
-            .context("cannot take the count out of the row")?;
-        transaction
-            .commit()
-            .context("cannot commit, nothing was changed")?;
+            .context("cannot set the row to 0")?;
+        transaction.commit().context("cannot commit")?;
 
-        let verb = if there.is_none() { "now holds" } else { "was given" };
+        let created = if existing.is_none() { "created, " } else { "" };
         println!(
-            "{}: {verb} {count} of {table}, which is left with 0",
+            "{}: {created}added {count} from {table}, set the row to 0",
             self.counter
         );
         println!(
-            "Count with: CALL {}({});",
+            "Increment with: CALL {}({});",
             name("increment")?,
             crate::package::SqlStr(&self.counter)
         );
-        println!("Run this again when nothing changes the row any more.");
+        println!("Run the command again when the application no longer updates the row.");
         Ok(Outcome::Fine)
     }
 }

@@ -1,4 +1,4 @@
-//! `slotted advise`: how many slots the counters of a server need.
+//! `slotted advise`: recommend the number of slots for the counters of a server.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use super::{Hinted, Outcome, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
 use crate::server::Version;
 
-/// Say how many slots the counters of a server need.
+/// Recommend the number of slots for the counters of a server.
 ///
-/// Watches who waits for whose row locks, and says for each counter whether it is fine, or should have more slots or
-/// fewer, which rule gave the number and what reading will cost. Finds single rows that many sessions count in, too.
+/// Watches the row lock waits of the server. Reports for each counter the recommended number of slots, the reason, and the
+/// time of a read. Also finds rows that several sessions increment, which a counter can replace.
 ///
-/// It only reads. Watch while the server has the load that matters. The account needs PROCESS, and on MySQL SELECT on
-/// performance_schema. Exits with 1 where something should be done.
+/// Run it while the server has its usual load. It changes nothing. The account needs the privilege PROCESS, and on MySQL
+/// also SELECT on performance_schema. Exits with 1 if it recommends a change.
 #[derive(Debug, Args)]
 pub struct Advise {
-    /// The server to watch, as mysql://user:password@host:port
+    /// The server, as mysql://user:password@host:port
     #[arg(long)]
     url: String,
 
-    /// How long to watch
+    /// The time to watch, in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = super::bench::seconds)]
     seconds: f64,
 
@@ -96,7 +96,7 @@ fn hinted(connection: &mut Conn, error: &WatchError) -> anyhow::Error {
     .into()
 }
 
-/// Tables of packages that are not InnoDB's: only it locks rows.
+/// The tables of named counters whose engine is not InnoDB. Other engines lock the whole table.
 fn engines(connection: &mut Conn) -> anyhow::Result<Vec<String>> {
     Ok(connection.query(
         "SELECT CONCAT(columns.TABLE_SCHEMA, '.', columns.TABLE_NAME)
@@ -119,8 +119,7 @@ fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, 
         environment.iter().map(line).collect::<Vec<_>>().join(", ")
     );
     println!(
-        "Watched for {:.1} s: at most {} sessions connected and {} at work; row locks were waited for {} times, {:.1} s \
-         in all.\n",
+        "Watched for {:.1} s: at most {} sessions connected, at most {} running, {} row lock waits of {:.1} s in total.\n",
         watched.seconds,
         watched.connected,
         watched.running,
@@ -132,13 +131,14 @@ fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, 
     }
     for table in engines {
         println!(
-            "{table}: not InnoDB, so that every increment locks the whole table\n  ALTER TABLE {table} ENGINE = InnoDB;\n"
+            "{table}: the engine is not InnoDB, so every increment locks the whole table\n  \
+             ALTER TABLE {table} ENGINE = InnoDB;\n"
         );
     }
     for one in advice.iter().filter(|one| one.verdict != Verdict::Fine) {
-        println!("{}\n  {}: {}", one.subject, what(one.verdict), one.because);
+        println!("{}\n  {}: {}", one.subject, action(one.verdict), one.because);
         if let Some((now, Some(then))) = one.read_us {
-            println!("  reading takes {now:.0} us now, and will take about {then:.0} us");
+            println!("  a read takes {now:.0} us, and about {then:.0} us after the change");
         }
         for line in one.run.lines() {
             println!("  {line}");
@@ -147,35 +147,28 @@ fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, 
     }
     let fine = advice.iter().filter(|one| one.verdict == Verdict::Fine).count();
     let found = match (advice.is_empty(), advice.len() - fine) {
-        (true, _) => "no counter and no hot row".to_owned(),
-        (false, 0) => format!("all fine: {fine}"),
-        (false, rest) => format!("something to do: {rest}, fine: {fine}"),
+        (true, _) => "no counter and no hot row found".to_owned(),
+        (false, rest) => format!("recommended changes: {rest}, fine: {fine}"),
     };
     println!("{found}");
 }
 
-fn what(verdict: Verdict) -> String {
+/// The recommended change, for a reader.
+fn action(verdict: Verdict) -> String {
     match verdict {
         Verdict::Fine => "fine".into(),
-        Verdict::Look => "look who holds its slots".into(),
-        Verdict::Grow(slots) => format!("grow to {slots}"),
-        Verdict::Shrink(slots) => format!("shrink to {slots}"),
-        Verdict::Adopt(slots) => format!("make it a counter of {slots} slots"),
+        Verdict::Inspect => "find the transactions that hold its locks".into(),
+        Verdict::Grow(slots) => format!("grow to {slots} slots"),
+        Verdict::Shrink(slots) => format!("shrink to {slots} slots"),
+        Verdict::Adopt(slots) => format!("replace it by a counter of {slots} slots"),
     }
 }
 
-/// A row for each counter.
+/// A table with a row for each counter.
 fn counters(watched: &Watched, advice: &[Advice]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
-        "counter",
-        "slots",
-        "in use",
-        "skew",
-        "counted/s",
-        "waiting",
-        "read us",
-        "advice",
+        "counter", "slots", "in use", "skew", "count/s", "waiting", "read us", "advice",
     ]);
     let of = |counter: &Counter| advice.iter().find(|one| one.subject == counter.subject());
     for one in &watched.counters {
@@ -187,7 +180,7 @@ fn counters(watched: &Watched, advice: &[Advice]) -> Table {
             format!("{:.0}", one.counted as f64 / watched.seconds.max(1e-9)),
             format!("{:.1}", one.waiting),
             format!("{:.0}", one.read_us),
-            of(one).map_or_else(String::new, |advice| what(advice.verdict)),
+            of(one).map_or_else(String::new, |advice| action(advice.verdict)),
         ]);
     }
     for column in table.column_iter_mut().skip(1).take(6) {

@@ -1,4 +1,4 @@
-//! `slotted demo`: see it work on a real server of your own, and leave nothing behind.
+//! `slotted demo`: demonstrate the package on a private server.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,28 +18,30 @@ use crate::package::{Options, Package};
 use crate::server::PrivateServer;
 use crate::{render, script};
 
-/// Show the package at work on a private throw-away server.
+/// Demonstrate the package on a private server.
 ///
-/// Starts the mysqld or mariadbd that it finds (environment variable SLOTTED_SERVER, PATH, what scripts/servers has
-/// made) in a folder of its own, without network; sources setup.sql; plays the tour of the article that the package
-/// comes from; increments one row, then one slotted counter, from many connections at once, and proves both totals.
-/// Everything is removed in the end, also after Ctrl-C.
+/// Starts a temporary server without network, installs setup.sql, and runs the examples of the article of 2012. Then many
+/// connections increment one row, and after that one counter of the package. The command checks both totals. At the end
+/// it stops the server and removes its files, also after Ctrl-C.
+///
+/// The server is the mysqld or mariadbd of the environment variable SLOTTED_SERVER. If the variable is not set, the
+/// command searches the PATH, and then the servers that scripts/servers has installed.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// How long each of the two loads lasts
+    /// The duration of each of the two loads, in seconds
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
 
-    /// How many connections increment at once
+    /// The number of connections that increment at the same time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1000))]
     connections: u32,
 
-    /// How many slots the slotted counter has
+    /// The number of slots of the counter
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = crate::package::slot_count)]
     slots: u32,
 }
 
-/// Tables as the servers' own clients draw them.
+/// The table style of the servers' command-line clients.
 const LIKE_THE_CLIENT: TableStyle = ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+'));
 const TOUR: &str = include_str!("../../templates/tour.sql");
 
@@ -70,14 +72,14 @@ impl Demo {
                 return Ok(Outcome::Interrupted);
             }
             if statement.starts_with("call counter_reset") {
-                // A start_date is no finer than a second: let the reset move it.
+                // start_date has a resolution of one second. The reset must set a later one.
                 thread::sleep(Duration::from_millis(1100));
             }
             print_result(&mut connection, &statement)?;
         }
 
         println!(
-            "Now {} connections increment at once, {} seconds each: one row, then one counter of {} slots.",
+            "Now {} connections increment for {} seconds: first one row, then one counter of {} slots.",
             self.connections, self.seconds, self.slots
         );
         let setting = Setting {
@@ -86,7 +88,7 @@ impl Demo {
             duration: Duration::from_secs(self.seconds),
             ..Setting::default()
         };
-        // A schema of its own: the tour's has the table already.
+        // A second schema, because the first one has a table counters.
         connection.query_drop("CREATE DATABASE demo_load")?;
         let target = Target {
             options: server.options().db_name(Some("demo_load")).into(),
@@ -109,7 +111,7 @@ impl Demo {
         println!("{}", bench::bars(&comparison));
         for one in &comparison.summaries {
             println!(
-                "{}: {} increments acknowledged, the total grew by {}: exact.",
+                "{}: {} increments acknowledged, the total increased by {}: exact.",
                 one.name, one.done, one.grown
             );
         }
@@ -126,7 +128,7 @@ fn execute(connection: &mut Conn, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a statement and prints what a client would.
+/// Runs a statement and prints the output of a command-line client.
 fn print_result(connection: &mut Conn, statement: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "mysql> {statement};")?;

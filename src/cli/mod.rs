@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Counters in MySQL and MariaDB that thousands of connections increment at once.
+/// Counters in MySQL and MariaDB that many connections increment at the same time.
 #[derive(Debug, Parser)]
 #[command(
     name = "slotted",
@@ -36,14 +36,14 @@ enum Command {
     Adopt(adopt::Adopt),
 }
 
-/// How a command ended. Data went to stdout, everything else to stderr.
+/// The result of a command that did not fail. Commands print data to stdout and everything else to stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what it was asked to; exit code 0.
+    /// Success. Exit code 0.
     Fine,
-    /// It looked, and something differs or a check failed; exit code 1.
+    /// A difference was found, or a check failed. Exit code 1.
     Differs,
-    /// The user stopped it, and it has cleaned up; exit code 130, as a shell has it for Ctrl-C.
+    /// Ctrl-C stopped the command, and it has removed its files. Exit code 130, as shells report Ctrl-C.
     Interrupted,
 }
 
@@ -57,7 +57,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// An error with what to do about it.
+/// An error with a hint, which says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Hinted {
@@ -65,11 +65,11 @@ pub struct Hinted {
     hint: String,
 }
 
-/// The exit code where a command could not do what it was asked to.
+/// The exit code of a command that failed.
 pub const FAILED: u8 = 2;
 
 impl Cli {
-    /// Runs the command; where it could not, says why and what to do on stderr.
+    /// Runs the command. Prints an error and its hint to stderr.
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Generate(generate) => generate.run(),

@@ -1,4 +1,4 @@
-//! A private server for a command, gone when the command ends, also after Ctrl-C.
+//! A private server for a command, removed when the command ends, also after Ctrl-C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +10,14 @@ use indicatif::ProgressBar;
 use super::{Hinted, Outcome};
 use crate::server::{self, PrivateServer, Program, StartError};
 
-/// What a server with a replica has and MySQL has by default: a binary log that survives a crash. MariaDB has none by
-/// default, and lets others at a row before the commit is on disk.
+/// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
+/// default, and without one it releases row locks before the commit is on disk.
 const DURABLE: &[&str] = &["--log-bin", "--sync-binlog=1", "--server-id=1"];
 
-/// A flag that Ctrl-C sets.
+/// Installs a handler for Ctrl-C, and returns the flag that it sets.
 ///
 /// # Errors
-/// Where the system takes no handler.
+/// The system rejects the handler.
 pub fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
@@ -25,11 +25,11 @@ pub fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// Runs `work` with a private server of durable settings, which takes so many connections of `work` and some more. In
-/// the end the server is stopped and its files are gone, whatever `work` did.
+/// Runs `work` with a private server that has durable settings and accepts `connections` and a few more. Stops the
+/// server and removes its files when `work` returns, also with an error.
 ///
 /// # Errors
-/// Where there is no server program, where it does not start, and those of `work`.
+/// There is no server program, the server does not start, its folder cannot be removed, or `work` fails.
 pub fn with_private_server(
     connections: u32,
     interrupted: &AtomicBool,
@@ -71,12 +71,12 @@ pub fn on_private_server(
     spinner.finish_and_clear();
     let server = match started {
         Ok(server) => server,
-        Err(StartError::Interrupted) => return Ok(said(Outcome::Interrupted)),
+        Err(StartError::Interrupted) => return Ok(reported(Outcome::Interrupted)),
         Err(error) => return Err(error.into()),
     };
     let worked = work(program, &server);
     if worked.is_err() {
-        eprintln!("the server's log ends with:\n{}", server.last_log_lines());
+        eprintln!("the last lines of the server's log:\n{}", server.last_log_lines());
     }
     let folder = server.folder().to_owned();
     drop(server);
@@ -85,10 +85,11 @@ pub fn on_private_server(
         "the server's folder could not be removed: {}",
         folder.display()
     );
-    worked.map(said)
+    worked.map(reported)
 }
 
-fn said(outcome: Outcome) -> Outcome {
+/// Tells the user that an interrupted command has cleaned up.
+fn reported(outcome: Outcome) -> Outcome {
     if outcome == Outcome::Interrupted {
         eprintln!("interrupted; the server is stopped and its files are removed");
     }

@@ -1,15 +1,15 @@
-//! A bar that moves with the time while something runs.
+//! A progress bar for work of a known duration.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Runs `work`, which will take about as long as `expected`, with a bar. `work` can set the bar's message.
+/// Runs `work` with a progress bar that is full after `expected`. `work` can set the message of the bar.
 pub fn during<T: Send>(expected: Duration, work: impl FnOnce(&ProgressBar) -> T + Send) -> T {
     let bar = ProgressBar::new(expected.as_millis() as u64);
     let style = ProgressStyle::with_template("{msg:28} {wide_bar} {elapsed}");
-    bar.set_style(style.expect("a template that indicatif takes"));
+    bar.set_style(style.expect("the template is valid"));
     let result = thread::scope(|scope| {
         let running = scope.spawn(|| work(&bar));
         let start = Instant::now();

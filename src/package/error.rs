@@ -1,57 +1,57 @@
-//! The errors that the routines signal. This enum is the only source of their numbers and words: the SIGNALs in
-//! the templates, the table in README and the tests are made from it.
+//! The errors that the routines signal. This enum is the only source of the numbers and messages: the SIGNAL
+//! statements, the manuals, the table of errors in the documents and the tests are generated from it.
 
 use super::ident::SqlStr;
 use super::{Kind, MAX_SLOTS, NAME_MAX, Options, RECORDS_MAX, SECONDS_MAX, Slots};
 
-/// The most characters of a MESSAGE_TEXT. Beyond it strict mode replaces the error by 1648.
-/// Source: MySQL manual, "SIGNAL Statement".
+/// The maximum length of a MESSAGE_TEXT, in characters. In strict mode a longer text raises error 1648 in place of
+/// the signalled one. Source: MySQL manual, "SIGNAL Statement".
 pub const MESSAGE_MAX: usize = 128;
 
-/// One kind of error that a routine signals, with SQLSTATE 45000.
+/// An error that a routine signals, with SQLSTATE 45000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PackageError {
     /// The counter's name is NULL, empty, or only spaces.
     NameEmpty,
-    /// The counter's name does not fit the column.
+    /// The counter's name is longer than the column.
     NameTooLong,
     /// No counter has this name.
     UnknownCounter,
     /// A counter has this name already.
     CounterExists,
-    /// The number of slots is NULL where it may not be, below 1, or above the limit.
+    /// The number of slots is below 1, above [`MAX_SLOTS`], or NULL in a resize.
     SlotsOutOfRange,
-    /// Another number of slots than the one that is hard-coded.
+    /// The number of slots is not the fixed one.
     SlotsFixed,
     /// The amount is NULL.
     AmountNull,
-    /// The total does not fit BIGINT.
+    /// The total exceeds the range of BIGINT.
     TotalOutOfRange,
-    /// A key column's argument is NULL.
+    /// The argument for a key column is NULL.
     KeyNull,
-    /// A key column's argument does not fit the column.
+    /// The argument for a key column is out of range, too long, or for BINARY too short.
     KeyMisfit,
-    /// The seconds to wait are NULL, negative, or more than a day.
+    /// The number of seconds is NULL, negative, or above [`SECONDS_MAX`].
     SecondsOutOfRange,
-    /// The number of records is below 1 or above the limit.
+    /// The number of records is below 1 or above [`RECORDS_MAX`].
     RecordsOutOfRange,
 }
 
-/// What a message names of the call that failed.
+/// The variable part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// The text says it all.
+    /// The message has no variable part.
     None,
-    /// The counter's name, in quotes.
+    /// The counter's name in quotes, known when the routine is called.
     Name,
-    /// The number of slots that was asked for.
+    /// The number of slots in the call.
     Slots,
-    /// A key column, known when the package is rendered.
+    /// The name of a key column, known when the package is rendered.
     Column,
 }
 
 impl PackageError {
-    /// All kinds, in the order of their numbers.
+    /// All errors, in the order of their numbers.
     pub const ALL: [Self; 12] = [
         Self::NameEmpty,
         Self::NameTooLong,
@@ -85,101 +85,105 @@ impl PackageError {
         }
     }
 
-    /// The message behind the routine's name: text, what is named of the call, text.
+    /// The message without the routine's name: the text before the variable part, the variable part, the text after it.
     pub fn sentence(self, options: &Options) -> (String, Detail, &'static str) {
         let plain = |text: String| (text, Detail::None, "");
         match self {
-            Self::NameEmpty => plain("the counter name is NULL or empty".into()),
-            Self::NameTooLong => plain(format!("the counter name is longer than {NAME_MAX} characters")),
+            Self::NameEmpty => plain("p_counter_name is NULL or empty".into()),
+            Self::NameTooLong => plain(format!("p_counter_name is longer than {NAME_MAX} characters")),
             Self::UnknownCounter => ("unknown counter ".into(), Detail::Name, ""),
-            Self::CounterExists => ("there already is a counter ".into(), Detail::Name, ""),
-            Self::SlotsOutOfRange => (format!("slots must be 1 to {MAX_SLOTS}, not "), Detail::Slots, ""),
+            Self::CounterExists => ("counter ".into(), Detail::Name, " already exists"),
+            Self::SlotsOutOfRange => {
+                let head = format!("p_slots must be between 1 and {MAX_SLOTS}, not ");
+                (head, Detail::Slots, "")
+            }
             Self::SlotsFixed => {
                 let fixed = match options.slots {
                     Slots::Fixed(n) => n.to_string(),
                     Slots::PerCounter => "N".into(),
                 };
-                (format!("slots are fixed at {fixed}, not "), Detail::Slots, "")
+                (
+                    format!("p_slots must be NULL or {fixed}, not "),
+                    Detail::Slots,
+                    "",
+                )
             }
-            Self::AmountNull => plain("the amount is NULL".into()),
+            Self::AmountNull => plain("p_amount is NULL".into()),
             Self::TotalOutOfRange if options.kind == Kind::SlottedCounters => {
-                plain("the total is beyond BIGINT".into())
+                plain("the total exceeds the range of BIGINT".into())
             }
-            Self::TotalOutOfRange => ("the total is beyond BIGINT for counter ".into(), Detail::Name, ""),
-            Self::KeyNull => (String::new(), Detail::Column, " is NULL"),
-            Self::KeyMisfit => (String::new(), Detail::Column, " does not fit its column"),
-            Self::SecondsOutOfRange => plain(format!("seconds must be 0 to {SECONDS_MAX}")),
-            Self::RecordsOutOfRange => plain(format!("records must be 1 to {RECORDS_MAX}")),
+            Self::TotalOutOfRange => (
+                "total of counter ".into(),
+                Detail::Name,
+                " exceeds the range of BIGINT",
+            ),
+            Self::KeyNull => ("column '".into(), Detail::Column, "' cannot be NULL"),
+            Self::KeyMisfit => {
+                let head = "value out of range or of wrong length for column '";
+                (head.into(), Detail::Column, "'")
+            }
+            Self::SecondsOutOfRange => plain(format!("p_seconds must be between 0 and {SECONDS_MAX}")),
+            Self::RecordsOutOfRange => plain(format!("p_records must be between 1 and {RECORDS_MAX}")),
         }
     }
 
-    /// What the caller can do about it; for the table in README.
+    /// What the caller can do, for the table of errors in the documents.
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::NameEmpty => "Give a name with at least one character that is not a space.",
-            Self::NameTooLong => "Give a shorter name.",
-            Self::UnknownCounter => "Create it with counter_setup, or correct the name.",
-            Self::CounterExists => "Use the existing one, or delete it first.",
-            Self::SlotsOutOfRange => "Give a number in the range.",
-            Self::SlotsFixed => "Give NULL or that number, or install the package with slots per counter.",
-            Self::AmountNull => "Give a number; 0 changes nothing.",
+            Self::NameEmpty => "Pass a name with at least one character that is not a space.",
+            Self::NameTooLong => "Pass a shorter name.",
+            Self::UnknownCounter => "Create the counter with counter_setup, or correct the name.",
+            Self::CounterExists => "Use the existing counter, or delete it first.",
+            Self::SlotsFixed => "Pass NULL or that number, or install the package with per-counter slots.",
+            Self::AmountNull => "Pass a number. 0 changes nothing.",
             Self::TotalOutOfRange => {
-                "Read the total from counter_totals, which is DECIMAL, and reset the counter."
+                "Read the total from counter_totals, where it is a DECIMAL, and reset the counter."
             }
-            Self::KeyNull => "Give a value for every column of the key.",
-            Self::KeyMisfit => "Give a value that the column can hold.",
-            Self::SecondsOutOfRange | Self::RecordsOutOfRange => "Give a number in the range.",
+            Self::KeyNull => "Pass a value for every column of the key.",
+            Self::KeyMisfit => "Pass a value that the column can store.",
+            Self::SlotsOutOfRange | Self::SecondsOutOfRange | Self::RecordsOutOfRange => {
+                "Pass a number in this range."
+            }
         }
     }
 }
 
-/// A SIGNAL as a template writes it.
+/// The parts of a SIGNAL statement.
 pub struct Signal {
     /// The MYSQL_ERRNO.
     pub number: u16,
-    /// An SQL expression for the message: a literal, or one that names what was asked for.
+    /// The message as an SQL expression.
     pub message: String,
-    /// Whether `message` has to go through a variable, because SIGNAL takes only literals and variables.
+    /// Whether `message` must be assigned to a variable first: SIGNAL accepts only literals and variables.
     pub composed: bool,
 }
 
-/// The SIGNAL of `error` in the routine `routine`, about the key column `column` where it is about one. The name of a
-/// counter is cut where the message would become longer than [`MESSAGE_MAX`].
-pub fn signal(options: &Options, routine: &str, error: PackageError, column: &str) -> Signal {
+/// The SIGNAL of `error` in the routine `routine`. `column` is the name of the key column of an error about one.
+/// The name of a counter or column is truncated if the message would become longer than [`MESSAGE_MAX`].
+pub fn signal(options: &Options, routine: &str, error: PackageError, column: Option<&str>) -> Signal {
     let (head, detail, tail) = error.sentence(options);
     let head = format!("{routine}: {head}");
-    let number = error.number();
-    let room = MESSAGE_MAX.saturating_sub(head.chars().count() + tail.chars().count() + 2);
-    match detail {
-        Detail::None => Signal {
-            number,
-            message: SqlStr(head + tail).to_string(),
-            composed: false,
-        },
-        Detail::Name => Signal {
-            number,
-            message: format!(
-                "CONCAT({}, LEFT(p_counter_name, {room}), {})",
-                SqlStr(format!("{head}'")),
-                SqlStr(format!("'{tail}"))
-            ),
-            composed: true,
-        },
+    let room = MESSAGE_MAX.saturating_sub(head.chars().count() + tail.chars().count());
+    let (message, composed) = match detail {
+        Detail::None => (SqlStr(head + tail).to_string(), false),
         Detail::Column => {
-            let message: String = format!("{head}{column}{tail}")
-                .chars()
-                .take(MESSAGE_MAX)
-                .collect();
-            Signal {
-                number,
-                message: SqlStr(message).to_string(),
-                composed: false,
-            }
+            let column = column.expect("an error about a column names it");
+            let column: String = column.chars().take(room).collect();
+            (SqlStr(format!("{head}{column}{tail}")).to_string(), false)
         }
-        Detail::Slots => Signal {
-            number,
-            message: format!("CONCAT({}, COALESCE(p_slots, 'NULL'))", SqlStr(head)),
-            composed: true,
-        },
+        Detail::Name => {
+            let (head, tail) = (SqlStr(format!("{head}'")), SqlStr(format!("'{tail}")));
+            let name = format!("LEFT(p_counter_name, {})", room.saturating_sub("''".len()));
+            (format!("CONCAT({head}, {name}, {tail})"), true)
+        }
+        Detail::Slots => (
+            format!("CONCAT({}, COALESCE(p_slots, 'NULL'))", SqlStr(head)),
+            true,
+        ),
+    };
+    Signal {
+        number: error.number(),
+        message,
+        composed,
     }
 }

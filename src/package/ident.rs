@@ -1,41 +1,41 @@
-//! Names and strings on their way into SQL. Both quote themselves, so a template cannot forget to.
+//! Identifiers and strings for SQL. Their `Display` adds the quotes, so a template cannot omit them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The most characters that MySQL and MariaDB take in the name of a table, view, routine or column.
+/// The maximum length of the name of a table, view, routine or column, in characters.
 /// Source: MySQL manual, "Identifier Length Limits".
 pub const IDENT_MAX: usize = 64;
 
-/// Why a text cannot be an identifier.
+/// The reason why a text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentError {
-    /// Nothing is left to name.
+    /// The empty string.
     #[error("a name must not be empty")]
     Empty,
     /// Longer than [`IDENT_MAX`] characters.
-    #[error("a name has at most {IDENT_MAX} characters, and '{0}' has {1}")]
+    #[error("a name has at most {IDENT_MAX} characters, but '{0}' has {1}")]
     TooLong(String, usize),
-    /// A control character: servers take most of them, but no reviewer would see them.
+    /// A control character. Servers accept most of them, but a reviewer of the SQL cannot see them.
     #[error("a name must not contain the control character U+{0:04X}")]
     Control(u32),
-    /// Beyond U+FFFF, which the servers refuse in identifiers.
-    #[error("a name must not contain '{0}': MySQL and MariaDB take only characters up to U+FFFF in names")]
+    /// A character above U+FFFF, which the servers reject in identifiers.
+    #[error("a name must not contain '{0}': MySQL and MariaDB accept only characters up to U+FFFF in names")]
     Supplementary(char),
-    /// A trailing space, which the servers refuse.
+    /// A trailing space, which the servers reject.
     #[error("a name must not end with a space: '{0}'")]
     TrailingSpace(String),
 }
 
-/// An identifier. Its `Display` is the name in backticks, ready for a statement.
+/// An identifier. Its `Display` is the name in backticks, for use in a statement.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ident(String);
 
 impl Ident {
-    /// Takes any name that both servers accept between backticks.
+    /// Accepts every name that both server families accept between backticks.
     ///
     /// # Errors
-    /// Names that are empty, too long, end with a space, or have characters that servers refuse in names.
+    /// The name is empty, longer than [`IDENT_MAX`], ends with a space, or has a character that servers reject.
     /// Source: MySQL manual, "Schema Object Names".
     pub fn new(name: impl Into<String>) -> Result<Self, IdentError> {
         let name = name.into();
@@ -53,12 +53,13 @@ impl Ident {
         Ok(Self(name))
     }
 
-    /// The name itself, without quotes.
+    /// The name without quotes.
     pub fn name(&self) -> &str {
         &self.0
     }
 
-    /// As an option takes it: in backticks where it is more than letters, digits and underscores.
+    /// The name as the value of an option: in backticks if it has a character other than letters, digits and
+    /// underscores.
     pub fn plain(&self) -> String {
         if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             self.0.clone()
@@ -67,8 +68,8 @@ impl Ident {
         }
     }
 
-    /// As a person would type it in an example: in backticks only where it may need them. A word without an
-    /// underscore may be reserved on some server (add, drop).
+    /// The name as a reader types it: in backticks only if it may need them. A word without an underscore may be
+    /// a reserved word of some server (add, drop).
     pub fn typed(&self) -> String {
         let word = |c: char| c.is_ascii_lowercase() || c == '_';
         if self.0.contains('_') && self.0.chars().all(word) {
@@ -92,7 +93,7 @@ impl FromStr for Ident {
     }
 }
 
-/// What routine and view names begin with. Empty is allowed, an end that is a space too.
+/// The beginning of routine and view names. May be empty, and may end with a space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 
@@ -100,12 +101,12 @@ impl Prefix {
     /// The name of an object of the package.
     ///
     /// # Errors
-    /// Where prefix and suffix together are no identifier.
+    /// Prefix and suffix together are not an identifier.
     pub fn join(&self, suffix: &str) -> Result<Ident, IdentError> {
         Ident::new(format!("{}{suffix}", self.0))
     }
 
-    /// The prefix itself, without quotes.
+    /// The prefix without quotes.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -131,8 +132,8 @@ fn check_characters(name: &str) -> Result<(), IdentError> {
     Ok(())
 }
 
-/// A character string. Its `Display` is an SQL literal for the sql_mode that our scripts set, in which a
-/// backslash escapes (no NO_BACKSLASH_ESCAPES).
+/// A character string. Its `Display` is an SQL literal for an sql_mode without NO_BACKSLASH_ESCAPES, which is the
+/// one that the rendered scripts set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlStr<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! The key that a counter is found by: a name, or columns of your choice.
+//! The key that identifies a counter: a name, or the columns given with `--key`.
 
 use std::str::FromStr;
 
@@ -8,47 +8,47 @@ use super::{NAME_MAX, NAME_PARAMETER};
 /// A column of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// The column.
+    /// The name of the column.
     pub name: Ident,
-    /// The parameter of the routines.
+    /// The name of the routines' parameter for the column: `p_` and the column's name.
     pub parameter: Ident,
-    /// What it holds.
+    /// The data type.
     pub kind: KeyType,
 }
 
-/// What a key column holds.
+/// The data type of a key column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyType {
     /// The name of a counter of the package `counters`.
     Name,
-    /// A whole number: its type in SQL, and the range. Source: MySQL manual, "Integer Types".
+    /// An integer: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types".
     Integer(&'static str, i128, i128),
-    /// CHAR or VARCHAR of so many characters.
+    /// CHAR or VARCHAR, and its length in characters.
     Text(&'static str, u32),
-    /// BINARY or VARBINARY of so many bytes.
+    /// BINARY or VARBINARY, and its length in bytes.
     Binary(&'static str, u32),
 }
 
-/// Why a text is no key.
+/// The reason why a text is not a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// A column without a type, or with one that a key cannot have.
+    /// A column without a type, or with a type that is not supported in a key.
     #[error(
-        "'{0}' is no key column: a name and TINYINT, SMALLINT, MEDIUMINT, INT or BIGINT, each also UNSIGNED, \
-         CHAR(n), VARCHAR(n), BINARY(n) or VARBINARY(n) are needed"
+        "'{0}' is not a key column: expected a name and a type, which is TINYINT, SMALLINT, MEDIUMINT, INT or BIGINT, \
+         each also UNSIGNED, or CHAR(n), VARCHAR(n), BINARY(n) or VARBINARY(n)"
     )]
     Column(String),
-    /// A name that no server takes.
+    /// The name of the column is not an identifier.
     #[error("{0}")]
     Name(#[from] IdentError),
-    /// A name that the package has another use for.
-    #[error("a key column cannot have the name '{0}', which the package uses itself")]
+    /// The package has a column or parameter of this name.
+    #[error("a key column cannot be named '{0}': the package has a column or parameter of this name")]
     Taken(String),
-    /// Two columns of one name.
+    /// Two columns have the same name.
     #[error("two key columns have the name '{0}'")]
     Twice(String),
-    /// More than InnoDB takes in a key. Source: MySQL manual, "InnoDB Limits".
-    #[error("the key would have up to {0} bytes, and InnoDB takes at most 3072")]
+    /// The key is longer than InnoDB allows. Source: MySQL manual, "InnoDB Limits".
+    #[error("the key has up to {0} bytes, but InnoDB allows at most 3072")]
     TooLong(u64),
 }
 
@@ -69,7 +69,7 @@ const UNSIGNED: [&str; 5] = [
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
-/// What the tables and parameters of the package are called besides the key.
+/// The names of the other columns and parameters of the package.
 const TAKEN: [&str; 4] = ["slot", "count", "amount", "value"];
 
 impl KeyType {
@@ -98,13 +98,13 @@ impl KeyType {
             .ok()
             .filter(|n| (1..=3072).contains(n))?;
         let name = name.trim().to_uppercase();
-        let known = |names: [&'static str; 2]| names.into_iter().find(|known| *known == name);
-        known(TEXTS)
+        let one_of = |names: [&'static str; 2]| names.into_iter().find(|candidate| *candidate == name);
+        one_of(TEXTS)
             .map(|name| Self::Text(name, length))
-            .or_else(|| known(BINARIES).map(|name| Self::Binary(name, length)))
+            .or_else(|| one_of(BINARIES).map(|name| Self::Binary(name, length)))
     }
 
-    /// The most bytes that it takes in a key; a character of utf8mb4 has up to four.
+    /// The maximum number of bytes in an index. A character of utf8mb4 has up to four.
     fn bytes(&self) -> u64 {
         match self {
             Self::Name => u64::from(NAME_MAX) * 4,
@@ -114,7 +114,7 @@ impl KeyType {
         }
     }
 
-    /// As a reader knows the type.
+    /// The type of the column in SQL.
     pub fn text(&self) -> String {
         match self {
             Self::Name => format!("VARCHAR({NAME_MAX})"),
@@ -123,8 +123,9 @@ impl KeyType {
         }
     }
 
-    /// The type of the parameter: wide enough that an argument which does not fit the column can be seen. A server
-    /// in a non-strict mode cuts it silently to the parameter, and a cut key would count for another record.
+    /// The type of the parameter. It is wider than the column, because a server without strict mode truncates an
+    /// argument to the length of the parameter, and a truncated key would count for another record. With the wider
+    /// type the routine can detect and reject the argument.
     pub fn parameter(&self) -> String {
         match self {
             Self::Name => format!("VARCHAR({NAME_PARAMETER})"),
@@ -135,7 +136,7 @@ impl KeyType {
         }
     }
 
-    /// Whether it has a character set and a collation.
+    /// Whether the type has a character set and a collation.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Name | Self::Text(..))
     }
@@ -152,19 +153,19 @@ impl KeyColumn {
         }
     }
 
-    /// A condition that is true where the argument does not fit the column; None where every argument fits. It is
-    /// unknown for NULL.
+    /// A condition that is true if the argument does not fit the column, and NULL if the argument is NULL. None for
+    /// BIGINT, because every argument fits.
     pub fn misfit(&self) -> Option<String> {
         self.compared("NOT BETWEEN", ">", "<>")
     }
 
-    /// The opposite of [`KeyColumn::misfit`], unknown for NULL too.
+    /// The negation of [`KeyColumn::misfit`], also NULL if the argument is NULL.
     pub fn fits(&self) -> Option<String> {
         self.compared("BETWEEN", "<=", "=")
     }
 
-    /// The argument compared with what the column can hold: a number with its range, a length with the most that there
-    /// may be, or with the only one.
+    /// Compares the argument with the limits of the column. `range` is the operator for a number and its range, `most`
+    /// for a length and its maximum, `only` for the length of a BINARY.
     fn compared(&self, range: &str, most: &str, only: &str) -> Option<String> {
         let p = self.parameter.typed();
         match &self.kind {
@@ -172,14 +173,15 @@ impl KeyColumn {
             KeyType::Name => Some(format!("CHAR_LENGTH({p}) {most} {NAME_MAX}")),
             KeyType::Integer(_, least, greatest) => Some(format!("{p} {range} {least} AND {greatest}")),
             KeyType::Text(_, n) => Some(format!("CHAR_LENGTH({p}) {most} {n}")),
-            // BINARY is filled up when it is stored, and the argument would not be found again.
+            // BINARY pads a shorter value when it is stored, and a query with the argument would not find it.
             KeyType::Binary("BINARY", n) => Some(format!("LENGTH({p}) {only} {n}")),
             KeyType::Binary(_, n) => Some(format!("LENGTH({p}) {most} {n}")),
         }
     }
 
-    /// A condition that is true where the argument does not fit the column, but may equal a value in it: a server that
-    /// is not strict cuts a string to its parameter, and what is left may differ only in spaces at the end.
+    /// A condition that is true if a string argument is too long, although it may equal a stored value. A server
+    /// without strict mode truncates the string to the parameter's length, and the rest may differ from a stored
+    /// value only in trailing spaces, which the collations ignore.
     pub fn cut(&self) -> Option<String> {
         match &self.kind {
             KeyType::Name | KeyType::Text(..) => self.misfit(),
@@ -188,7 +190,7 @@ impl KeyColumn {
     }
 }
 
-/// The columns of a key, as `record_type INT, record_id BIGINT`.
+/// The columns of a key, written as `record_type INT, record_id BIGINT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(pub Vec<KeyColumn>);
 
@@ -237,7 +239,7 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// Splits where the separator is not between backticks or single quotes.
+/// Splits at each separator that is not between backticks or single quotes.
 pub(super) fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
     let mut quote = None;
     text.split(|c| {
@@ -251,7 +253,7 @@ pub(super) fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
     .collect()
 }
 
-/// The name of a column, in backticks or a plain word, and what is behind it.
+/// The name of a column, in backticks or not, and the rest of its definition.
 fn split_name(column: &str) -> Option<(String, &str)> {
     let column = column.trim_start();
     if let Some(rest) = column.strip_prefix('`') {
@@ -273,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_and_written() {
+    fn keys_are_parsed_and_displayed() {
         for (text, written) in [
             (
                 "record_type INT, record_id BIGINT",
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_key_is_refused() {
+    fn invalid_keys_are_rejected() {
         for text in [
             "",
             "a",

@@ -1,4 +1,4 @@
-//! The model: what a package is. Options, names, errors and the list of objects. Pure.
+//! The model of a package: options, names, errors and the list of objects. Pure: no I/O, no clock.
 
 mod error;
 mod ident;
@@ -9,31 +9,33 @@ mod rollup;
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
 pub use ident::{IDENT_MAX, Ident, IdentError, Prefix, SqlStr};
 pub use key::{Key, KeyColumn, KeyError, KeyType};
+pub(crate) use options::shell_word;
 pub use options::{
     Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Slots, slot_count,
 };
 pub use rollup::{Interval, Rollup, RollupError, Value};
 
-/// The most slots of a counter. Reading sums them all: 512 take about 85 microseconds of server time.
+/// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
 pub const MAX_SLOTS: u32 = 10_000;
 
-/// The most characters of a counter's name.
+/// The maximum length of a counter's name, in characters.
 pub const NAME_MAX: u32 = 100;
 
-/// The characters of a name parameter. Wider than the column, because a server in a non-strict mode cuts an
-/// argument silently to the parameter: a cut name must still be seen to be too long.
+/// The length of the parameter `p_counter_name`, in characters. The parameter is wider than the column, because a server
+/// without strict mode truncates an argument to the length of the parameter. With the wider parameter the routine can
+/// detect and reject a name that is too long.
 pub const NAME_PARAMETER: u32 = 255;
 
-/// The longest time that `compact_idle` watches for: a day.
+/// The maximum of `p_seconds` in `compact_idle`: a day, in seconds.
 pub const SECONDS_MAX: u32 = 86_400;
 
-/// The most records that a call of `compact_idle` compacts, and that a batch of a roll-up has.
+/// The maximum of `p_records`: the records that a call of `compact_idle` compacts, or a batch of a roll-up has.
 pub const RECORDS_MAX: u32 = 10_000;
 
-/// The records of a batch of a roll-up where it is given NULL.
+/// The default of `p_records` in a roll-up: the records of a batch.
 pub const BATCH: u32 = 1_000;
 
-/// The most characters of a counter's description.
+/// The maximum length of a counter's description, in characters.
 pub const DESCRIPTION_MAX: u32 = 255;
 
 /// A routine of the package.
@@ -49,15 +51,15 @@ pub enum Routine {
     Reset,
     /// Changes the number of slots.
     Resize,
-    /// Puts all counts of a record into one row.
+    /// Folds all slots of a record into one row.
     Compact,
-    /// Compacts the records that nobody counts.
+    /// Compacts the records whose totals do not change.
     CompactIdle,
-    /// Removes a counter.
+    /// Deletes a counter.
     Delete,
-    /// Removes a counter, under the name that the origin's transcript uses.
+    /// A second name for [`Routine::Delete`], which the article of 2012 uses.
     Drop,
-    /// Reads the total.
+    /// Returns the total.
     Get,
 }
 
@@ -76,7 +78,7 @@ impl Routine {
         Self::Get,
     ];
 
-    /// What its name ends with.
+    /// The end of the routine's name, after the prefix.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::Setup => "setup",
@@ -92,7 +94,7 @@ impl Routine {
         }
     }
 
-    /// What it signals, in the order of the numbers.
+    /// The errors that the routine signals, in the order of their numbers.
     pub fn errors(self, options: &Options) -> Vec<PackageError> {
         use PackageError as E;
         if self == Self::CompactIdle {
@@ -125,7 +127,7 @@ impl Routine {
         [&[E::NameEmpty, E::NameTooLong], own].concat()
     }
 
-    /// PROCEDURE or FUNCTION.
+    /// The keyword after CREATE and DROP: PROCEDURE or FUNCTION.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Get => "FUNCTION",
@@ -137,11 +139,11 @@ impl Routine {
 /// A package: its options and the names of its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// How it was asked for.
+    /// The options that the package is rendered with.
     pub options: Options,
-    /// The view with a row per counter.
+    /// The name of the view with a row per counter.
     pub totals: Ident,
-    /// The view with the version and the options.
+    /// The name of the view with the version and the options.
     pub package: Ident,
     names: Vec<(Routine, Ident)>,
     rollups: Vec<Ident>,
@@ -151,21 +153,21 @@ impl Package {
     /// Names every object of a package with these options.
     ///
     /// # Errors
-    /// Options that contradict each other, or names that no server would take.
+    /// The options contradict each other, or a name is not an identifier.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         options.check()?;
         let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
         let mut names = Vec::new();
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
-            let there = match routine {
+            let included = match routine {
                 Routine::Setup | Routine::Drop => named,
                 Routine::Resize => named && options.slots == Slots::PerCounter,
                 Routine::Compact | Routine::CompactIdle => !named,
                 Routine::Get => options.function,
                 Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => true,
             };
-            if there {
+            if included {
                 names.push((routine, name(routine.suffix())?));
             }
         }
@@ -177,7 +179,7 @@ impl Package {
         };
         let rollups = options.rollups.iter().map(procedure).collect::<Result<_, _>>()?;
         let (totals, package) = (name("totals")?, name("package")?);
-        // A view and a table share one name space, and on some systems names ignore case.
+        // Views and tables share a name space. Under lower_case_table_names = 1 or 2 their names ignore case.
         for view in [&totals, &package] {
             if view.name().to_lowercase() == options.table.name().to_lowercase() {
                 return Err(OptionsError::TableIsView(view.name().to_owned()));
@@ -192,7 +194,7 @@ impl Package {
         })
     }
 
-    /// The roll-ups, each with the name of its procedure, which is also that of its EVENT.
+    /// The roll-ups, each with the name of its procedure, which is also the name of its EVENT.
     pub fn rollups(&self) -> impl Iterator<Item = (&Rollup, &Ident)> {
         self.options.rollups.iter().zip(&self.rollups)
     }
@@ -202,7 +204,7 @@ impl Package {
         self.names.iter().map(|(routine, name)| (*routine, name))
     }
 
-    /// The name of a routine; None where the package has none of this kind.
+    /// The name of a routine; None if the package does not have the routine.
     pub fn routine(&self, routine: Routine) -> Option<&Ident> {
         self.names
             .iter()
@@ -210,7 +212,7 @@ impl Package {
             .map(|(_, name)| name)
     }
 
-    /// The folder of this package below the output folder.
+    /// The name of this package's folder in the output folder.
     pub fn folder(&self) -> &'static str {
         match (self.options.kind, self.options.slots) {
             (Kind::Counters, Slots::PerCounter) => "counters",

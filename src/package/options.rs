@@ -1,30 +1,36 @@
 //! The options of a package.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+
+use clap::ValueEnum;
 
 use super::MAX_SLOTS;
 use super::ident::{Ident, IdentError, Prefix};
 use super::key::{Key, KeyColumn};
 use super::rollup::{Interval, Rollup, RollupError};
 
-/// The number of slots that `counter_setup(.., NULL, ..)` makes, as in the origin.
+/// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
 pub const DEFAULT_SLOTS: u32 = 5;
 
-/// The number of slots that a counter of `slotted_counters` may grow to, as in seeds/000.
+/// The number of slots of a record, as in the published table of `slotted_counters`.
 pub const RECORD_SLOTS: u32 = 100;
 
-/// What a counter is found by, and how its slots come into being.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// The enums of this file are also the values of options on the command line, and their documentation is the help.
+
+/// The package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum Kind {
-    /// By name; setup makes all slots.
+    /// Counters with a name. counter_setup creates their slots.
     Counters,
-    /// By the key columns of a record; a slot is made when it is first written.
+    /// Counters of records, identified by key columns. The first increment of a slot inserts the slot.
     SlottedCounters,
 }
 
 impl Kind {
-    /// What a package of the kind is called.
+    /// The name of the package.
     pub fn name(self) -> &'static str {
         match self {
             Self::Counters => "counters",
@@ -33,12 +39,12 @@ impl Kind {
     }
 }
 
-/// How many slots a counter has.
+/// The number of slots of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {
-    /// Each counter has its own number, looked up by each increment.
+    /// Each counter has its own number, which each increment queries.
     PerCounter,
-    /// Every counter has this many; saves the look-up.
+    /// Every counter has this number, which is written into the routines.
     Fixed(u32),
 }
 
@@ -63,23 +69,24 @@ impl FromStr for Slots {
     }
 }
 
-/// Reads a number of slots.
+/// Parses a number of slots.
 ///
 /// # Errors
-/// Anything that is not a whole number in 1..=[`MAX_SLOTS`].
+/// The text is not an integer between 1 and [`MAX_SLOTS`].
 pub fn slot_count(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(n) if (1..=MAX_SLOTS).contains(&n) => Ok(n),
-        _ => Err(format!("a number of slots is 1 to {MAX_SLOTS}")),
+        _ => Err(format!("expected a number of slots between 1 and {MAX_SLOTS}")),
     }
 }
 
-/// How an increment picks its slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The slot selection of an increment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Pick {
-    /// The connection's own slot: a transaction never holds two slots of one counter.
+    /// A connection increments the same slot of a counter in every call, so transactions that increment one counter
+    /// several times cannot deadlock.
     Connection,
-    /// A random slot for each increment, as in the origin.
+    /// Each increment selects a random slot.
     Random,
 }
 
@@ -92,12 +99,12 @@ impl fmt::Display for Pick {
     }
 }
 
-/// Whose privileges a routine runs with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// SQL SECURITY of the routines: the account whose privileges they run with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Security {
-    /// The creator's: an application needs EXECUTE and nothing else.
+    /// The account that created the routines. An application needs only EXECUTE.
     Definer,
-    /// The caller's: nothing breaks when the creator's account is gone.
+    /// The account that calls. The routines continue to work when the account that created them is dropped.
     Invoker,
 }
 
@@ -108,7 +115,7 @@ impl fmt::Display for Security {
 }
 
 impl Security {
-    /// The word after SQL SECURITY.
+    /// The keyword after SQL SECURITY.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Definer => "DEFINER",
@@ -117,7 +124,7 @@ impl Security {
     }
 }
 
-/// A collation of utf8mb4, which decides when two counter names are the same.
+/// A collation of utf8mb4, by which counter names and text keys are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collation(String);
 
@@ -136,36 +143,36 @@ impl FromStr for Collation {
         if plain && name.len() > "utf8mb4_".len() && name.starts_with("utf8mb4_") {
             return Ok(Self(name.to_owned()));
         }
-        Err("a collation of utf8mb4 is needed, such as utf8mb4_general_ci or utf8mb4_bin".into())
+        Err("expected a collation of utf8mb4, such as utf8mb4_general_ci or utf8mb4_bin".into())
     }
 }
 
-/// Everything that can be chosen when a package is rendered.
+/// The options that a package is rendered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Which package.
+    /// The package.
     pub kind: Kind,
-    /// What a counter is found by.
+    /// The columns that identify a counter.
     pub key: Key,
-    /// Slots per counter, or one number for all.
+    /// Per-counter slots, or a fixed number.
     pub slots: Slots,
-    /// What NULL slots mean in `counter_setup`; None is [`DEFAULT_SLOTS`]. Not with fixed slots.
+    /// The number of slots that `counter_setup` creates for NULL. None is [`DEFAULT_SLOTS`]. Must be None with fixed slots.
     pub default_slots: Option<u32>,
-    /// How an increment picks its slot.
+    /// The slot selection.
     pub pick: Pick,
-    /// The table.
+    /// The name of the table.
     pub table: Ident,
-    /// What routine and view names begin with.
+    /// The beginning of routine and view names.
     pub prefix: Prefix,
-    /// How names compare.
+    /// The collation of names and text keys.
     pub collation: Collation,
-    /// Whose privileges the routines run with.
+    /// SQL SECURITY of the routines.
     pub security: Security,
-    /// Whether to make `counter_get`, which some servers refuse to unprivileged accounts (1419).
+    /// Whether the function `counter_get` is created. Some servers reject it from unprivileged accounts (1418, 1419).
     pub function: bool,
-    /// Where totals are written to; for slotted_counters.
+    /// The columns that totals are written to, only for slotted_counters.
     pub rollups: Vec<Rollup>,
-    /// How often an EVENT calls each roll-up; None renders no EVENT.
+    /// The interval of the EVENTs that call the roll-ups. None renders no EVENT.
     pub rollup_every: Option<Interval>,
 }
 
@@ -179,8 +186,7 @@ impl Default for Options {
             pick: Pick::Connection,
             table: "counters".parse().expect("an identifier"),
             prefix: "counter_".parse().expect("a prefix"),
-            // utf8mb4_unicode_ci compares no better here, and on MySQL each row that is logged with such a key costs
-            // 12 microseconds more (measured: an UPDATE takes 54 instead of 42).
+            // utf8mb4_general_ci, because an UPDATE by a key of utf8mb4_unicode_ci takes more time on MySQL.
             collation: "utf8mb4_general_ci".parse().expect("a collation"),
             security: Security::Definer,
             function: true,
@@ -190,46 +196,54 @@ impl Default for Options {
     }
 }
 
-/// Why options cannot go together.
+/// The reason why options cannot be combined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// A default for a number that is hard-coded.
-    #[error("--default-slots {0} has no meaning with --slots {1}: every counter has {1}")]
+    /// A default number of slots together with a fixed number.
+    #[error("--default-slots {0} cannot be used with --slots {1}: every counter has {1} slots")]
     DefaultOfFixed(u32, u32),
-    /// No number of slots is kept per record.
+    /// Per-counter slots for records, which do not store a number of slots.
     #[error(
-        "--slots per-counter has no meaning for slotted_counters: a record has no number of slots of its own"
+        "--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own"
     )]
     PerRecord,
-    /// The package counters has the key counter_name.
+    /// A key for the package counters, whose key is counter_name.
     #[error(
-        "--key has no meaning for counters, which are found by name: choose the package slotted_counters"
+        "--key cannot be used with counters, whose key is counter_name: use the package slotted_counters"
     )]
     KeyOfNamed,
-    /// The package counters has no records.
-    #[error("--rollup has no meaning for counters: choose the package slotted_counters")]
+    /// A roll-up of the package counters, which has no records.
+    #[error("--rollup cannot be used with counters: use the package slotted_counters")]
     RollupOfNamed,
-    /// There is nothing that an EVENT could call.
-    #[error("--rollup-every has no meaning without --rollup")]
+    /// An EVENT without a roll-up to call.
+    #[error("--rollup-every cannot be used without --rollup")]
     EveryOfNothing,
-    /// A roll-up that does not go with the key.
+    /// A roll-up that does not match the key.
     #[error("--rollup {0}: {1}")]
     Rollup(Box<Rollup>, RollupError),
-    /// Two roll-ups would overwrite each other.
+    /// Two roll-ups write the same column.
     #[error("--rollup {0}: another --rollup writes the same column")]
     RollupTwice(Box<Rollup>),
-    /// The procedure of a roll-up would get a name that no server takes.
-    #[error("--rollup names a procedure, {0}: choose a shorter --prefix")]
+    /// The name of a roll-up's procedure is not an identifier.
+    #[error("--rollup: the procedure cannot be named: {0}. Use a shorter --prefix")]
     RollupName(IdentError),
-    /// A routine or view would get a name that no server takes.
+    /// The name of a routine or view is not an identifier.
     #[error("--prefix: {0}")]
     Prefix(IdentError),
-    /// Table and view would have the same name.
-    #[error("--table {0} is also the name of a view of the package: choose another --table or --prefix")]
+    /// The table and a view have the same name.
+    #[error("--table {0} is also the name of a view of the package: use another --table or --prefix")]
     TableIsView(String),
 }
 
 impl Options {
+    /// The defaults of a package.
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Counters => Self::default(),
+            Kind::SlottedCounters => Self::slotted_counters(),
+        }
+    }
+
     /// The defaults of the package `slotted_counters`.
     pub fn slotted_counters() -> Self {
         Self {
@@ -278,7 +292,7 @@ impl Options {
         self.pick == Pick::Random
     }
 
-    /// What `counter_setup` makes when the number of slots is NULL.
+    /// The number of slots that `counter_setup` creates for NULL.
     pub fn setup_slots(&self) -> u32 {
         match self.slots {
             Slots::PerCounter => self.default_slots.unwrap_or(DEFAULT_SLOTS),
@@ -286,15 +300,12 @@ impl Options {
         }
     }
 
-    /// The name of the package and the arguments of `slotted generate` that give these options.
+    /// The arguments of `slotted generate` that render these options, quoted for a POSIX shell.
     pub fn arguments(&self) -> String {
-        let (package, default) = match self.kind {
-            Kind::Counters => ("counters", Self::default()),
-            Kind::SlottedCounters => ("slotted_counters", Self::slotted_counters()),
-        };
+        let default = Self::of(self.kind);
         let mut arguments = Vec::new();
         let mut say = |flag: &str, value: &str| {
-            // A value that begins with a dash would be taken for a flag.
+            // After a space, a value that begins with a dash would be parsed as a flag.
             let between = if value.starts_with('-') { '=' } else { ' ' };
             arguments.push(format!(" --{flag}{between}{}", shell_word(value)));
         };
@@ -331,15 +342,14 @@ impl Options {
         if !self.function {
             arguments.push(" --no-function".into());
         }
-        format!("{package}{}", arguments.concat())
+        format!("{}{}", self.kind.name(), arguments.concat())
     }
 }
 
-/// A word as a POSIX shell reads it back.
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
+/// A word of a command line, quoted for a shell if necessary.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let quoter = shlex::Quoter::new().allow_nul(true);
+    quoter
+        .quote(word)
+        .expect("NUL is the only character that can be rejected, and it is allowed")
 }

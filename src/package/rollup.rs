@@ -1,4 +1,4 @@
-//! Roll-up: which column of which table gets the totals of which records.
+//! Roll-ups: a procedure writes the totals of records into a column of the parent table.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,27 +6,27 @@ use std::str::FromStr;
 use super::key::{Key, KeyColumn, KeyType, split_outside_quotes};
 use super::{Ident, IdentError, SqlStr};
 
-/// A roll-up as it was asked for: `record_type=123:repositories.id:download_count`.
+/// A roll-up, written as `record_type=123:repositories.id:download_count`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollup {
-    /// The key columns that are the same for all records of the table, each with its value.
+    /// The key columns that have one value in all records of this roll-up, each with the value.
     pub same: Vec<(Ident, Value)>,
-    /// The table that gets the totals.
+    /// The parent table.
     pub table: Ident,
-    /// Its column that has the value of the key column which is left.
+    /// The column of the parent table that is equal to the remaining key column.
     pub id: Ident,
-    /// Its column that gets the total.
+    /// The column of the parent table that the totals are written to.
     pub target: Ident,
 }
 
 /// The value of a key column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// For integers.
+    /// The value of an integer column.
     Integer(i128),
-    /// For CHAR and VARCHAR.
+    /// The value of a CHAR or VARCHAR column.
     Text(String),
-    /// For BINARY and VARBINARY.
+    /// The value of a BINARY or VARBINARY column.
     Binary(Vec<u8>),
 }
 
@@ -43,30 +43,30 @@ impl fmt::Display for Value {
     }
 }
 
-/// Why a roll-up cannot be rendered.
+/// The reason why a roll-up cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RollupError {
-    /// Not of the form.
+    /// A syntax error.
     #[error(
-        "'{0}' is not a roll-up: COLUMN=VALUE,..:TABLE.ID_COLUMN:TOTAL_COLUMN is needed, \
-         or TABLE.ID_COLUMN:TOTAL_COLUMN where the key has one column"
+        "'{0}' is not a roll-up: expected COLUMN=VALUE,..:TABLE.ID_COLUMN:TOTAL_COLUMN, \
+         or for a key of one column TABLE.ID_COLUMN:TOTAL_COLUMN"
     )]
     Form(String),
-    /// A name that no server takes.
+    /// The name of a table or column is not an identifier.
     #[error("{0}")]
     Name(#[from] IdentError),
     /// A value that is neither a number, nor a string, nor bytes.
-    #[error("'{0}' is not a value: a number, a 'string' or 0x and hexadecimal digits are needed")]
+    #[error("'{0}' is not a value: expected a number, a 'string', or 0x and hexadecimal digits")]
     Value(String),
-    /// A column that the key does not have.
+    /// The key does not have this column.
     #[error("the key has no column '{0}'")]
     NoColumn(String),
-    /// A value that its column cannot hold.
-    #[error("{0} does not fit the key column '{1}', which is {2}")]
+    /// The value is not in the range of the column, or has another type.
+    #[error("the value {0} does not fit the key column '{1}', which is {2}")]
     Misfit(Value, String, String),
-    /// Not exactly one key column is left.
+    /// The number of key columns without a value is not one.
     #[error(
-        "exactly one key column must be left to find the rows of '{0}' by, and {1} are: give the others a value"
+        "expected a value for each key column but one, which identifies the rows of '{0}': {1} columns have no value"
     )]
     Left(String, usize),
 }
@@ -102,7 +102,7 @@ impl FromStr for Rollup {
     }
 }
 
-/// A name as it is, or in backticks.
+/// Reads a name, in backticks or not.
 fn ident(text: &str) -> Result<Ident, IdentError> {
     let text = text.trim();
     match text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
@@ -136,7 +136,7 @@ impl FromStr for Value {
 }
 
 impl Value {
-    /// As a literal for a statement.
+    /// The value as an SQL literal.
     pub fn sql(&self) -> String {
         match self {
             Self::Text(text) => SqlStr(text).to_string(),
@@ -156,10 +156,10 @@ impl Value {
 }
 
 impl Rollup {
-    /// The key column whose values are those of [`id`](Self::id).
+    /// The remaining key column, whose values are those of [`id`](Self::id).
     ///
     /// # Errors
-    /// Where values and columns of the key do not go together.
+    /// A value does not fit its key column, or the number of key columns without a value is not one.
     pub fn record<'a>(&self, key: &'a Key) -> Result<&'a KeyColumn, RollupError> {
         let given = |column: &KeyColumn| self.same.iter().any(|(name, _)| *name == column.name);
         for (name, value) in &self.same {
@@ -180,7 +180,7 @@ impl Rollup {
         }
     }
 
-    /// What the names of its procedure and its event end with.
+    /// The end of the names of the procedure and of the EVENT, after the prefix.
     pub fn suffix(&self) -> String {
         format!("rollup_{}_{}", self.table.name(), self.target.name())
     }
@@ -206,7 +206,7 @@ impl fmt::Display for Rollup {
     }
 }
 
-/// How often an EVENT runs: a number and a unit.
+/// The interval of an EVENT: a number and a unit, `SECOND` to `DAY`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval(u32, &'static str);
 
@@ -221,11 +221,11 @@ impl FromStr for Interval {
             let unit = unit.trim().to_uppercase();
             let unit = UNITS
                 .into_iter()
-                .find(|known| *known == unit || format!("{known}S") == unit)?;
+                .find(|singular| *singular == unit || format!("{singular}S") == unit)?;
             Some(Self(number, unit))
         };
         interval().ok_or_else(|| {
-            "a number and a unit are needed, such as '30 SECOND', '1 MINUTE', '6 HOUR', '1 DAY'".into()
+            "expected a number and a unit, such as '30 SECOND', '1 MINUTE', '6 HOUR' or '1 DAY'".into()
         })
     }
 }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn rollups_are_read_and_written() {
+    fn rollups_are_parsed_and_displayed() {
         for (text, key_text, record) in [
             (
                 "record_type=123:repositories.id:download_count",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_rolled_up_is_refused() {
+    fn invalid_rollups_are_rejected() {
         for text in [
             "",
             "a",
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_read_and_written() {
+    fn intervals_are_parsed_and_displayed() {
         for (text, written) in [
             ("1 MINUTE", "1 MINUTE"),
             (" 30  seconds ", "30 SECOND"),

@@ -108,14 +108,14 @@ impl<'a> Routine<'a> {
             "{} does not list {error:?}",
             self.name
         );
-        self.signal_about(error, "")
+        self.signal_about(error, None)
     }
 
     fn signal_column(&self, error: E, column: &KeyColumn) -> String {
-        self.signal_about(error, column.name.name())
+        self.signal_about(error, Some(column.name.name()))
     }
 
-    fn signal_about(&self, error: E, column: &str) -> String {
+    fn signal_about(&self, error: E, column: Option<&str>) -> String {
         #[derive(Template)]
         #[template(path = "shared/_signal.sql")]
         struct Statement {

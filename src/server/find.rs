@@ -1,4 +1,4 @@
-//! Server programs on this machine.
+//! Finds server programs on this machine.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use super::{Flavour, Version};
 
-/// The environment variable that names the server program to use.
+/// The environment variable with the path of the server program.
 pub const SERVER_VARIABLE: &str = "SLOTTED_SERVER";
 
-/// What a server program can be called. MariaDB's package also installs `mysqld`, as a link.
+/// The file names of server programs. A package of MariaDB can also install `mysqld`, as a link.
 const NAMES: [&str; 2] = ["mysqld", "mariadbd"];
 
-/// Where packages put servers that is not on everybody's PATH.
+/// The folders that packages install servers into and that are often missing in the PATH.
 const OTHER_FOLDERS: [&str; 6] = [
     "/usr/sbin",
     "/usr/libexec",
@@ -25,38 +25,39 @@ const OTHER_FOLDERS: [&str; 6] = [
 /// A server program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// mysqld or mariadbd.
+    /// The path of mysqld or mariadbd.
     pub path: PathBuf,
-    /// What it says it is.
+    /// The output of its `--version`.
     pub version: Version,
 }
 
-/// Why there is no server program.
+/// The reason why there is no server program.
 #[derive(Debug, thiserror::Error)]
 pub enum NoServer {
-    /// None of the places has one.
+    /// No folder has a server program.
     #[error(
-        "found no mysqld or mariadbd: not in {SERVER_VARIABLE}, not on the PATH, and scripts/servers has made none"
+        "no mysqld or mariadbd found: {SERVER_VARIABLE} is not set, the PATH has no server, \
+         and scripts/servers has installed no server"
     )]
     Nowhere,
-    /// The environment names something that does not run.
-    #[error("{SERVER_VARIABLE} is {0}, which is no server program that runs here")]
+    /// The file of the environment variable is not a server program, or does not run.
+    #[error("{SERVER_VARIABLE} is {0}, which is not a server program that runs on this machine")]
     NotRunnable(PathBuf),
 }
 
 impl NoServer {
-    /// How to get one.
+    /// The ways to install a server program.
     pub fn hint(&self) -> &'static str {
-        "get a server program, no service is needed, in one of these ways:\n\
+        "install a server program in one of these ways. It does not have to run as a service.\n\
          \x20 Debian, Ubuntu  scripts/servers, or: apt-get install mariadb-server-core\n\
          \x20 macOS           brew install mysql, or: brew install mariadb\n\
-         \x20 container       run slotted in an image that has one: mysql:9.7 or mariadb:11.8\n\
-         or name one: SLOTTED_SERVER=/path/to/mysqld"
+         \x20 container       run slotted in the image mysql:9.7 or mariadb:11.8\n\
+         Or give the path of a server program: SLOTTED_SERVER=/path/to/mysqld"
     }
 }
 
 impl Program {
-    /// Asks a program what it is; None where it does not run or is no server.
+    /// Runs a program with `--version`. None if it does not run or is not a server program.
     pub fn at(path: &Path) -> Option<Self> {
         let output = Command::new(path)
             .args(["--no-defaults", "--version"])
@@ -64,7 +65,7 @@ impl Program {
             .output()
             .ok()?;
         let text = String::from_utf8_lossy(&output.stdout);
-        // Up to "Ver" stands the program's path, which may have numbers in it.
+        // The text before "Ver" is the program's path, which may contain digits.
         let version = Version::parse(text.split_once("Ver ")?.1)?;
         Some(Self {
             path: path.to_owned(),
@@ -72,14 +73,14 @@ impl Program {
         })
     }
 
-    /// A client program that belongs to this server: beside it, or on the PATH.
+    /// A client program for this server, from the server's folder or from the PATH.
     pub fn client(&self, names: &[&str]) -> Option<PathBuf> {
-        let beside = self.path.parent()?;
-        let folders = std::iter::once(beside.to_owned()).chain(path_folders());
-        first_file(folders, names).next()
+        let folder = self.path.parent()?;
+        let folders = std::iter::once(folder.to_owned()).chain(path_folders());
+        files(folders, names).next()
     }
 
-    /// The folder with the SQL that makes MariaDB's system tables, and how the names of these files begin.
+    /// The folder with the SQL files that create MariaDB's system tables, and the beginning of the names of these files.
     pub(super) fn system_tables(&self) -> Option<(PathBuf, &'static str)> {
         let real = self.path.canonicalize().ok()?;
         let mut folders = Vec::new();
@@ -97,11 +98,11 @@ impl Program {
     }
 }
 
-/// The first server program of: the environment variable SLOTTED_SERVER, the PATH and the usual folders, what
-/// `scripts/servers` made.
+/// The server program of the environment variable SLOTTED_SERVER. If the variable is not set, the first server program
+/// of the PATH, of the folders of packages, and of `scripts/servers`.
 ///
 /// # Errors
-/// Where there is none.
+/// There is no server program, or the one of SLOTTED_SERVER does not run.
 pub fn find() -> Result<Program, NoServer> {
     let folders = path_folders().chain(OTHER_FOLDERS.map(PathBuf::from));
     choose(env::var_os(SERVER_VARIABLE).map(PathBuf::from), folders, provided)
@@ -115,13 +116,13 @@ fn choose(
     if let Some(path) = named {
         return Program::at(&path).ok_or(NoServer::NotRunnable(path));
     }
-    first_file(folders, &NAMES)
+    files(folders, &NAMES)
         .find_map(|path| Program::at(&path))
         .or_else(|| provided().into_iter().next())
         .ok_or(NoServer::Nowhere)
 }
 
-/// The servers that `scripts/servers` made, MySQL first, newest first.
+/// The servers that `scripts/servers` has installed, MySQL first, newest first.
 pub fn provided() -> Vec<Program> {
     let cache = env::var_os("SLOTTED_CACHE")
         .map(PathBuf::from)
@@ -131,7 +132,7 @@ pub fn provided() -> Vec<Program> {
         return Vec::new();
     };
     let folders = entries.flatten().map(|entry| entry.path().join("bin"));
-    let mut programs: Vec<_> = first_file(folders, &NAMES)
+    let mut programs: Vec<_> = files(folders, &NAMES)
         .filter_map(|path| Program::at(&path))
         .collect();
     programs.sort_by_key(|program| {
@@ -150,7 +151,8 @@ fn path_folders() -> impl Iterator<Item = PathBuf> {
     env::split_paths(&path).collect::<Vec<_>>().into_iter()
 }
 
-fn first_file(folders: impl Iterator<Item = PathBuf>, names: &[&str]) -> impl Iterator<Item = PathBuf> {
+/// The existing files of these names, in the order of the folders.
+fn files(folders: impl Iterator<Item = PathBuf>, names: &[&str]) -> impl Iterator<Item = PathBuf> {
     folders
         .flat_map(move |folder| {
             names
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_server_wins_then_the_path_then_what_was_provided() {
+    fn the_environment_variable_precedes_the_path_and_the_path_precedes_installed_servers() {
         let folder = tempfile::tempdir().expect("a folder");
         let named = program(folder.path(), "named", "8.4.1");
         let on_path = folder.path().join("bin");
@@ -200,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_server_the_error_says_how_to_get_one() {
+    fn the_error_without_a_server_has_a_hint() {
         let error = choose(None, std::iter::empty(), Vec::new).expect_err("no server");
         assert!(error.to_string().contains("no mysqld or mariadbd"), "{error}");
         for way in ["apt-get install", "brew install", "mysql:9.7", "SLOTTED_SERVER"] {
             assert!(error.hint().contains(way), "{way}");
         }
-        // What is named and does not run is not passed over.
+        // A server in the variable that does not run is an error, also if there are other servers.
         let error =
             choose(Some("/nowhere/mysqld".into()), std::iter::empty(), Vec::new).expect_err("no server");
         assert!(error.to_string().contains("/nowhere/mysqld"), "{error}");

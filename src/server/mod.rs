@@ -1,4 +1,4 @@
-//! Servers: which one a connection talks to, which programs are on this machine, private throw-away servers.
+//! Servers: the family and version of a server, the server programs of this machine, and private servers.
 
 mod find;
 mod private;
@@ -10,19 +10,19 @@ use mysql::prelude::Queryable;
 pub use find::{NoServer, Program, SERVER_VARIABLE, find, provided};
 pub use private::{PrivateServer, StartError};
 
-/// The two families of servers.
+/// The server family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flavour {
-    /// MySQL, of Oracle or a build of it.
+    /// MySQL and its builds.
     MySql,
     /// MariaDB.
     MariaDb,
 }
 
-/// What a server is: its family and release series.
+/// The family and release series of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
-    /// The family.
+    /// The server family.
     pub flavour: Flavour,
     /// The first number of the version.
     pub major: u16,
@@ -31,7 +31,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Reads what `SELECT VERSION()` or `mysqld --version` says; None where it has no version in it.
+    /// Parses the result of `SELECT VERSION()` or the output of `mysqld --version`. None if it contains no version.
     pub fn parse(text: &str) -> Option<Self> {
         let flavour = if text.to_lowercase().contains("mariadb") {
             Flavour::MariaDb
@@ -52,16 +52,16 @@ impl Version {
         }
     }
 
-    /// Asks the server.
+    /// Queries the version of a server.
     ///
     /// # Errors
-    /// Those of the connection, and a version that cannot be read.
+    /// The connection fails, or the version cannot be parsed.
     pub fn of(connection: &mut mysql::Conn) -> Result<Self, mysql::Error> {
         let text: String = connection.query_first("SELECT VERSION()")?.unwrap_or_default();
         Self::parse(&text).ok_or_else(|| std::io::Error::other(format!("unknown version '{text}'")).into())
     }
 
-    /// As in a file or test name: `mysql-9.7`.
+    /// The version in the name of a file or test: `mysql-9.7`.
     pub fn slug(&self) -> String {
         let flavour = match self.flavour {
             Flavour::MySql => "mysql",
@@ -86,7 +86,7 @@ mod tests {
     use super::Version;
 
     #[test]
-    fn versions_are_read_from_servers_and_programs() {
+    fn versions_of_servers_and_programs_are_parsed() {
         for (text, slug) in [
             ("9.7.4-2", "mysql-9.7"),
             ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0"),

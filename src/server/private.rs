@@ -1,4 +1,4 @@
-//! A private throw-away server: own data directory, own socket, no network, gone when dropped.
+//! A private server: a temporary data directory, a socket, no network. Removed when it is dropped.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,65 +15,62 @@ use tempfile::TempDir;
 
 use super::{Flavour, Program};
 
-/// How long a server may take to answer. Seen: 1 s; this is for a machine under load.
+/// The timeout until a server accepts connections. A machine under load takes much longer than an idle one.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The most bytes of a socket's path. Source: unix(7), sun_path has 108 with the end.
+/// The maximum length of a socket's path, in bytes. Source: unix(7): sun_path has 108 bytes with the terminating zero.
 const SOCKET_MAX: usize = 107;
 
-/// A server that runs until it is dropped. Then the process is ended and its folder removed: nothing in it is meant
-/// to be kept.
+/// A server that runs until it is dropped, which kills the process and removes its folder.
 #[derive(Debug)]
 pub struct PrivateServer {
     child: Child,
     socket: PathBuf,
     log: PathBuf,
-    /// Removed when dropped, after the process has ended.
+    /// Removes the folder when dropped. The last field, because the process must end first.
     _folder: TempDir,
 }
 
-/// Why a private server did not start.
+/// The reason why a private server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Files or processes.
-    #[error("could not start a private server: {0}")]
+    /// A file or a process could not be created.
+    #[error("cannot start a private server: {0}")]
     Io(#[from] io::Error),
-    /// The data directory could not be made.
-    #[error("{program} could not make a data directory ({status}); it said:\n{log}")]
+    /// The server program could not create the data directory.
+    #[error("{program} could not create a data directory ({status}). The last lines of its log:\n{log}")]
     Initialize {
         /// The server program.
         program: PathBuf,
-        /// How it ended.
+        /// The exit status.
         status: ExitStatus,
-        /// The last lines of its log.
+        /// The last lines of the log.
         log: String,
     },
-    /// MariaDB without the SQL of its system tables.
-    #[error(
-        "found no mariadb_system_tables.sql that belongs to {0}: install the whole package mariadb-server-core"
-    )]
+    /// The SQL files that create MariaDB's system tables are missing.
+    #[error("no mariadb_system_tables.sql found for {0}: install the whole package mariadb-server-core")]
     NoSystemTables(PathBuf),
-    /// The server ended, or did not answer in time.
-    #[error("{program} did not start: {reason}; it said:\n{log}")]
+    /// The server ended, or did not accept connections in time.
+    #[error("{program} did not start: {reason}. The last lines of its log:\n{log}")]
     NotUp {
         /// The server program.
         program: PathBuf,
-        /// What was seen of it.
+        /// The exit status or the last error of a connection.
         reason: String,
-        /// The last lines of its log.
+        /// The last lines of the log.
         log: String,
     },
-    /// The flag was set.
+    /// The flag `interrupted` was set.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl PrivateServer {
-    /// Makes a data directory and starts a server with its defaults, but for paths, and `arguments` behind them.
-    /// Setting `interrupted` gives up early.
+    /// Creates a data directory and starts a server with default settings except for paths, and with `arguments`.
+    /// Stops when `interrupted` is set.
     ///
     /// # Errors
-    /// Where the program does not run, with the last lines that it logged.
+    /// The program fails, does not accept connections in time, or is interrupted.
     pub fn start(
         program: &Program,
         arguments: &[&str],
@@ -92,13 +89,14 @@ impl PrivateServer {
             command
                 .arg("--no-defaults")
                 .arg(format!("--datadir={}", data.display()))
-                // MySQL and MariaDB remove every #sql* in their tmpdir when they start: in a shared one, also the
-                // temporary tables of other servers, which then fail (seen: 1051 in a bootstrap beside a start).
+                // A starting server removes all #sql* files of its tmpdir. In a shared tmpdir these can be temporary
+                // tables of another server, whose statements then fail with 1051.
                 .arg(format!("--tmpdir={}", temporary.display()));
             if fs::metadata(folder.path())?.uid() == 0 {
                 command.arg("--user=root");
             }
-            // A process group of its own: Ctrl-C in the terminal is ours to handle, then we end the server.
+            // The terminal sends Ctrl-C to the process group of this program. The server must not receive it, because
+            // this program stops the server.
             command.process_group(0).stdin(Stdio::null());
             let file = File::options().create(true).append(true).open(&log)?;
             command.stdout(file.try_clone()?).stderr(file);
@@ -119,7 +117,7 @@ impl PrivateServer {
         };
         let mut child = Running(initialize.spawn()?);
         if let (Some(script), Some(mut stdin)) = (script, child.0.stdin.take()) {
-            // A server that gives up closes the pipe; its status and its log tell more than that.
+            // A server that fails closes the pipe. Its status and its log have the reason.
             let _ = stdin.write_all(script.as_bytes());
         }
         let status = loop {
@@ -139,7 +137,7 @@ impl PrivateServer {
         let mut start = command()?;
         start.arg(format!("--socket={}", socket.display()));
         start.arg(format!("--pid-file={}", folder.path().join("pid").display()));
-        // Debian's MySQL would look for a folder that only its full package makes.
+        // Debian's MySQL has a default --secure-file-priv that only its full package creates.
         start.args(["--skip-networking", "--secure-file-priv="]);
         if program.version.flavour == Flavour::MySql {
             start.arg("--mysqlx=OFF");
@@ -174,29 +172,29 @@ impl PrivateServer {
         })
     }
 
-    /// How to connect, as the account root, which has no password here.
+    /// The options to connect as root, which has no password on this server.
     pub fn options(&self) -> OptsBuilder {
         OptsBuilder::new()
             .user(Some("root"))
             .socket(Some(self.socket.display().to_string()))
     }
 
-    /// The socket.
+    /// The path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The number of its process.
+    /// The process ID of the server.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// What the server logged last.
+    /// The last lines of the server's log.
     pub fn last_log_lines(&self) -> String {
         last_lines(&self.log)
     }
 
-    /// The folder that is removed in the end.
+    /// The folder with all files of the server, which is removed when the server is dropped.
     pub fn folder(&self) -> &Path {
         self._folder.path()
     }
@@ -208,7 +206,7 @@ impl Drop for PrivateServer {
     }
 }
 
-/// A process that ends when this is dropped.
+/// A process that is killed when this value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -218,7 +216,7 @@ impl Drop for Running {
 }
 
 fn end(child: &mut Child) {
-    // Fails only where it has ended already. Nothing has to be flushed: the folder goes too.
+    // An error means that the process has already ended. Killing is safe, because the folder is removed too.
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -245,7 +243,7 @@ fn short_folder() -> io::Result<TempDir> {
 fn system_tables(program: &Program) -> Result<String, StartError> {
     let missing = || StartError::NoSystemTables(program.path.clone());
     let (folder, name) = program.system_tables().ok_or_else(missing)?;
-    // The scripts expect a session like that of MariaDB's own installer.
+    // MariaDB's installer runs the scripts in a session with these settings.
     let mut script =
         String::from("create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n");
     for file in [

@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 
 use mysql::Opts;
 
-/// How to call a client against one schema.
+/// A command-line client and its arguments for one schema.
 pub struct Client {
     program: PathBuf,
     arguments: Vec<OsString>,
     schema: String,
 }
 
-/// What a client did.
+/// The result of a client.
 #[derive(Debug)]
 pub struct Said {
     pub success: bool,
@@ -46,10 +46,10 @@ impl Client {
         }
     }
 
-    /// The command, with more arguments, in a folder.
+    /// The command with additional arguments, to run in a folder.
     pub fn command(&self, more: &[&str], folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        // A schema's name may begin with a dash.
+        // As an option, because the name of a schema can begin with a dash.
         command
             .args(&self.arguments)
             .args(more)
@@ -58,7 +58,7 @@ impl Client {
         command
     }
 
-    /// Pipes a text into the client.
+    /// Runs the client with a text as its standard input.
     pub fn pipe(&self, more: &[&str], input: &str) -> Said {
         let mut child = self
             .command(more, super::root())
@@ -69,9 +69,9 @@ impl Client {
             .unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
-        // From a thread of its own, because the client answers while it reads.
+        // In a second thread, because the client writes its output while it reads.
         let writer = std::thread::spawn(move || {
-            // A client that stops at an error closes the pipe.
+            // A client that stops at an error closes the pipe, so a failed write is not an error.
             let _ = stdin.write_all(input.as_bytes());
         });
         let output = child.wait_with_output().expect("the client ends");

@@ -1,4 +1,4 @@
-//! Servers by flavour, a schema per test, the servers' own clients.
+//! The servers, a schema for each test, and the servers' command-line clients.
 
 mod client;
 mod promises;
@@ -8,31 +8,31 @@ pub mod transcript;
 
 pub use client::Client;
 pub use promises::{Module, Promises};
-pub use schema::{Schema, error_of, refused};
+pub use schema::{Schema, error_of, repeatable};
 pub use servers::{Server, stop_servers};
 
 use slotted::package::{Options, Package, Pick, Slots};
 
-/// Where this crate is.
+/// The folder of this crate.
 pub fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A package with the default options but for what `change` does.
+/// The package counters with the default options, changed by `change`.
 pub fn package(change: impl FnOnce(&mut Options)) -> Package {
     let mut options = Options::default();
     change(&mut options);
-    Package::new(options).expect("options of a test are sound")
+    Package::new(options).expect("valid options")
 }
 
-/// The package slotted_counters, in the same way.
+/// The package slotted_counters with the default options, changed by `change`.
 pub fn keyed(change: impl FnOnce(&mut Options)) -> Package {
     let mut options = Options::slotted_counters();
     change(&mut options);
-    Package::new(options).expect("options of a test are sound")
+    Package::new(options).expect("valid options")
 }
 
-/// The package with slots per counter and with hard-coded slots, each with both ways to pick one.
+/// The package counters with per-counter slots and with fixed slots, each with both slot selections.
 pub fn variants() -> Vec<(String, Package)> {
     let mut variants = Vec::new();
     for slots in [Slots::PerCounter, Slots::Fixed(20)] {

@@ -1,10 +1,10 @@
-//! Promises as trials of the test runner.
+//! Registers promises as tests of the test runner.
 
 use libtest_mimic::{Failed, Trial};
 
 use super::servers::{self, Server, with_server_log};
 
-/// Everything that is promised.
+/// The tests of all promises.
 #[derive(Default)]
 pub struct Promises(Vec<Trial>);
 
@@ -15,7 +15,7 @@ pub struct Module<'a> {
 }
 
 impl Promises {
-    /// Where a module adds its promises.
+    /// The registry for the promises of a module.
     pub fn of(&mut self, module: &'static str) -> Module<'_> {
         Module {
             name: module,
@@ -28,7 +28,7 @@ impl Promises {
     }
 }
 
-/// The name of a function without its modules.
+/// The name of a function without its module path.
 fn name_of<F>(_: &F) -> &'static str {
     let path = std::any::type_name::<F>();
     path.rsplit("::").next().unwrap_or(path)
@@ -45,12 +45,12 @@ impl Module<'_> {
         self
     }
 
-    /// A promise that is kept on every server.
+    /// A promise that is tested on every server.
     pub fn on_servers<F: Fn(&Server) + Copy + Send + 'static>(&mut self, promise: F) -> &mut Self {
         self.on(|_| true, promise)
     }
 
-    /// A promise that is kept on those servers whose name (`mariadb-11.8`) is chosen.
+    /// A promise that is tested on the servers whose names, such as `mariadb-11.8`, match `chosen`.
     pub fn on<F>(&mut self, chosen: fn(&str) -> bool, promise: F) -> &mut Self
     where
         F: Fn(&Server) + Copy + Send + 'static,

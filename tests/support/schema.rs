@@ -1,4 +1,4 @@
-//! A schema of its own for each test.
+//! A schema for each test.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,9 +14,9 @@ pub struct Schema<'a> {
     pub name: String,
 }
 
-/// The number of an error after which a caller repeats its transaction: 1213, or 1205, which a machine that stands
-/// still can give (seen: a kernel that let its own threads starve for minutes under this load). Any other fails.
-pub fn refused(error: mysql::Error) -> u16 {
+/// The number of an error after which a caller repeats its transaction: a deadlock (1213) or a lock wait timeout (1205),
+/// which occurs on a machine that is overloaded for a minute. Fails on any other error.
+pub fn repeatable(error: mysql::Error) -> u16 {
     let (number, message) = error_of::<()>(Err(error));
     assert!([1213, 1205].contains(&number), "{number}: {message}");
     if number == 1205 {
@@ -25,12 +25,12 @@ pub fn refused(error: mysql::Error) -> u16 {
     number
 }
 
-/// The number and the words of the error that the server answered with.
+/// The number and the message of the error that the server returned.
 #[track_caller]
 pub fn error_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {
     match result {
         Err(mysql::Error::MySqlError(error)) => (error.code, error.message),
-        other => panic!("an error of the server was expected, not {other:?}"),
+        other => panic!("expected an error of the server, got {other:?}"),
     }
 }
 
@@ -45,7 +45,7 @@ impl<'a> Schema<'a> {
         )
     }
 
-    /// With a name, and with more words behind CREATE DATABASE.
+    /// Creates a schema with a name, and with `more` after it in CREATE DATABASE.
     pub fn named(server: &'a Server, name: &str, more: &str) -> Self {
         let schema = Self {
             server,
@@ -79,7 +79,7 @@ impl<'a> Schema<'a> {
         connection
     }
 
-    /// The locks that all transactions have on tables and records here: type, mode. On MySQL.
+    /// The type and mode of the locks that all transactions hold in this schema. Only on MySQL.
     pub fn data_locks(&self) -> Vec<(String, String)> {
         let query = "SELECT LOCK_TYPE, LOCK_MODE FROM performance_schema.data_locks WHERE OBJECT_SCHEMA = ? ORDER BY 1";
         self.connect().exec(query, (&self.name,)).expect("data_locks")
@@ -112,7 +112,7 @@ impl<'a> Schema<'a> {
             .unwrap_or_else(|| panic!("no row: {query}"))
     }
 
-    /// All of a table, in the order of its key.
+    /// All rows of a table, in the order of its key.
     pub fn rows(&self, table: &Ident) -> Vec<Vec<Value>> {
         let rows: Vec<mysql::Row> = self
             .connect()
@@ -125,7 +125,7 @@ impl<'a> Schema<'a> {
 impl Drop for Schema<'_> {
     fn drop(&mut self) {
         if let Ok(mut connection) = Conn::new(self.server.options()) {
-            // A connection that a failed test has left in a transaction must not hang the run.
+            // A failed test can leave a connection in a transaction. DROP DATABASE must not wait for its locks long.
             let _ = connection.query_drop("SET SESSION lock_wait_timeout = 5");
             let _ = connection.query_drop(format!("DROP DATABASE {}", self.ident()));
         }

@@ -12,15 +12,15 @@ use slotted::server::{Flavour, PrivateServer, Program, Version, provided};
 
 use super::{Client, Schema};
 
-/// What has to be there unless SLOTTED_TEST_URLS names others.
+/// The servers that the tests need, unless SLOTTED_TEST_URLS is set.
 const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
 
-/// Room for the article's 250 clients beside other tests.
+/// Enough connections for the 250 clients of the article and the tests that run at the same time.
 const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
 
-/// A server that is needed, started when it is first asked for.
+/// A server that the tests need, started on its first use.
 pub struct Needed {
-    /// Such as `mysql-9.7`.
+    /// The name, such as `mysql-9.7`.
     pub name: String,
     source: Source,
     started: OnceLock<Result<Arc<Server>, String>>,
@@ -51,17 +51,17 @@ pub fn all() -> &'static [Needed] {
 }
 
 fn of_programs() -> Vec<Needed> {
-    let mut there: BTreeMap<_, _> = provided()
+    let mut installed: BTreeMap<_, _> = provided()
         .into_iter()
         .map(|program| (program.version.slug(), program))
         .collect();
     let needed = |name: &&str| {
         let missing = || {
             Source::Missing(format!(
-                "there is no {name} to test on: run scripts/servers, or name running servers in SLOTTED_TEST_URLS"
+                "{name} is not installed: run scripts/servers, or give the URLs of running servers in SLOTTED_TEST_URLS"
             ))
         };
-        let source = there.remove(*name).map_or_else(missing, Source::Program);
+        let source = installed.remove(*name).map_or_else(missing, Source::Program);
         Needed {
             name: name.to_string(),
             source,
@@ -95,7 +95,7 @@ fn of_urls(urls: &str) -> Vec<Needed> {
 }
 
 impl Needed {
-    /// The server, or one sentence about why there is none.
+    /// The server, or the reason why it is missing.
     pub fn get(&self) -> Result<Arc<Server>, String> {
         self.started.get_or_init(|| self.start()).clone()
     }
@@ -126,7 +126,7 @@ impl Needed {
     }
 }
 
-/// Ends the servers that this run has started.
+/// Stops the servers that this run has started.
 pub fn stop_servers() {
     for needed in all() {
         if let Some(Ok(server)) = needed.started.get() {
@@ -139,7 +139,7 @@ pub fn stop_servers() {
     }
 }
 
-/// Runs a promise; where it fails, what the server logged last is printed with it.
+/// Runs a promise. If it fails, prints the last lines of the server's log.
 pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
     if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(promise)) {
         if let Some(private) = &*server
@@ -147,7 +147,11 @@ pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
         {
-            eprintln!("{} logged last:\n{}", server.version, private.last_log_lines());
+            eprintln!(
+                "last log lines of {}:\n{}",
+                server.version,
+                private.last_log_lines()
+            );
         }
         panic::resume_unwind(panic);
     }
@@ -158,21 +162,22 @@ impl Server {
         self.version.flavour == Flavour::MySql
     }
 
-    /// Whether it has innodb_snapshot_isolation, and on: MariaDB 11.8.
-    pub fn refuses_old_snapshots(&self) -> bool {
+    /// Whether innodb_snapshot_isolation is on by default, as on MariaDB 11.8. Such a server rejects the change of a row
+    /// that another connection has changed since the snapshot of the transaction (1020).
+    pub fn has_snapshot_isolation(&self) -> bool {
         self.version.flavour == Flavour::MariaDb && (self.version.major, self.version.minor) >= (11, 7)
     }
 
-    /// How to connect as an account that may do everything.
+    /// The options to connect as an account with all privileges.
     pub fn options(&self) -> OptsBuilder {
         OptsBuilder::from_opts(self.options.clone())
     }
 
     pub fn connect(&self) -> Conn {
-        Conn::new(self.options()).expect("the server takes a connection")
+        Conn::new(self.options()).expect("a connection")
     }
 
-    /// How to connect, for `--url`.
+    /// The URL of the server, for `--url`.
     pub fn url(&self) -> String {
         let user = self.options.get_user().unwrap_or_default();
         let password = self
@@ -189,35 +194,37 @@ impl Server {
         }
     }
 
-    /// Held by tests that use something that a server has once, such as a schema of a given name.
+    /// A lock for tests that use something that exists once in a server, such as a schema with a given name.
     pub fn alone(&self) -> MutexGuard<'_, ()> {
         self.alone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A new, empty schema, dropped in the end.
+    /// Creates an empty schema, which is dropped at the end of the test.
     pub fn schema(&self) -> Schema<'_> {
         Schema::new(self)
     }
 
-    /// The server program; None where a URL was given.
+    /// The server program. None for a server of SLOTTED_TEST_URLS.
     pub fn daemon(&self) -> Option<PathBuf> {
         self.program.as_ref().map(|program| program.path.clone())
     }
 
-    /// A program of this server's own package, such as mysqlslap.
+    /// A program of the server's package, such as mysqlslap.
     pub fn tool(&self, names: &[&str]) -> PathBuf {
-        let beside = self.program.as_ref().and_then(|program| program.client(names));
-        // As a whole path: README's test makes programs of the same names.
+        let of_server = self.program.as_ref().and_then(|program| program.client(names));
+        // The absolute path, because the test of the documents creates programs of the same names.
         let on_path = || {
             let path = env::var_os("PATH").unwrap_or_default();
             env::split_paths(&path)
                 .map(|folder| folder.join(names[0]))
                 .find(|path| path.is_file())
         };
-        beside.or_else(on_path).unwrap_or_else(|| PathBuf::from(names[0]))
+        of_server
+            .or_else(on_path)
+            .unwrap_or_else(|| PathBuf::from(names[0]))
     }
 
-    /// The server's own command-line client.
+    /// The server's command-line client.
     pub fn client(&self, schema: &str) -> Client {
         let name = if self.is_mysql() { "mysql" } else { "mariadb" };
         Client::new(self.tool(&[name]), &self.options, schema)

@@ -1,19 +1,19 @@
-//! Transcripts: what is typed at the prompt of a client, and what it answers.
+//! Transcripts: the statements typed at the prompt of a client, and its output.
 
-/// Statements behind `mysql> `, and the lines under each.
+/// The statements after `mysql> `, each with the lines after it.
 pub fn expected<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut answers: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in lines {
         match (line.strip_prefix("mysql> "), answers.last_mut()) {
             (Some(statement), _) => answers.push((statement, Vec::new())),
             (None, Some((_, answer))) => answer.push(line),
-            (None, None) => panic!("a transcript begins with a statement, not with {line}"),
+            (None, None) => panic!("expected a statement at the beginning of the transcript, got {line}"),
         }
     }
     answers
 }
 
-/// What a client with -t -vvv printed: each statement that it echoed, and the answer.
+/// The output of a client with -t -vvv: each echoed statement with its result.
 pub fn printed(text: &str) -> Vec<(String, Vec<String>)> {
     let mut answers: Vec<(String, Vec<String>)> = Vec::new();
     let mut lines = text.lines();
@@ -34,7 +34,7 @@ pub fn printed(text: &str) -> Vec<(String, Vec<String>)> {
     answers
 }
 
-/// A line without what differs from run to run: dates and times.
+/// A line with placeholders for dates, times and durations, which differ from run to run.
 pub fn timeless(line: &str) -> String {
     let mut line = line.to_owned();
     if let Some(at) = line.find(" sec)") {
