@@ -124,7 +124,7 @@ fn a_message_fits_whatever_the_names() {
                 Detail::Column => 10,
             };
             let length = routine.len() + ": ".len() + head.len() + named + tail.len();
-            assert!(length <= MESSAGE_MAX, "{error:?} has {length}: {}", signal(&options, &routine, error, "").message);
+            assert!(length <= MESSAGE_MAX, "{error:?} has {length}: {}", signal(&options, &routine, error, Some("column")).message);
         }
     }
 }
