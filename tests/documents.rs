@@ -315,7 +315,7 @@ fn every_link_has_a_target() {
     let mut seen = 0;
     for page in &pages {
         for link in page.links.iter().filter(|link| !link.starts_with("https://")) {
-            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let (path, anchor) = link.split_once('#').unwrap_or((link.as_str(), ""));
             let target = if path.is_empty() { page.path.clone() } else { page.path.with_file_name("").join(path) };
             assert!(target.exists(), "{}: {link}", page.name());
             let found = anchor.is_empty() || Page::read(&target).anchors.iter().any(|known| known == anchor);
