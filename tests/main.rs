@@ -29,11 +29,11 @@ promises! {
     bench
     command_line
     demo
+    documents
     exactness
     install
     locks
     queries
-    readme
     rendering
     rollup
     slotted_counters

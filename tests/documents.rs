@@ -1,0 +1,419 @@
+//! The documents are true: their examples run, their tables and figures agree with the code and the measurements.
+//!
+//! README and every page of docs/ is a script. The test runs its blocks from top to bottom, as a reader would, in an
+//! empty database `mydb`, in a folder that has `generated/`, with `mysql` and `slotted` on the PATH:
+//!
+//! - `sh`: commands. Those that begin with `scripts/` are steps of .ci/run instead, because they take minutes.
+//! - `sql`: statements for the client.
+//! - `text`: a transcript if it begins with `mysql> `. Otherwise it is only shown.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options as Extensions, Parser, Tag, TagEnd};
+use slotted::package::{Detail, Options, PackageError};
+
+use crate::support::transcript::{expected, printed, timeless};
+use crate::support::{Module, Schema, Server, keyed, package, root};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(every_example_runs)
+        .plain(every_block_is_run_or_only_shown)
+        .plain(every_command_exists_with_its_options)
+        .plain(ci_runs_the_scripts_of_the_examples)
+        .plain(every_link_has_a_target)
+        .plain(every_range_is_one_of_the_limits)
+        .plain(the_error_table_is_the_enum)
+        .plain(the_option_table_has_every_option)
+        .plain(the_command_table_has_every_command)
+        .plain(the_file_table_has_every_file)
+        .plain(readme_has_at_most_140_lines);
+}
+
+/// A document, as a Markdown renderer sees it.
+struct Page {
+    path: PathBuf,
+    text: String,
+    blocks: Vec<Block>,
+    code: Vec<String>,
+    links: Vec<String>,
+    anchors: Vec<String>,
+}
+
+/// A fenced block.
+struct Block {
+    line: usize,
+    language: String,
+    text: String,
+}
+
+impl Page {
+    fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let (mut blocks, mut code, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut block, mut heading, mut anchors) = (None, None, Vec::new());
+        for (event, range) in Parser::new_ext(&text, Extensions::ENABLE_TABLES).into_offset_iter() {
+            match event {
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let language = match kind {
+                        CodeBlockKind::Fenced(language) => language.into_string(),
+                        CodeBlockKind::Indented => "an indented block".to_owned(),
+                    };
+                    block = Some(Block { line: text[..range.start].lines().count() + 1, language, text: String::new() });
+                }
+                Event::End(TagEnd::CodeBlock) => blocks.extend(block.take()),
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => anchors.extend(heading.take().map(|text| anchor(&text))),
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => links.push(dest_url.into_string()),
+                Event::Text(part) if block.is_some() => {
+                    block.iter_mut().for_each(|block| block.text.push_str(&part));
+                }
+                Event::Text(part) => heading.iter_mut().for_each(|heading| heading.push_str(&part)),
+                Event::Code(part) => {
+                    heading.iter_mut().for_each(|heading| heading.push_str(&part));
+                    code.push(part.into_string());
+                }
+                _ => {}
+            }
+        }
+        Self { path: path.to_owned(), text, blocks, code, links, anchors }
+    }
+
+    fn name(&self) -> String {
+        self.path.strip_prefix(root()).unwrap_or(&self.path).display().to_string()
+    }
+
+    fn blocks(&self, language: &str) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter(move |block| block.language == language)
+    }
+}
+
+impl Block {
+    fn is_transcript(&self) -> bool {
+        self.language == "text" && self.text.starts_with("mysql> ")
+    }
+}
+
+/// The anchor that GitHub gives a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// All Markdown files in a folder and the folders in it.
+fn in_folder(folder: &Path) -> Vec<Page> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let page = |path: PathBuf| match path.extension() {
+        _ if path.is_dir() => in_folder(&path),
+        Some(extension) if extension == "md" => vec![Page::read(&path)],
+        _ => Vec::new(),
+    };
+    paths.into_iter().flat_map(page).collect()
+}
+
+/// README and docs/.
+fn documents() -> Vec<Page> {
+    let mut documents = vec![page("README.md")];
+    documents.extend(in_folder(&root().join("docs")));
+    documents
+}
+
+fn page(name: &str) -> Page {
+    Page::read(&root().join(name))
+}
+
+/// The rows of a table, without those that are its head.
+fn rows_between<'a>(page: &'a Page, begin: &str, end: &str) -> Vec<&'a str> {
+    let (_, rest) = page.text.split_once(begin).unwrap_or_else(|| panic!("{begin} in {}", page.name()));
+    let (table, _) = rest.split_once(end).unwrap_or_else(|| panic!("{end} in {}", page.name()));
+    table.lines().filter(|line| line.starts_with("| ")).skip(1).collect()
+}
+
+/// A folder with `mysql` and `slotted` in it, as a reader has them on the PATH, logged in to this server.
+fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = schema.client().command(&[], root());
+    let mut words = vec![command.get_program().to_owned()];
+    words.extend(command.get_args().map(ToOwned::to_owned));
+    // The last one names the schema, as the commands do themselves.
+    words.pop();
+    let quoted: Vec<_> = words.iter().map(|word| format!("'{}'", word.to_string_lossy())).collect();
+    for (name, command) in
+        [("mysql", quoted.join(" ")), ("slotted", format!("'{}'", env!("CARGO_BIN_EXE_slotted")))]
+    {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\nexec {command} \"$@\"\n")).expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+    folder
+}
+
+fn every_example_runs(server: &Server) {
+    let _alone = server.alone();
+    for page in documents() {
+        let schema = Schema::named(server, "mydb", "");
+        let programs = programs(&schema);
+        let folder = tempfile::tempdir().expect("a folder");
+        symlink(root().join("generated"), folder.path().join("generated")).expect("a link");
+        for block in &page.blocks {
+            let place = format!("{}:{}", page.name(), block.line);
+            match block.language.as_str() {
+                "sh" => {
+                    for command in block.text.lines().filter(|line| !line.starts_with("scripts/")) {
+                        run(&schema, programs.path(), folder.path(), command, &place);
+                    }
+                }
+                "sql" => {
+                    let said = schema.client().pipe(&[], &block.text);
+                    assert!(said.success, "{place}: {}", said.stderr);
+                }
+                _ if block.is_transcript() => play(&schema, &block.text, &place),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Runs a command of a shell. One that pipes into the client installs something.
+fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, place: &str) {
+    let installed = || {
+        schema.first::<u64>("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()")
+    };
+    let before = installed();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("bash")
+        .args(["-o", "pipefail", "-ec", command])
+        .env("PATH", path)
+        .current_dir(folder)
+        .output()
+        .expect("a shell");
+    assert!(output.status.success(), "{place}: {command}: {}", String::from_utf8_lossy(&output.stderr));
+    if command.contains("mysql mydb") {
+        assert!(installed() > before, "{place}: {command} has installed nothing");
+    }
+}
+
+/// Runs the statements of a transcript and compares the answers.
+fn play(schema: &Schema<'_>, transcript: &str, place: &str) {
+    let wanted = expected(transcript.lines());
+    let input: String = wanted.iter().map(|(statement, _)| format!("{statement}\n")).collect();
+    let said = schema.client().pipe(&["-t", "-vvv"], &input);
+    assert!(said.success, "{place}: {said:?}");
+    let got = printed(&said.stdout);
+    assert_eq!(got.len(), wanted.len(), "{place}: {}", said.stdout);
+    for ((statement, wanted), (_, got)) in wanted.iter().zip(&got) {
+        let line = |line: &str| {
+            // docs/reference.md, "Affected rows": MariaDB counts them differently.
+            let rows = line.starts_with("Query OK") && !schema.server.is_mysql();
+            if rows { "Query OK".to_owned() } else { timeless(line) }
+        };
+        let wanted: Vec<_> = wanted.iter().map(|text| line(text)).collect();
+        let got: Vec<_> = got.iter().map(|text| line(text)).collect();
+        assert_eq!(wanted, got, "{place}: {statement}");
+    }
+}
+
+fn every_block_is_run_or_only_shown() {
+    let mut count = BTreeMap::new();
+    for page in documents() {
+        for block in &page.blocks {
+            let kind = match block.language.as_str() {
+                "sh" | "sql" => block.language.as_str(),
+                "text" if block.is_transcript() => "transcript",
+                "text" => "shown",
+                other => panic!("{}:{}: {other} is not run; write sh, sql or text", page.name(), block.line),
+            };
+            *count.entry(kind.to_owned()).or_insert(0) += 1;
+        }
+    }
+    for kind in ["sh", "sql", "transcript"] {
+        assert!(count[kind] >= 7, "{count:?}");
+    }
+}
+
+fn slotted(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The options in a help text.
+fn options(help: &str) -> Vec<String> {
+    let mut options: Vec<_> = help
+        .split([' ', '\n'])
+        .filter(|word| word.starts_with("--") && word.len() > 2 && *word != "--help")
+        .map(|word| word.trim_end_matches([',', ':', '.', ';']).to_owned())
+        .collect();
+    options.sort();
+    options.dedup();
+    options
+}
+
+/// The commands of `slotted`, each with its options.
+fn commands() -> BTreeMap<String, Vec<String>> {
+    let help = slotted(&["--help"]);
+    let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
+    let names = commands.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(|name| (name.to_owned(), options(&slotted(&[name, "--help"])))).collect()
+}
+
+fn every_command_exists_with_its_options() {
+    let commands = commands();
+    let mut seen = 0;
+    for page in documents() {
+        let lines = page.blocks.iter().filter(|block| !block.is_transcript()).flat_map(|block| block.text.lines());
+        for line in lines.chain(page.code.iter().map(String::as_str)) {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                // COMMAND stands for any.
+                Some("slotted") => {
+                    let Some(name) = words.next().filter(|name| *name != "COMMAND") else { continue };
+                    let known = commands.get(name).unwrap_or_else(|| panic!("{}: {line}", page.name()));
+                    let options = words.take_while(|word| *word != "|").filter(|word| word.starts_with("--"));
+                    for option in options {
+                        assert!(known.iter().any(|known| known == option), "{}: {option} in {line}", page.name());
+                        seen += 1;
+                    }
+                }
+                Some(option) if option.starts_with("--") => {
+                    assert!(commands.values().flatten().any(|known| known == option), "{}: {option}", page.name());
+                    seen += 1;
+                }
+                Some(script) if script.starts_with("scripts/") => {
+                    assert!(root().join(script).is_file(), "{}: {script}", page.name());
+                    seen += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(seen >= 20, "{seen} options and scripts");
+}
+
+fn ci_runs_the_scripts_of_the_examples() {
+    let ci = fs::read_to_string(root().join(".ci/run")).expect(".ci/run");
+    let documents = documents();
+    let lines = documents.iter().flat_map(|page| page.blocks("sh")).flat_map(|block| block.text.lines());
+    let scripts: Vec<_> = lines.filter(|line| line.starts_with("scripts/")).collect();
+    assert!(scripts.len() >= 2, "{scripts:?}");
+    for script in scripts {
+        assert!(ci.contains(&format!("step {script}")), "CI does not run {script}");
+    }
+}
+
+fn every_link_has_a_target() {
+    let mut pages = documents();
+    let top = fs::read_dir(root()).expect("the root").map(|entry| entry.expect("an entry").path());
+    let top = top.filter(|path| path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("README.md"));
+    pages.extend(top.map(|path| Page::read(&path)));
+    pages.extend(in_folder(&root().join(".github")));
+    let mut seen = 0;
+    for page in &pages {
+        for link in page.links.iter().filter(|link| !link.starts_with("https://")) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link.as_str(), ""));
+            let target = if path.is_empty() { page.path.clone() } else { page.path.with_file_name("").join(path) };
+            assert!(target.exists(), "{}: {link}", page.name());
+            let found = anchor.is_empty() || Page::read(&target).anchors.iter().any(|known| known == anchor);
+            assert!(found, "{}: no heading for {link}", page.name());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 30, "{seen} links");
+}
+
+/// Figures with their range, `2.4 times (2.1 to 3.2)` or `77 % (73 to 121)`: each number as it is written, and the
+/// factor that turns a percentage into a ratio.
+fn ranges(text: &str) -> Vec<([&str; 3], f64)> {
+    let range = |(at, _): (usize, &str)| {
+        let (least, most) = text[at + 1..].split_once(')')?.0.split_once(" to ")?;
+        let before = text[..at].trim_end();
+        let (before, scale) = match before.strip_suffix(" %") {
+            Some(before) => (before, 0.01),
+            None => (before.trim_end_matches(" times"), 1.0),
+        };
+        let numbers = [before.rsplit([' ', '\n']).next()?, least, most];
+        numbers.iter().all(|number| number.parse::<f64>().is_ok()).then_some((numbers, scale))
+    };
+    text.match_indices('(').filter_map(range).collect()
+}
+
+/// docs/benchmark/limits.md is the source of all figures with a range; the documents may round them.
+fn every_range_is_one_of_the_limits() {
+    let limits = page("docs/benchmark/limits.md");
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    let limits: Vec<_> = ranges(&limits.text).into_iter().map(|(numbers, _)| numbers.map(number)).collect();
+    let mut seen = 0;
+    for page in documents().iter().filter(|page| !page.path.starts_with(root().join("docs/benchmark"))) {
+        for (written, scale) in ranges(&page.text) {
+            let rounded = |(written, limit): (&str, f64)| {
+                let decimals = written.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+                (number(written) - limit / scale).abs() <= 0.5 * 0.1_f64.powi(decimals as i32) + 1e-9
+            };
+            let found = limits.iter().any(|limit| written.into_iter().zip(*limit).all(rounded));
+            assert!(found, "{}: {} ({} to {}) is not in limits.md", page.name(), written[0], written[1], written[2]);
+            seen += 1;
+        }
+    }
+    assert!(seen >= 60, "{seen} ranges");
+}
+
+fn the_error_table_is_the_enum() {
+    let row = |error: PackageError| {
+        let (head, detail, tail) = error.sentence(&Options::default());
+        let detail = match detail {
+            Detail::None => "",
+            Detail::Name => "'NAME'",
+            Detail::Slots => "SLOTS",
+            Detail::Column => "COLUMN",
+        };
+        format!("| {} | {head}{detail}{tail} | {} |", error.number(), error.remedy())
+    };
+    let wanted = PackageError::ALL.map(row);
+    let reference = page("docs/reference.md");
+    let rows = rows_between(&reference, "<!-- errors:", "<!-- end -->");
+    assert_eq!(rows, wanted, "docs/reference.md needs these rows:\n{}", wanted.join("\n"));
+}
+
+fn the_option_table_has_every_option() {
+    let reference = page("docs/reference.md");
+    let rows = rows_between(&reference, "## Options\n", "\n## ");
+    let mut listed: Vec<_> = rows
+        .iter()
+        .filter_map(|line| line.strip_prefix("| `--"))
+        .map(|line| format!("--{}", line.split('`').next().unwrap_or_default()))
+        .collect();
+    listed.sort();
+    assert_eq!(listed, options(&slotted(&["generate", "-h"])));
+}
+
+fn the_command_table_has_every_command() {
+    let reference = page("docs/reference.md");
+    let rows = rows_between(&reference, "## Commands\n", "\n## ");
+    let mut listed: Vec<_> = rows
+        .iter()
+        .filter_map(|line| line.strip_prefix("| `slotted "))
+        .map(|line| line.split('`').next().unwrap_or_default().to_owned())
+        .collect();
+    listed.sort();
+    // Of the benchmark, not for users: it measures what docs/benchmark/limits.md has.
+    assert_eq!(listed, commands().into_keys().filter(|name| name != "limits").collect::<Vec<_>>());
+}
+
+fn the_file_table_has_every_file() {
+    let reference = page("docs/reference.md");
+    let rows = rows_between(&reference, "### Files\n", "\n### ");
+    for file in [package(|_| {}), keyed(|_| {})].iter().flat_map(slotted::render::files) {
+        let row = format!("| `{}` |", file.name);
+        assert!(rows.iter().any(|line| line.starts_with(&row)), "{}", file.name);
+    }
+}
+
+fn readme_has_at_most_140_lines() {
+    let lines = page("README.md").text.lines().count();
+    assert!(lines <= 140, "{lines} lines");
+}
