@@ -1,5 +1,6 @@
 {%- if package.options.per_counter() -%}
 {{ table.last_slot("v_slots") }}
+
 {% endif %}
 {#- -#}
 -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. Such a name may equal a shorter name

@@ -1,7 +1,8 @@
--- Moves the counts of the slots after {{ last }} to slot {{ table.first_slot() }}. The subquery locks the slots in the order of the key and sums
--- them, and the same statement writes exactly these slots. STRAIGHT_JOIN makes the server run the subquery first: at READ
--- COMMITTED, a slot that another connection inserts in between could otherwise be summed but not written. If slot {{ table.first_slot() }}
--- does not exist, another connection has deleted the {{ table.subject() }}, and no row is changed.
+-- Moves the counts of the slots after {{ last }} to slot {{ table.first_slot() }}. The subquery locks the slots in the order of
+-- the key and sums them, and the same statement writes exactly these slots. STRAIGHT_JOIN makes the server
+-- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
+-- be summed but not written. If slot {{ table.first_slot() }} does not exist, another connection has deleted the {{ table.subject() }}, and no row
+-- is changed.
 {{ table.over_snapshot() }}
 UPDATE (
     SELECT {{ table.slot() }} AS slot,
