@@ -122,9 +122,12 @@ BEGIN
   -- In the order of the key, so that two sessions that create the same counter do not deadlock.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
-    FROM JSON_TABLE(
-      CONCAT('[0', REPEAT(',0', v_slots - 1), ']'),
-      '$[*]' COLUMNS (number FOR ORDINALITY)
+    FROM (
+      SELECT list.number
+        FROM JSON_TABLE(
+               CONCAT('[0', REPEAT(',0', v_slots - 1), ']'),
+               '$[*]' COLUMNS (number FOR ORDINALITY)
+             ) AS list
     ) AS numbers
    ORDER BY numbers.number;
 END;;

@@ -24,15 +24,21 @@ SELECT CONCAT('counterName', one.number),
   FROM (
     -- LIMIT materializes the subquery, so that RAND() is evaluated once for each counter.
     SELECT numbers.number, 20 AS slots
-      FROM JSON_TABLE(
-        CONCAT('[0', REPEAT(',0', 1500 - 1), ']'),
-        '$[*]' COLUMNS (number FOR ORDINALITY)
+      FROM (
+        SELECT list.number
+          FROM JSON_TABLE(
+                 CONCAT('[0', REPEAT(',0', 1500 - 1), ']'),
+                 '$[*]' COLUMNS (number FOR ORDINALITY)
+               ) AS list
       ) AS numbers
      LIMIT 1500
   ) AS one
- CROSS JOIN JSON_TABLE(
-   CONCAT('[0', REPEAT(',0', 50 - 1), ']'),
-   '$[*]' COLUMNS (number FOR ORDINALITY)
+ CROSS JOIN (
+   SELECT list.number
+     FROM JSON_TABLE(
+            CONCAT('[0', REPEAT(',0', 50 - 1), ']'),
+            '$[*]' COLUMNS (number FOR ORDINALITY)
+          ) AS list
  ) AS slot
  WHERE slot.number <= one.slots
  ORDER BY one.number, slot.number;

@@ -123,9 +123,12 @@ BEGIN
   -- In the order of the key, so that two sessions that create the same counter do not deadlock.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
-    FROM JSON_TABLE(
-      CONCAT('[0', REPEAT(',0', v_slots - 1), ']'),
-      '$[*]' COLUMNS (number FOR ORDINALITY)
+    FROM (
+      SELECT list.number
+        FROM JSON_TABLE(
+               CONCAT('[0', REPEAT(',0', v_slots - 1), ']'),
+               '$[*]' COLUMNS (number FOR ORDINALITY)
+             ) AS list
     ) AS numbers
    ORDER BY numbers.number;
 END;;
@@ -549,14 +552,18 @@ BEGIN
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF p_slots > v_rows THEN
     -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
-    -- has inserted is not changed. If slots are missing in between, they are inserted too.
+    -- has inserted is not changed. If slots are missing in between, they are inserted too. The numbers are a derived
+    -- table, because MySQL rejects a locking clause that applies to JSON_TABLE (error 3569).
     /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
       FROM `counters` AS first
-     CROSS JOIN JSON_TABLE(
-       CONCAT('[0', REPEAT(',0', p_slots - 1), ']'),
-       '$[*]' COLUMNS (number FOR ORDINALITY)
+     CROSS JOIN (
+       SELECT list.number
+         FROM JSON_TABLE(
+                CONCAT('[0', REPEAT(',0', p_slots - 1), ']'),
+                '$[*]' COLUMNS (number FOR ORDINALITY)
+              ) AS list
      ) AS numbers
      WHERE first.counter_name = p_counter_name
        AND first.counter_id = 1

@@ -1,4 +1,7 @@
-JSON_TABLE(
-  CONCAT('[0', REPEAT(',0', {{ limit }} - 1), ']'),
-  '$[*]' COLUMNS (number FOR ORDINALITY)
+(
+  SELECT list.number
+    FROM JSON_TABLE(
+           CONCAT('[0', REPEAT(',0', {{ limit }} - 1), ']'),
+           '$[*]' COLUMNS (number FOR ORDINALITY)
+         ) AS list
 )
