@@ -49,8 +49,8 @@ const NAMED: [(&str, &str); 9] = [
     ("counter_get", "SELECT counter_get({})"),
 ];
 
-const EMPTY: (u16, &str) = (50001, "p_counter_name is NULL or empty");
-const TOO_LONG: (u16, &str) = (50002, "p_counter_name is longer than 100 characters");
+const EMPTY: (u16, &str) = (30001, "p_counter_name is NULL or empty");
+const TOO_LONG: (u16, &str) = (30002, "p_counter_name is longer than 100 characters");
 
 /// Names that every routine rejects.
 const BAD_NAMES: [(&str, (u16, &str)); 8] = [
@@ -85,14 +85,14 @@ const UNKNOWN_NAMES: [(&str, &str); 10] = [
 
 /// Calls with a valid name and another invalid argument: call, number, message.
 const COMMON: [(&str, u16, &str); 12] = [
-    ("CALL counter_setup('x', NULL, NULL, NULL)", 50004, "counter_setup: counter 'x' already exists"),
-    ("CALL counter_setup('X', NULL, NULL, NULL)", 50004, "counter_setup: counter 'X' already exists"),
-    ("CALL counter_setup('x ', NULL, NULL, NULL)", 50004, "counter_setup: counter 'x ' already exists"),
-    ("CALL counter_add('x', NULL)", 50007, "counter_add: p_amount is NULL"),
-    ("CALL counter_add(NULL, NULL)", 50001, "counter_add: p_counter_name is NULL or empty"),
-    ("CALL counter_add('unknown', 0)", 50003, "counter_add: unknown counter 'unknown'"),
-    ("CALL counter_reset('unknown', NULL, NULL)", 50003, "counter_reset: unknown counter 'unknown'"),
-    ("SELECT counter_get('vast')", 50008, "counter_get: total of counter 'vast' exceeds the range of BIGINT"),
+    ("CALL counter_setup('x', NULL, NULL, NULL)", 30004, "counter_setup: counter 'x' already exists"),
+    ("CALL counter_setup('X', NULL, NULL, NULL)", 30004, "counter_setup: counter 'X' already exists"),
+    ("CALL counter_setup('x ', NULL, NULL, NULL)", 30004, "counter_setup: counter 'x ' already exists"),
+    ("CALL counter_add('x', NULL)", 30007, "counter_add: p_amount is NULL"),
+    ("CALL counter_add(NULL, NULL)", 30001, "counter_add: p_counter_name is NULL or empty"),
+    ("CALL counter_add('unknown', 0)", 30003, "counter_add: unknown counter 'unknown'"),
+    ("CALL counter_reset('unknown', NULL, NULL)", 30003, "counter_reset: unknown counter 'unknown'"),
+    ("SELECT counter_get('vast')", 30008, "counter_get: total of counter 'vast' exceeds the range of BIGINT"),
     // Errors of the server.
     ("CALL counter_increment('full')", 1690, "BIGINT value is out of range"),
     ("CALL counter_add('full', 1)", 1690, "BIGINT value is out of range"),
@@ -101,32 +101,32 @@ const COMMON: [(&str, u16, &str); 12] = [
 ];
 
 const PER_COUNTER: [(&str, u16, &str); 12] = [
-    ("CALL counter_setup('new', NULL, 0, NULL)", 50005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
-    ("CALL counter_setup('new', NULL, -1, NULL)", 50005, "counter_setup: p_slots must be between 1 and 10000, not -1"),
-    ("CALL counter_setup('new', NULL, 10001, 1)", 50005, "counter_setup: p_slots must be between 1 and 10000, not 10001"),
+    ("CALL counter_setup('new', NULL, 0, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_setup('new', NULL, -1, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not -1"),
+    ("CALL counter_setup('new', NULL, 10001, 1)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 10001"),
     (
         "CALL counter_setup('new', NULL, -9223372036854775808, 1)",
-        50005,
+        30005,
         "counter_setup: p_slots must be between 1 and 10000, not -9223372036854775808",
     ),
-    ("CALL counter_setup('x', NULL, 0, NULL)", 50005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
-    ("CALL counter_resize('x', 0)", 50005, "counter_resize: p_slots must be between 1 and 10000, not 0"),
-    ("CALL counter_resize('x', -1)", 50005, "counter_resize: p_slots must be between 1 and 10000, not -1"),
-    ("CALL counter_resize('x', NULL)", 50005, "counter_resize: p_slots must be between 1 and 10000, not NULL"),
-    ("CALL counter_resize('x', 10001)", 50005, "counter_resize: p_slots must be between 1 and 10000, not 10001"),
+    ("CALL counter_setup('x', NULL, 0, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_resize('x', 0)", 30005, "counter_resize: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_resize('x', -1)", 30005, "counter_resize: p_slots must be between 1 and 10000, not -1"),
+    ("CALL counter_resize('x', NULL)", 30005, "counter_resize: p_slots must be between 1 and 10000, not NULL"),
+    ("CALL counter_resize('x', 10001)", 30005, "counter_resize: p_slots must be between 1 and 10000, not 10001"),
     (
         "CALL counter_resize('x', 9223372036854775807)",
-        50005,
+        30005,
         "counter_resize: p_slots must be between 1 and 10000, not 9223372036854775807",
     ),
-    ("CALL counter_resize('vast', 1)", 50008, "counter_resize: total of counter 'vast' exceeds the range of BIGINT"),
-    ("CALL counter_resize('unknown', 3)", 50003, "counter_resize: unknown counter 'unknown'"),
+    ("CALL counter_resize('vast', 1)", 30008, "counter_resize: total of counter 'vast' exceeds the range of BIGINT"),
+    ("CALL counter_resize('unknown', 3)", 30003, "counter_resize: unknown counter 'unknown'"),
 ];
 
 const FIXED: [(&str, u16, &str); 4] = [
-    ("CALL counter_setup('new', NULL, 19, NULL)", 50006, "counter_setup: p_slots must be NULL or 20, not 19"),
-    ("CALL counter_setup('new', NULL, 0, NULL)", 50006, "counter_setup: p_slots must be NULL or 20, not 0"),
-    ("CALL counter_setup('new', NULL, -1, NULL)", 50006, "counter_setup: p_slots must be NULL or 20, not -1"),
+    ("CALL counter_setup('new', NULL, 19, NULL)", 30006, "counter_setup: p_slots must be NULL or 20, not 19"),
+    ("CALL counter_setup('new', NULL, 0, NULL)", 30006, "counter_setup: p_slots must be NULL or 20, not 0"),
+    ("CALL counter_setup('new', NULL, -1, NULL)", 30006, "counter_setup: p_slots must be NULL or 20, not -1"),
     // A package with fixed slots has no counter_resize.
     ("CALL counter_resize('x', 3)", 1305, "PROCEDURE"),
 ];
@@ -161,7 +161,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
                 let result = connection.query::<Row, _>(call);
                 assert!(result.is_err(), "{mode:?}: not rejected: {call}");
                 let got = error_of(result);
-                if number >= 50000 {
+                if number >= 30000 {
                     assert_eq!(got, (number, message.to_owned()), "{mode:?}: {call}");
                     assert!(got.1.chars().count() <= MESSAGE_MAX, "{}", got.1);
                 } else {
@@ -191,7 +191,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
                     if message.chars().count() > MESSAGE_MAX {
                         message = message.chars().take(MESSAGE_MAX - 1).collect::<String>() + "'";
                     }
-                    rejected(&call.replace("{}", name), 50003, &message);
+                    rejected(&call.replace("{}", name), 30003, &message);
                 }
             }
             let own: &[_] = if fixed { &FIXED } else { &PER_COUNTER };
@@ -227,7 +227,7 @@ fn names_are_compared_by_the_collation(server: &Server) {
     }
     assert_eq!(schema.first::<(i64, i64)>("SELECT COUNT(*), MAX(total) FROM counter_totals"), (5, 1));
     let unknown = error_of(connection.query_drop("CALL counter_increment('\u{c4}')"));
-    assert_eq!(unknown, (50003, "counter_increment: unknown counter '\u{c4}'".into()));
+    assert_eq!(unknown, (30003, "counter_increment: unknown counter '\u{c4}'".into()));
 }
 
 fn names_may_have_special_characters(server: &Server) {

@@ -215,7 +215,7 @@ fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
                 while !done.load(SeqCst) {
                     if let Err(error) = connection.exec_drop("CALL counter_resize('a', ?)", (slots,)) {
                         let (number, message) = error_of::<()>(Err(error));
-                        assert!([50003, 1213, 1205].contains(&number), "{number}: {message}");
+                        assert!([30003, 1213, 1205].contains(&number), "{number}: {message}");
                     }
                 }
             });

@@ -181,7 +181,7 @@ fn concurrent_setups_of_one_name_create_one_counter(server: &Server) {
             let (number, message) = error_of(result);
             assert_eq!(
                 (number, message),
-                (50004, format!("counter_setup: counter 'c{round}' already exists"))
+                (30004, format!("counter_setup: counter 'c{round}' already exists"))
             );
         }
     }

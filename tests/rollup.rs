@@ -293,14 +293,14 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
         let mut connection = schema.connect();
         connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
         for (routine, arguments, number, message) in [
-            (rollup, "0", 50012, "p_records must be between 1 and 10000"),
-            (rollup, "-1", 50012, "p_records must be between 1 and 10000"),
-            (rollup, "10001", 50012, "p_records must be between 1 and 10000"),
-            (idle, "NULL, 1", 50011, "p_seconds must be between 0 and 86400"),
-            (idle, "-1, 1", 50011, "p_seconds must be between 0 and 86400"),
-            (idle, "86401, 1", 50011, "p_seconds must be between 0 and 86400"),
-            (idle, "0, 0", 50012, "p_records must be between 1 and 10000"),
-            (idle, "0, 10001", 50012, "p_records must be between 1 and 10000"),
+            (rollup, "0", 30012, "p_records must be between 1 and 10000"),
+            (rollup, "-1", 30012, "p_records must be between 1 and 10000"),
+            (rollup, "10001", 30012, "p_records must be between 1 and 10000"),
+            (idle, "NULL, 1", 30011, "p_seconds must be between 0 and 86400"),
+            (idle, "-1, 1", 30011, "p_seconds must be between 0 and 86400"),
+            (idle, "86401, 1", 30011, "p_seconds must be between 0 and 86400"),
+            (idle, "0, 0", 30012, "p_records must be between 1 and 10000"),
+            (idle, "0, 10001", 30012, "p_records must be between 1 and 10000"),
         ] {
             let got = error_of(connection.query::<Row, _>(format!("CALL {routine}({arguments})")));
             assert_eq!(got, (number, format!("{routine}: {message}")), "{mode}: {arguments}");

@@ -125,7 +125,7 @@ fn every_key_type_identifies_its_record(server: &Server) {
                     }
                     let column = package.options.key.0[0].name.name();
                     let expected = format!("{routine}: value out of range or of wrong length for column '{column}'");
-                    assert_eq!((number, message), (50010, expected), "{key}: {value}");
+                    assert_eq!((number, message), (30010, expected), "{key}: {value}");
                 }
             }
         }
@@ -434,18 +434,18 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
             let more = if matches!(routine, Routine::Add | Routine::Reset) { ", 1" } else { "" };
             let name = name.name();
             for (key, number, message) in [
-                ("NULL, 1", 50009, "column 'record_type' cannot be NULL"),
-                ("1, NULL", 50009, "column 'record_id' cannot be NULL"),
-                ("NULL, NULL", 50009, "column 'record_type' cannot be NULL"),
-                ("2147483648, 1", 50010, "value out of range or of wrong length for column 'record_type'"),
-                ("-2147483649, 1", 50010, "value out of range or of wrong length for column 'record_type'"),
+                ("NULL, 1", 30009, "column 'record_type' cannot be NULL"),
+                ("1, NULL", 30009, "column 'record_id' cannot be NULL"),
+                ("NULL, NULL", 30009, "column 'record_type' cannot be NULL"),
+                ("2147483648, 1", 30010, "value out of range or of wrong length for column 'record_type'"),
+                ("-2147483649, 1", 30010, "value out of range or of wrong length for column 'record_type'"),
             ] {
                 rejected(&format!("{verb} {name}({key}{more})"), number, &format!("{name}: {message}"));
             }
         }
-        rejected("CALL slotted_counter_add(1, 1, NULL)", 50007, "slotted_counter_add: p_amount is NULL");
-        rejected("SELECT slotted_counter_get(5, 5)", 50008, "slotted_counter_get: the total exceeds the range of BIGINT");
-        rejected("CALL slotted_counter_compact(5, 5)", 50008, "slotted_counter_compact: the total exceeds the range of BIGINT");
+        rejected("CALL slotted_counter_add(1, 1, NULL)", 30007, "slotted_counter_add: p_amount is NULL");
+        rejected("SELECT slotted_counter_get(5, 5)", 30008, "slotted_counter_get: the total exceeds the range of BIGINT");
+        rejected("CALL slotted_counter_compact(5, 5)", 30008, "slotted_counter_compact: the total exceeds the range of BIGINT");
         connection.query_drop("CALL slotted_counter_add(9, 9, 0)").expect("add 0");
         assert_eq!(schema.rows(&package.options.table), before, "0 inserts no slot");
     }

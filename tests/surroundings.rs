@@ -268,7 +268,7 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
                     connection.query_drop(call(&package, Routine::Add, &format!("{key}, 2"))).expect(&what);
                     if keyed {
                         let error = error_of(connection.query_drop(call(&package, Routine::Increment, "7, NULL")));
-                        assert_eq!(error.0, 50009, "{what}: {error:?}");
+                        assert_eq!(error.0, 30009, "{what}: {error:?}");
                     }
                 }
                 let all = counts();

@@ -59,7 +59,7 @@ fn a_rollback_reverts_every_call(server: &Server) {
         let mut connection = schema.connect();
         connection.query_drop("START TRANSACTION").expect("a transaction");
         connection.query_drop("CALL counter_increment('a')").expect("an increment");
-        assert_eq!(error_of(connection.query_drop("CALL counter_increment('unknown')")).0, 50003);
+        assert_eq!(error_of(connection.query_drop("CALL counter_increment('unknown')")).0, 30003);
         connection.query_drop("COMMIT").expect("a commit");
         assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 11);
     }

@@ -38,10 +38,10 @@ Parameters
   p_value BIGINT: the initial total; NULL means 0
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50004  counter ''...'' already exists
-  50006  p_slots must be NULL or 20, not ...
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30004  counter ''...'' already exists
+  30006  p_slots must be NULL or 20, not ...
 
 Example
   CALL counter_setup(''downloads'', ''Downloads of the installer'', NULL, NULL);'
@@ -54,18 +54,18 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50004,
+         SET MYSQL_ERRNO = 30004,
              MESSAGE_TEXT = v_message;
     END;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_setup: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_setup: p_counter_name is longer than 100 characters';
   END IF;
   SET v_slots = COALESCE(p_slots, 20);
@@ -74,7 +74,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_setup: p_slots must be NULL or 20, not ', COALESCE(p_slots, 'NULL'));
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50006,
+         SET MYSQL_ERRNO = 30006,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -91,7 +91,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50004,
+         SET MYSQL_ERRNO = 30004,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -129,9 +129,9 @@ Parameters
   p_counter_name VARCHAR(100): name of the counter
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
@@ -177,19 +177,19 @@ BEGIN
       -- The name is validated only if the counter was not found, so that the normal case needs no check.
       IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50001,
+           SET MYSQL_ERRNO = 30001,
                MESSAGE_TEXT = 'counter_increment: p_counter_name is NULL or empty';
       END IF;
       IF CHAR_LENGTH(p_counter_name) > 100 THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50002,
+           SET MYSQL_ERRNO = 30002,
                MESSAGE_TEXT = 'counter_increment: p_counter_name is longer than 100 characters';
       END IF;
       BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50003,
+           SET MYSQL_ERRNO = 30003,
                MESSAGE_TEXT = v_message;
       END;
     END IF;
@@ -218,10 +218,10 @@ Parameters
   p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
-  50007  p_amount is NULL
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30007  p_amount is NULL
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
@@ -230,17 +230,17 @@ BEGIN
   IF p_amount IS NULL OR p_amount = 0 THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
+         SET MYSQL_ERRNO = 30001,
              MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
     END IF;
     IF CHAR_LENGTH(p_counter_name) > 100 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50002,
+         SET MYSQL_ERRNO = 30002,
              MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
     END IF;
     IF p_amount IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50007,
+         SET MYSQL_ERRNO = 30007,
              MESSAGE_TEXT = 'counter_add: p_amount is NULL';
     END IF;
     -- An UPDATE by 0 changes no row, as if the counter were unknown. Query the counter instead.
@@ -257,7 +257,7 @@ BEGIN
           DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
             DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50003,
+             SET MYSQL_ERRNO = 30003,
                  MESSAGE_TEXT = v_message;
         END;
       END IF;
@@ -303,19 +303,19 @@ BEGIN
         -- The name is validated only if the counter was not found, so that the normal case needs no check.
         IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50001,
+             SET MYSQL_ERRNO = 30001,
                  MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
         END IF;
         IF CHAR_LENGTH(p_counter_name) > 100 THEN
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50002,
+             SET MYSQL_ERRNO = 30002,
                  MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
         END IF;
         BEGIN
           DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
             DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50003,
+             SET MYSQL_ERRNO = 30003,
                  MESSAGE_TEXT = v_message;
         END;
       END IF;
@@ -345,9 +345,9 @@ Parameters
   p_restart BOOLEAN: TRUE sets start_date to NOW() in the time zone of the session, FALSE or NULL keeps start_date
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
 
 Example
   CALL counter_reset(''downloads'', 0, TRUE);'
@@ -356,12 +356,12 @@ BEGIN
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
   END IF;
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -384,7 +384,7 @@ BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50003,
+           SET MYSQL_ERRNO = 30003,
                MESSAGE_TEXT = v_message;
       END;
     END IF;
@@ -408,21 +408,21 @@ Parameters
   p_counter_name VARCHAR(100): name of the counter
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
 
 Example
   CALL counter_delete(''downloads'');'
 BEGIN
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
   END IF;
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -433,7 +433,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
+         SET MYSQL_ERRNO = 30003,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -456,9 +456,9 @@ Parameters
   p_counter_name VARCHAR(100): name of the counter
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
 
 Example
   CALL counter_drop(''downloads'');'
@@ -515,10 +515,10 @@ Returns
   BIGINT: the total
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
-  50008  total of counter ''...'' exceeds the range of BIGINT
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30008  total of counter ''...'' exceeds the range of BIGINT
 
 Example
   SELECT counter_get(''downloads'') AS total;'
@@ -530,7 +530,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_get: total of counter ''', LEFT(p_counter_name, 68), ''' exceeds the range of BIGINT');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50008,
+         SET MYSQL_ERRNO = 30008,
              MESSAGE_TEXT = v_message;
     END;
 
@@ -542,19 +542,19 @@ BEGIN
     -- The name is validated only if the counter was not found, so that the normal case needs no check.
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
+         SET MYSQL_ERRNO = 30001,
              MESSAGE_TEXT = 'counter_get: p_counter_name is NULL or empty';
     END IF;
     IF CHAR_LENGTH(p_counter_name) > 100 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50002,
+         SET MYSQL_ERRNO = 30002,
              MESSAGE_TEXT = 'counter_get: p_counter_name is longer than 100 characters';
     END IF;
     BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), '''');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
+         SET MYSQL_ERRNO = 30003,
              MESSAGE_TEXT = v_message;
     END;
   END IF;

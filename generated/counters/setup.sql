@@ -62,10 +62,10 @@ Parameters
   p_value BIGINT: the initial total; NULL means 0
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50004  counter ''...'' already exists
-  50005  p_slots must be between 1 and 10000, not ...
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30004  counter ''...'' already exists
+  30005  p_slots must be between 1 and 10000, not ...
 
 Example
   CALL counter_setup(''downloads'', ''Downloads of the installer'', NULL, NULL);'
@@ -78,18 +78,18 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50004,
+         SET MYSQL_ERRNO = 30004,
              MESSAGE_TEXT = v_message;
     END;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_setup: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_setup: p_counter_name is longer than 100 characters';
   END IF;
   SET v_slots = COALESCE(p_slots, 5);
@@ -98,7 +98,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_setup: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL'));
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50005,
+         SET MYSQL_ERRNO = 30005,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -115,7 +115,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50004,
+         SET MYSQL_ERRNO = 30004,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -153,9 +153,9 @@ Parameters
   p_counter_name VARCHAR(100): name of the counter
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
@@ -210,19 +210,19 @@ BEGIN
       -- The name is validated only if the counter was not found, so that the normal case needs no check.
       IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50001,
+           SET MYSQL_ERRNO = 30001,
                MESSAGE_TEXT = 'counter_increment: p_counter_name is NULL or empty';
       END IF;
       IF CHAR_LENGTH(p_counter_name) > 100 THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50002,
+           SET MYSQL_ERRNO = 30002,
                MESSAGE_TEXT = 'counter_increment: p_counter_name is longer than 100 characters';
       END IF;
       BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50003,
+           SET MYSQL_ERRNO = 30003,
                MESSAGE_TEXT = v_message;
       END;
     END IF;
@@ -251,10 +251,10 @@ Parameters
   p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
-  50007  p_amount is NULL
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30007  p_amount is NULL
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
@@ -265,17 +265,17 @@ BEGIN
   IF p_amount IS NULL OR p_amount = 0 THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
+         SET MYSQL_ERRNO = 30001,
              MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
     END IF;
     IF CHAR_LENGTH(p_counter_name) > 100 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50002,
+         SET MYSQL_ERRNO = 30002,
              MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
     END IF;
     IF p_amount IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50007,
+         SET MYSQL_ERRNO = 30007,
              MESSAGE_TEXT = 'counter_add: p_amount is NULL';
     END IF;
     -- An UPDATE by 0 changes no row, as if the counter were unknown. Query the counter instead.
@@ -292,7 +292,7 @@ BEGIN
           DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
             DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50003,
+             SET MYSQL_ERRNO = 30003,
                  MESSAGE_TEXT = v_message;
         END;
       END IF;
@@ -345,19 +345,19 @@ BEGIN
         -- The name is validated only if the counter was not found, so that the normal case needs no check.
         IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50001,
+             SET MYSQL_ERRNO = 30001,
                  MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
         END IF;
         IF CHAR_LENGTH(p_counter_name) > 100 THEN
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50002,
+             SET MYSQL_ERRNO = 30002,
                  MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
         END IF;
         BEGIN
           DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
             DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
           SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 50003,
+             SET MYSQL_ERRNO = 30003,
                  MESSAGE_TEXT = v_message;
         END;
       END IF;
@@ -387,9 +387,9 @@ Parameters
   p_restart BOOLEAN: TRUE sets start_date to NOW() in the time zone of the session, FALSE or NULL keeps start_date
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
 
 Example
   CALL counter_reset(''downloads'', 0, TRUE);'
@@ -398,12 +398,12 @@ BEGIN
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
   END IF;
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -426,7 +426,7 @@ BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50003,
+           SET MYSQL_ERRNO = 30003,
                MESSAGE_TEXT = v_message;
       END;
     END IF;
@@ -456,11 +456,11 @@ Parameters
   p_slots BIGINT: the new number of slots, 1 to 10000
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
-  50005  p_slots must be between 1 and 10000, not ...
-  50008  total of counter ''...'' exceeds the range of BIGINT
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30005  p_slots must be between 1 and 10000, not ...
+  30008  total of counter ''...'' exceeds the range of BIGINT
 
 Example
   CALL counter_resize(''downloads'', 64);'
@@ -471,12 +471,12 @@ BEGIN
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_resize: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_resize: p_counter_name is longer than 100 characters';
   END IF;
   IF p_slots IS NULL OR p_slots < 1 OR p_slots > 10000 THEN
@@ -484,7 +484,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_resize: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL'));
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50005,
+         SET MYSQL_ERRNO = 30005,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -497,7 +497,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
+         SET MYSQL_ERRNO = 30003,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -508,7 +508,7 @@ BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT');
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50008,
+           SET MYSQL_ERRNO = 30008,
                MESSAGE_TEXT = v_message;
       END;
     END IF;
@@ -591,21 +591,21 @@ Parameters
   p_counter_name VARCHAR(100): name of the counter
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
 
 Example
   CALL counter_delete(''downloads'');'
 BEGIN
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50001,
+       SET MYSQL_ERRNO = 30001,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is NULL or empty';
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50002,
+       SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
   END IF;
   /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -616,7 +616,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
+         SET MYSQL_ERRNO = 30003,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -639,9 +639,9 @@ Parameters
   p_counter_name VARCHAR(100): name of the counter
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
 
 Example
   CALL counter_drop(''downloads'');'
@@ -698,10 +698,10 @@ Returns
   BIGINT: the total
 
 Errors
-  50001  p_counter_name is NULL or empty
-  50002  p_counter_name is longer than 100 characters
-  50003  unknown counter ''...''
-  50008  total of counter ''...'' exceeds the range of BIGINT
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30008  total of counter ''...'' exceeds the range of BIGINT
 
 Example
   SELECT counter_get(''downloads'') AS total;'
@@ -713,7 +713,7 @@ BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_get: total of counter ''', LEFT(p_counter_name, 68), ''' exceeds the range of BIGINT');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50008,
+         SET MYSQL_ERRNO = 30008,
              MESSAGE_TEXT = v_message;
     END;
 
@@ -725,19 +725,19 @@ BEGIN
     -- The name is validated only if the counter was not found, so that the normal case needs no check.
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50001,
+         SET MYSQL_ERRNO = 30001,
              MESSAGE_TEXT = 'counter_get: p_counter_name is NULL or empty';
     END IF;
     IF CHAR_LENGTH(p_counter_name) > 100 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50002,
+         SET MYSQL_ERRNO = 30002,
              MESSAGE_TEXT = 'counter_get: p_counter_name is longer than 100 characters';
     END IF;
     BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), '''');
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50003,
+         SET MYSQL_ERRNO = 30003,
              MESSAGE_TEXT = v_message;
     END;
   END IF;

@@ -58,8 +58,8 @@ Parameters
   p_record_id BIGINT: key of the record
 
 Errors
-  50009  column ''...'' cannot be NULL
-  50010  value out of range or of wrong length for column ''...''
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
@@ -81,17 +81,17 @@ BEGIN
       OR p_record_id IS NULL THEN
       IF p_record_type IS NULL THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50009,
+           SET MYSQL_ERRNO = 30009,
                MESSAGE_TEXT = 'slotted_counter_increment: column ''record_type'' cannot be NULL';
       END IF;
       IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50010,
+           SET MYSQL_ERRNO = 30010,
                MESSAGE_TEXT = 'slotted_counter_increment: value out of range or of wrong length for column ''record_type''';
       END IF;
       IF p_record_id IS NULL THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50009,
+           SET MYSQL_ERRNO = 30009,
                MESSAGE_TEXT = 'slotted_counter_increment: column ''record_id'' cannot be NULL';
       END IF;
     END IF;
@@ -134,9 +134,9 @@ Parameters
   p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
-  50007  p_amount is NULL
-  50009  column ''...'' cannot be NULL
-  50010  value out of range or of wrong length for column ''...''
+  30007  p_amount is NULL
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
@@ -147,23 +147,23 @@ BEGIN
     OR p_record_id IS NULL THEN
     IF p_record_type IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_add: column ''record_type'' cannot be NULL';
     END IF;
     IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50010,
+         SET MYSQL_ERRNO = 30010,
              MESSAGE_TEXT = 'slotted_counter_add: value out of range or of wrong length for column ''record_type''';
     END IF;
     IF p_record_id IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_add: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
   IF p_amount IS NULL THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50007,
+       SET MYSQL_ERRNO = 30007,
            MESSAGE_TEXT = 'slotted_counter_add: p_amount is NULL';
   END IF;
   -- An amount of 0 inserts no slot.
@@ -215,8 +215,8 @@ Parameters
   p_value BIGINT: the new total; NULL means 0
 
 Errors
-  50009  column ''...'' cannot be NULL
-  50010  value out of range or of wrong length for column ''...''
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
 
 Example
   CALL slotted_counter_reset(123, 456, 0);'
@@ -226,17 +226,17 @@ BEGIN
     OR p_record_id IS NULL THEN
     IF p_record_type IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_reset: column ''record_type'' cannot be NULL';
     END IF;
     IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50010,
+         SET MYSQL_ERRNO = 30010,
              MESSAGE_TEXT = 'slotted_counter_reset: value out of range or of wrong length for column ''record_type''';
     END IF;
     IF p_record_id IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_reset: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
@@ -274,9 +274,9 @@ Parameters
   p_record_id BIGINT: key of the record
 
 Errors
-  50008  the total exceeds the range of BIGINT
-  50009  column ''...'' cannot be NULL
-  50010  value out of range or of wrong length for column ''...''
+  30008  the total exceeds the range of BIGINT
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
 
 Example
   CALL slotted_counter_compact(123, 456);'
@@ -289,17 +289,17 @@ BEGIN
     OR p_record_id IS NULL THEN
     IF p_record_type IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_compact: column ''record_type'' cannot be NULL';
     END IF;
     IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50010,
+         SET MYSQL_ERRNO = 30010,
              MESSAGE_TEXT = 'slotted_counter_compact: value out of range or of wrong length for column ''record_type''';
     END IF;
     IF p_record_id IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_compact: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
@@ -310,7 +310,7 @@ BEGIN
      AND record_id = p_record_id;
   IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50008,
+       SET MYSQL_ERRNO = 30008,
            MESSAGE_TEXT = 'slotted_counter_compact: the total exceeds the range of BIGINT';
   END IF;
 
@@ -375,8 +375,8 @@ Parameters
   p_records INT: the maximum number of records to compact, 1 to 10000; NULL means 10000
 
 Errors
-  50011  p_seconds must be between 0 and 86400
-  50012  p_records must be between 1 and 10000
+  30011  p_seconds must be between 0 and 86400
+  30012  p_records must be between 1 and 10000
 
 Example
   CALL slotted_counter_compact_idle(60, 1000);'
@@ -399,12 +399,12 @@ BEGIN
 
   IF p_seconds IS NULL OR p_seconds NOT BETWEEN 0 AND 86400 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50011,
+       SET MYSQL_ERRNO = 30011,
            MESSAGE_TEXT = 'slotted_counter_compact_idle: p_seconds must be between 0 and 86400';
   END IF;
   IF p_records NOT BETWEEN 1 AND 10000 THEN
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50012,
+       SET MYSQL_ERRNO = 30012,
            MESSAGE_TEXT = 'slotted_counter_compact_idle: p_records must be between 1 and 10000';
   END IF;
 
@@ -446,8 +446,8 @@ Parameters
   p_record_id BIGINT: key of the record
 
 Errors
-  50009  column ''...'' cannot be NULL
-  50010  value out of range or of wrong length for column ''...''
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
 
 Example
   CALL slotted_counter_delete(123, 456);'
@@ -457,17 +457,17 @@ BEGIN
     OR p_record_id IS NULL THEN
     IF p_record_type IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_delete: column ''record_type'' cannot be NULL';
     END IF;
     IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50010,
+         SET MYSQL_ERRNO = 30010,
              MESSAGE_TEXT = 'slotted_counter_delete: value out of range or of wrong length for column ''record_type''';
     END IF;
     IF p_record_id IS NULL THEN
       SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 50009,
+         SET MYSQL_ERRNO = 30009,
              MESSAGE_TEXT = 'slotted_counter_delete: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
@@ -529,9 +529,9 @@ Returns
   BIGINT: the total
 
 Errors
-  50008  the total exceeds the range of BIGINT
-  50009  column ''...'' cannot be NULL
-  50010  value out of range or of wrong length for column ''...''
+  30008  the total exceeds the range of BIGINT
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
 
 Example
   SELECT slotted_counter_get(123, 456) AS total;'
@@ -540,7 +540,7 @@ BEGIN
   -- SUM() returns DECIMAL, which may exceed the range of the variable. The handler costs a read less than a comparison.
   DECLARE EXIT HANDLER FOR 1264
     SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 50008,
+       SET MYSQL_ERRNO = 30008,
            MESSAGE_TEXT = 'slotted_counter_get: the total exceeds the range of BIGINT';
 
   SELECT SUM(`count`)
@@ -555,17 +555,17 @@ BEGIN
       OR p_record_id IS NULL THEN
       IF p_record_type IS NULL THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50009,
+           SET MYSQL_ERRNO = 30009,
                MESSAGE_TEXT = 'slotted_counter_get: column ''record_type'' cannot be NULL';
       END IF;
       IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50010,
+           SET MYSQL_ERRNO = 30010,
                MESSAGE_TEXT = 'slotted_counter_get: value out of range or of wrong length for column ''record_type''';
       END IF;
       IF p_record_id IS NULL THEN
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 50009,
+           SET MYSQL_ERRNO = 30009,
                MESSAGE_TEXT = 'slotted_counter_get: column ''record_id'' cannot be NULL';
       END IF;
     END IF;

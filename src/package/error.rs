@@ -67,21 +67,22 @@ impl PackageError {
         Self::RecordsOutOfRange,
     ];
 
-    /// The MYSQL_ERRNO. 50000 to 51999 are reserved for third parties (MySQL source, `errmsg` ranges).
+    /// The MYSQL_ERRNO, from 30001 to 30099. PyMySQL, aiomysql and MariaDB Connector/J read the number as a signed 16-bit
+    /// integer, so that a number above 32767 arrives as a negative one (measured).
     pub fn number(self) -> u16 {
         match self {
-            Self::NameEmpty => 50001,
-            Self::NameTooLong => 50002,
-            Self::UnknownCounter => 50003,
-            Self::CounterExists => 50004,
-            Self::SlotsOutOfRange => 50005,
-            Self::SlotsFixed => 50006,
-            Self::AmountNull => 50007,
-            Self::TotalOutOfRange => 50008,
-            Self::KeyNull => 50009,
-            Self::KeyMisfit => 50010,
-            Self::SecondsOutOfRange => 50011,
-            Self::RecordsOutOfRange => 50012,
+            Self::NameEmpty => 30001,
+            Self::NameTooLong => 30002,
+            Self::UnknownCounter => 30003,
+            Self::CounterExists => 30004,
+            Self::SlotsOutOfRange => 30005,
+            Self::SlotsFixed => 30006,
+            Self::AmountNull => 30007,
+            Self::TotalOutOfRange => 30008,
+            Self::KeyNull => 30009,
+            Self::KeyMisfit => 30010,
+            Self::SecondsOutOfRange => 30011,
+            Self::RecordsOutOfRange => 30012,
         }
     }
 

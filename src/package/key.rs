@@ -182,7 +182,7 @@ impl KeyColumn {
     /// A condition that is true if a string argument is too long, although it may equal a stored value. A server
     /// without strict mode truncates the string to the parameter's length, and the rest may differ from a stored
     /// value only in trailing spaces, which the collations ignore.
-    pub fn cut(&self) -> Option<String> {
+    pub fn too_long(&self) -> Option<String> {
         match &self.kind {
             KeyType::Name | KeyType::Text(..) => self.misfit(),
             KeyType::Integer(..) | KeyType::Binary(..) => None,

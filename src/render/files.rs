@@ -130,7 +130,7 @@ impl Script<'_> {
         Rollup::all(self.package, self.table)
     }
 
-    /// Every routine and view as a script creates it. The function comes last: a server may refuse it to an
+    /// Every routine and view as a script creates it. The function comes last: a server may reject it for an
     /// account without privileges (1418, 1419), and then all the rest is there.
     fn routines_and_views(&self) -> Vec<String> {
         let (package, table) = (self.package, self.table);

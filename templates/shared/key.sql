@@ -50,7 +50,7 @@
 {#- For each argument that the server may have truncated: that it is longer than its column. -#}
 {% block or_truncated -%}
 {%- for column in key.columns() -%}
-{%- if let Some(cut) = column.cut() %} OR {{ cut }}{% endif -%}
+{%- if let Some(too_long) = column.too_long() %} OR {{ too_long }}{% endif -%}
 {%- endfor -%}
 {%- endblock %}
 
