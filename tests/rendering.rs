@@ -52,8 +52,11 @@ fn chosen() -> Vec<(&'static str, Package)> {
     ]
 }
 
-/// The options that replace words of the scripts: the package, and each word with its replacement.
-fn worded() -> Vec<(&'static str, Package, Vec<(&'static str, &'static str)>)> {
+/// A word of the scripts and its replacement.
+type Replacement = (&'static str, &'static str);
+
+/// The options that replace words of the scripts.
+fn worded() -> Vec<(&'static str, Package, Vec<Replacement>)> {
     vec![
         (
             "--security",

@@ -48,7 +48,7 @@ impl<'a> Table<'a> {
         slot_of_node() "shared/_slot_of_node.sql"
         /// Moves the counts of all slots behind `last` into the first one, and deletes those slots.
         fold(last) "shared/_fold.sql"
-        /// The numbers from 1 to `limit`, as a table.
+        /// The numbers from 1 to `limit` and some more, as a derived table.
         numbers(limit) "shared/_numbers.sql"
         /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter.
         last_slot(variable) "counters/_last_slot.sql"

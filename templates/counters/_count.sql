@@ -3,8 +3,8 @@
 
 {% endif %}
 {#- -#}
--- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. Such a name may equal a shorter name
--- that is followed by spaces.
+-- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
+-- shorter name with trailing spaces.
 {% if package.options.random() -%}
 SET v_slot = {{ table.any_slot() }};
 {{ table.update_slot(amount, "v_slot") }}

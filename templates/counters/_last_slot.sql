@@ -1,5 +1,4 @@
--- MAX() is answered from the end of the index. Without LEFT(), MariaDB reads every slot, because the parameter is
--- longer than the column.
+-- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
 SELECT MAX(counter_id)
   INTO {{ variable }}
   FROM {{ table.name }}

@@ -1,3 +1,3 @@
--- The name is validated only if the counter was not found, so that the normal case needs no check.
+-- In the normal case, the name needs no validation.
 {{ r.check_name() }}
 {{ r.signal(E::UnknownCounter) }}

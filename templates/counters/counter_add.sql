@@ -11,7 +11,7 @@ Description
   {% include "shared/_slot_selection.sql" %}
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
   p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
@@ -28,7 +28,7 @@ BEGIN
     IF p_amount IS NULL THEN
       {{ r.signal(E::AmountNull)|indent(6) }}
     END IF;
-    -- An UPDATE by 0 changes no row, as if the counter were unknown. Query the counter instead.
+    -- ROW_COUNT() is 0 for an UPDATE by 0 and for an unknown counter. A SELECT tells them apart.
     BEGIN
       DECLARE v_last BIGINT;
       {{ table.last_slot("v_last")|indent(6) }}

@@ -8,7 +8,7 @@ Description
   Deletes a counter with all its slots in one statement.
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
 
 Errors
 {{ r.manual_errors() }}

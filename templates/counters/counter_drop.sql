@@ -5,10 +5,10 @@ CREATE PROCEDURE {{ r.name }}(
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Calls {{ r.sibling(R::Delete).typed() }}, which deletes a counter. The errors have the name of that procedure.
+  Calls {{ r.sibling(R::Delete).typed() }}, which deletes a counter. Error messages start with {{ r.sibling(R::Delete).typed() }}.
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
 
 Errors
 {{ r.manual_errors() }}

@@ -12,7 +12,7 @@ Description
   transaction itself has made.
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
 
 Returns
   BIGINT: the total
@@ -25,7 +25,7 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-  -- SUM() returns DECIMAL, which may exceed the range of the variable. The handler costs a read less than a comparison.
+  -- SUM() returns DECIMAL, which may exceed the range of the variable. A handler is cheaper than a comparison.
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 

@@ -10,7 +10,7 @@ Description
   {% include "shared/_slot_selection.sql" %}
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
 
 Errors
 {{ r.manual_errors() }}

@@ -11,7 +11,7 @@ Description
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
   p_value BIGINT: the new total; NULL means 0
   p_restart BOOLEAN: TRUE sets start_date to NOW() in the time zone of the session, FALSE or NULL keeps start_date
 

@@ -8,12 +8,12 @@ CREATE PROCEDURE {{ r.name }}(
 Description
   Changes the number of slots of a counter. The total does not change, and concurrent increments are not lost.
   Growing is one statement. Shrinking moves the counts of the slots after p_slots to slot 1 and deletes these slots. It
-  repeats both statements until the slots are deleted.
+  repeats both statements until no slot after p_slots is left.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct. A second call completes the resize.
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
   p_slots BIGINT: the new number of slots, 1 to {{ MAX_SLOTS }}
 
 Errors
@@ -57,8 +57,7 @@ BEGIN
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF p_slots > v_rows THEN
     -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
-    -- has inserted is not changed. If slots are missing in between, they are inserted too. The numbers are a derived
-    -- table, because MySQL rejects a locking clause that applies to JSON_TABLE (error 3569).
+    -- has inserted is not changed. Missing slots between 1 and the last slot are inserted too.
     {{ table.over_snapshot()|indent(4) }}
     INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
@@ -67,6 +66,7 @@ BEGIN
      WHERE first.counter_name = p_counter_name
        AND first.counter_id = 1
        AND numbers.number > IF(v_rows = v_last, v_last, 1)
+       AND numbers.number <= p_slots
      ORDER BY numbers.number
       LOCK IN SHARE MODE
     ON DUPLICATE KEY UPDATE counter = {{ table.name }}.counter;

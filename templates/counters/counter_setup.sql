@@ -11,8 +11,8 @@ Description
   Creates a counter with all its slots in one statement. Slot 1 gets the value.
 
 Parameters
-  p_counter_name VARCHAR({{ NAME_MAX }}): name of the counter, compared by the collation {{ package.options.collation }}
-  p_description VARCHAR({{ DESCRIPTION_MAX }}): description of the counter, or NULL
+  p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters, compared by {{ package.options.collation }}
+  p_description VARCHAR: description of the counter, at most {{ DESCRIPTION_MAX }} characters, or NULL
 {%- if package.options.per_counter() %}
   p_slots BIGINT: number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ package.options.setup_slots() }}.
     Use more slots than connections that increment the counter concurrently.
@@ -30,7 +30,7 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_existing BIGINT;
-  -- Another session has created the counter between the SELECT and the INSERT. The caller gets all other errors.
+  -- Another session has created the counter between the SELECT and the INSERT. Other errors reach the caller.
   DECLARE EXIT HANDLER FOR 1062
     {{ r.signal(E::CounterExists)|indent(4) }}
 
@@ -57,5 +57,6 @@ BEGIN
   INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
     FROM {{ table.numbers("v_slots")|indent(4) }} AS numbers
+   WHERE numbers.number <= v_slots
    ORDER BY numbers.number;
 END

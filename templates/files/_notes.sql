@@ -1,3 +1,3 @@
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT exempts each of them. Every other server ignores the executable comment.
+-- earlier reads: SET STATEMENT disables this check for one statement. Other servers ignore the executable comment.

@@ -21,6 +21,7 @@ SELECT CONCAT('counterName', one.number),
     -- LIMIT materializes the subquery, so that RAND() is evaluated once for each counter.
     SELECT numbers.number, {% if package.options.per_counter() %}1 + FLOOR(RAND() * 50){% else %}{{ table.slots() }}{% endif %} AS slots
       FROM {{ table.numbers("1500")|indent(6) }} AS numbers
+     WHERE numbers.number <= 1500
      LIMIT 1500
   ) AS one
  CROSS JOIN {{ table.numbers("50")|indent(1) }} AS slot

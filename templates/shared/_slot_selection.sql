@@ -1,6 +1,6 @@
 {% if package.options.random() -%}
 Each call selects a random slot.
 {%- else -%}
-A connection always selects the same slot, so that two transactions that increment the same {{ table.subject() }} twice do not
+A connection always selects the same slot of a {{ table.subject() }}. Transactions that increment it several times therefore cannot
   deadlock.
 {%- endif %}

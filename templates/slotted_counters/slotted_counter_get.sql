@@ -24,7 +24,7 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-  -- SUM() returns DECIMAL, which may exceed the range of the variable. The handler costs a read less than a comparison.
+  -- SUM() returns DECIMAL, which may exceed the range of the variable. A handler is cheaper than a comparison.
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 
@@ -33,7 +33,7 @@ BEGIN
     FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};
   IF v_total IS NULL{{ table.key.or_truncated() }} THEN
-    -- The key is validated only if no row was found, so that the normal case needs no check.
+    -- In the normal case, the key needs no validation.
     {{ r.check_key()|indent(4) }}
     RETURN 0;
   END IF;
