@@ -1,7 +1,7 @@
 //! The article of 2012 that the package comes from: its examples give the same results, and its load is counted exactly.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mysql::prelude::Queryable;
 use slotted::package::{Package, Pick};
@@ -125,8 +125,6 @@ fn insert_test_data(schema: &Schema<'_>, package: &Package) {
     let took = start.elapsed();
     assert!(said.success, "{said:?}");
     eprintln!("{}: test_insertdata.sql took {took:?}", schema.server.version);
-    // Far more than the second that a busy machine takes. One statement for each row would take longer.
-    assert!(took < Duration::from_secs(5), "{took:?}");
     let summary: Vec<_> = said.stdout.lines().rev().take(5).collect();
     assert_eq!(summary[3], "| Rows inserted | Avg. rows per counter |", "{}", said.stdout);
     assert!(said.stdout.contains("analyze"), "{}", said.stdout);

@@ -65,7 +65,7 @@ fn check(comparison: &Value, rounds: u64) {
         assert_eq!(one["rounds"], rounds, "{one}");
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
         assert_eq!(one["done"], one["grown"], "{one}");
-        assert!(number("done") > 10.0 && number("per_second") > 10.0, "{one}");
+        assert!(number("done") > 0.0 && number("per_second") > 0.0, "{one}");
         for calls in ["increments", "reads"] {
             let ms = |name: &str| one[calls][name].as_f64().unwrap_or(0.0);
             assert_eq!(one[calls].is_null(), calls == "reads" && comparison["setting"]["read_ratio"] == 0.0, "{one}");
