@@ -10,7 +10,7 @@ use slotted::package::{Package, Pick, Slots};
 use slotted::render;
 use slotted::script::{self, Query};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, repeatable};
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -179,7 +179,7 @@ fn queries_work_after_a_select_in_the_same_transaction(server: &Server) {
 
 fn totals_are_exact_during_compactions_by_query(server: &Server) {
     const WRITERS: i64 = 16;
-    const CALLS: i64 = 300;
+    const CALLS: usize = 300;
     const RECORDS: i64 = 3;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
         let package = keyed(|options| options.slots = Slots::Fixed(8));
@@ -208,8 +208,8 @@ fn totals_are_exact_during_compactions_by_query(server: &Server) {
                     let (schema, counted) = (&schema, &counted);
                     scope.spawn(move || {
                         let mut connection = schema.isolated(isolation);
-                        for call in 0..CALLS {
-                            let key = [1, (writer + call) % RECORDS];
+                        for call in calls(CALLS) {
+                            let key = [1, (writer + call as i64) % RECORDS];
                             repeat(&mut || queries.run(&mut connection, "increment", &key));
                             counted.fetch_add(1, SeqCst);
                         }
@@ -222,10 +222,10 @@ fn totals_are_exact_during_compactions_by_query(server: &Server) {
         });
         let mut connection = schema.connect();
         let total: i64 = (0..RECORDS).map(|record| queries.total(&mut connection, (1, record))).sum();
-        assert_eq!((total, counted.into_inner()), (WRITERS * CALLS, WRITERS * CALLS), "{isolation}");
+        assert_eq!(total, counted.into_inner(), "{isolation}");
         let compactions = compactions.into_inner();
         eprintln!("{}, {isolation}: {total} increments by query, {compactions} compactions", server.version);
-        assert!(compactions >= 10);
+        assert!(compactions > 0);
     }
 }
 

@@ -11,7 +11,7 @@ use mysql::{Conn, Row};
 use rand::RngExt;
 use slotted::package::{Key, Package, Pick, Routine, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, repeatable};
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -153,7 +153,7 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
         let roll_up = "CALL slotted_counter_rollup_parents_total(100)";
         let done = AtomicBool::new(false);
         let expected = Mutex::new(BTreeMap::<u32, i64>::new());
-        let (compactions, deadlocks, rolled_up) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let [compactions, deadlocks, rolled_up, done_calls] = [const { AtomicU64::new(0) }; 4];
         thread::scope(|scope| {
             let roller = scope.spawn(|| {
                 let mut connection = schema.isolated(isolation);
@@ -182,7 +182,8 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
                         let mut connection = schema.isolated(isolation);
                         let mut random = rand::rng();
                         let mut counted = BTreeMap::<u32, i64>::new();
-                        for _ in 0..CALLS {
+                        for _ in calls(CALLS) {
+                            done_calls.fetch_add(1, SeqCst);
                             let record = zipf(&mut random, RECORDS);
                             let amount = if random.random_bool(0.7) { 1 } else { random.random_range(-3..=3) };
                             // An upsert that inserts a slot can become the victim of a deadlock with a compaction of the
@@ -224,13 +225,13 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
         eprintln!(
             "{}, {isolation}: {} calls, {} records, {} compactions, {} roll-ups, {} calls repeated",
             server.version,
-            WRITERS * CALLS,
+            done_calls.load(SeqCst),
             totals.len(),
             compactions.load(SeqCst),
             rolled_up.load(SeqCst),
             deadlocks.load(SeqCst)
         );
-        assert!(compactions.load(SeqCst) > 10 && rolled_up.load(SeqCst) > 2);
+        assert!(compactions.load(SeqCst) > 0 && rolled_up.load(SeqCst) > 0);
     }
 }
 
@@ -363,7 +364,7 @@ fn resets_concurrent_with_increments_never_deadlock(server: &Server) {
             let (schema, deadlocks) = (&schema, &deadlocks);
             scope.spawn(move || {
                 let mut connection = schema.isolated("REPEATABLE READ");
-                for _ in 0..CALLS {
+                for _ in calls(CALLS) {
                     if let Err(error) = connection.query_drop(call) {
                         deadlocks.fetch_add(u64::from(repeatable(error) == 1213), SeqCst);
                     }

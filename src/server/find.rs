@@ -80,6 +80,13 @@ impl Program {
         files(folders, names).next()
     }
 
+    /// The initialized data directory that private servers copy, which the first one creates: a copy takes less time
+    /// than an initialization. None for a server that `scripts/servers` has not installed.
+    pub(super) fn initialized_data(&self) -> Option<PathBuf> {
+        let folder = self.path.parent()?.parent()?;
+        (folder.parent()? == provided_folder()?).then(|| folder.join("data"))
+    }
+
     /// The folder with the SQL files that create MariaDB's system tables, and the beginning of the names of these files.
     pub(super) fn system_tables(&self) -> Option<(PathBuf, &'static str)> {
         let real = self.path.canonicalize().ok()?;
@@ -122,13 +129,18 @@ fn choose(
         .ok_or(NoServer::Nowhere)
 }
 
-/// The servers that `scripts/servers` has installed, MySQL first, newest first.
-pub fn provided() -> Vec<Program> {
+/// The folder with a folder for each server that `scripts/servers` has installed.
+fn provided_folder() -> Option<PathBuf> {
     let cache = env::var_os("SLOTTED_CACHE")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(env::var_os("XDG_CACHE_HOME")?).join("slotted")))
-        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache/slotted")));
-    let Some(entries) = cache.and_then(|cache| cache.join("servers").read_dir().ok()) else {
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache/slotted")))?;
+    Some(cache.join("servers"))
+}
+
+/// The servers that `scripts/servers` has installed, MySQL first, newest first.
+pub fn provided() -> Vec<Program> {
+    let Some(entries) = provided_folder().and_then(|folder| folder.read_dir().ok()) else {
         return Vec::new();
     };
     let folders = entries.flatten().map(|entry| entry.path().join("bin"));

@@ -103,35 +103,14 @@ impl PrivateServer {
             Ok(command)
         };
 
-        let mut initialize = command()?;
-        let script = match program.version.flavour {
-            Flavour::MySql => {
-                initialize.arg("--initialize-insecure");
-                None
+        let template = program.initialized_data();
+        if let Some(template) = template.as_deref().filter(|template| template.is_dir()) {
+            copy(template, &data)?;
+        } else {
+            initialize(program, command()?, &data, &log, interrupted)?;
+            if let Some(template) = template {
+                keep(&data, &template);
             }
-            Flavour::MariaDb => {
-                fs::create_dir(&data)?;
-                initialize.arg("--bootstrap").stdin(Stdio::piped());
-                Some(system_tables(program)?)
-            }
-        };
-        let mut child = Running(initialize.spawn()?);
-        if let (Some(script), Some(mut stdin)) = (script, child.0.stdin.take()) {
-            // A server that fails closes the pipe. Its status and its log have the reason.
-            let _ = stdin.write_all(script.as_bytes());
-        }
-        let status = loop {
-            if let Some(status) = child.0.try_wait()? {
-                break status;
-            }
-            pause(interrupted)?;
-        };
-        if !status.success() {
-            return Err(StartError::Initialize {
-                program: program.path.clone(),
-                status,
-                log: last_lines(&log),
-            });
         }
 
         let mut start = command()?;
@@ -219,6 +198,70 @@ fn end(child: &mut Child) {
     // An error means that the process has already ended. Killing is safe, because the folder is removed too.
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Creates the data directory.
+fn initialize(
+    program: &Program,
+    mut initialize: Command,
+    data: &Path,
+    log: &Path,
+    interrupted: &AtomicBool,
+) -> Result<(), StartError> {
+    let script = match program.version.flavour {
+        Flavour::MySql => {
+            initialize.arg("--initialize-insecure");
+            None
+        }
+        Flavour::MariaDb => {
+            fs::create_dir(data)?;
+            initialize.arg("--bootstrap").stdin(Stdio::piped());
+            Some(system_tables(program)?)
+        }
+    };
+    let mut child = Running(initialize.spawn()?);
+    if let (Some(script), Some(mut stdin)) = (script, child.0.stdin.take()) {
+        // A server that fails closes the pipe. Its status and its log have the reason.
+        let _ = stdin.write_all(script.as_bytes());
+    }
+    let status = loop {
+        if let Some(status) = child.0.try_wait()? {
+            break status;
+        }
+        pause(interrupted)?;
+    };
+    if !status.success() {
+        return Err(StartError::Initialize {
+            program: program.path.clone(),
+            status,
+            log: last_lines(log),
+        });
+    }
+    Ok(())
+}
+
+/// Keeps a copy of an initialized data directory for the next private servers. They initialize their own if this fails.
+fn keep(data: &Path, template: &Path) {
+    let copied = template.with_extension(format!("copy-{}", std::process::id()));
+    // A rename is atomic. It fails if another process has created the template in between.
+    if copy(data, &copied).is_err() || fs::rename(&copied, template).is_err() {
+        let _ = fs::remove_dir_all(&copied);
+    }
+}
+
+/// Copies a folder with its files and folders.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }
 
 fn pause(interrupted: &AtomicBool) -> Result<(), StartError> {

@@ -11,12 +11,24 @@ pub use promises::{Module, Promises};
 pub use schema::{Schema, error_of, repeatable};
 pub use servers::{Server, stop_servers};
 
+use std::time::{Duration, Instant};
+
 use slotted::package::{Options, Package, Pick, Slots};
 
 /// The folder of this crate.
 pub fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
 }
+
+/// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
+/// [`LOAD_TIME`], but at least a tenth. What a load promises does not depend on the number of calls.
+pub fn calls(most: usize) -> impl Iterator<Item = usize> {
+    let end = Instant::now() + LOAD_TIME;
+    (0..most).take_while(move |call| *call < most / 10 || Instant::now() < end)
+}
+
+/// The time after which a load ends early. A load of all calls takes some seconds on a machine without other work.
+const LOAD_TIME: Duration = Duration::from_secs(8);
 
 /// The package counters with the default options, changed by `change`.
 pub fn package(change: impl FnOnce(&mut Options)) -> Package {

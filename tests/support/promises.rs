@@ -1,5 +1,7 @@
 //! Registers promises as tests of the test runner.
 
+use std::time::{Duration, Instant};
+
 use libtest_mimic::{Failed, Trial};
 
 use super::servers::{self, Server, with_server_log};
@@ -28,6 +30,20 @@ impl Promises {
     }
 }
 
+/// A promise of this duration is printed with it.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// Prints the duration of a promise that is slow.
+struct Timed<'a>(&'a str, Instant);
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        if self.1.elapsed() >= SLOW {
+            eprintln!("{} took {:.0} s", self.0, self.1.elapsed().as_secs_f64());
+        }
+    }
+}
+
 /// The name of a function without its module path.
 fn name_of<F>(_: &F) -> &'static str {
     let path = std::any::type_name::<F>();
@@ -38,7 +54,8 @@ impl Module<'_> {
     /// A promise that needs no server.
     pub fn plain<F: Fn() + Send + 'static>(&mut self, promise: F) -> &mut Self {
         let name = format!("{}::{}", self.name, name_of(&promise));
-        self.trials.push(Trial::test(name, move || {
+        self.trials.push(Trial::test(name.clone(), move || {
+            let _timed = Timed(&name, Instant::now());
             promise();
             Ok(())
         }));
@@ -58,7 +75,8 @@ impl Module<'_> {
         for slot in servers::all().iter().filter(|slot| chosen(&slot.name)) {
             let server = slot.name.replace(['-', '.'], "_");
             let name = format!("{}::{}::{server}", self.name, name_of(&promise));
-            self.trials.push(Trial::test(name, move || {
+            self.trials.push(Trial::test(name.clone(), move || {
+                let _timed = Timed(&name, Instant::now());
                 let server = slot.get().map_err(Failed::from)?;
                 with_server_log(&server, || promise(&server));
                 Ok(())

@@ -1,5 +1,6 @@
 //! A schema for each test.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mysql::prelude::{FromRow, Queryable};
@@ -12,6 +13,8 @@ use super::{Client, Server};
 pub struct Schema<'a> {
     pub server: &'a Server,
     pub name: String,
+    /// A connection that queries of the test share, because a new one takes much of the processor.
+    shared: Mutex<Option<Conn>>,
 }
 
 /// The number of an error after which a caller repeats its transaction: a deadlock (1213) or a lock wait timeout (1205),
@@ -50,6 +53,7 @@ impl<'a> Schema<'a> {
         let schema = Self {
             server,
             name: name.to_owned(),
+            shared: Mutex::new(None),
         };
         server
             .connect()
@@ -104,20 +108,29 @@ impl<'a> Schema<'a> {
         }
     }
 
+    /// Runs a query over the shared connection, or over a new one while another thread uses it.
+    fn query<T: FromRow>(&self, query: &str) -> Vec<T> {
+        let mut shared = self.shared.try_lock().ok();
+        let mut connection = shared
+            .as_mut()
+            .and_then(|shared| shared.take())
+            .unwrap_or_else(|| self.connect());
+        let rows = connection.query(query).expect(query);
+        if let Some(shared) = &mut shared {
+            **shared = Some(connection);
+        }
+        rows
+    }
+
     /// The first row of a query.
     pub fn first<T: FromRow>(&self, query: &str) -> T {
-        self.connect()
-            .query_first(query)
-            .expect(query)
-            .unwrap_or_else(|| panic!("no row: {query}"))
+        let first = self.query(query).into_iter().next();
+        first.unwrap_or_else(|| panic!("no row: {query}"))
     }
 
     /// All rows of a table, in the order of its key.
     pub fn rows(&self, table: &Ident) -> Vec<Vec<Value>> {
-        let rows: Vec<mysql::Row> = self
-            .connect()
-            .query(format!("SELECT * FROM {table} ORDER BY 1, 2"))
-            .expect("the table");
+        let rows: Vec<mysql::Row> = self.query(&format!("SELECT * FROM {table} ORDER BY 1, 2"));
         rows.into_iter().map(mysql::Row::unwrap).collect()
     }
 }
