@@ -235,11 +235,11 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
     }
 }
 
-/// 64 connections increment the same 200 new records, and repeat a transaction after a deadlock. Returns the number of
+/// 64 connections increment the same 40 new records, and repeat a transaction after a deadlock. Returns the number of
 /// deadlocks.
 fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, opposing: bool) -> u64 {
     const CONNECTIONS: i64 = 64;
-    const RECORDS: i64 = 200;
+    const RECORDS: i64 = 40;
     let (barrier, deadlocks, number) = (Barrier::new(CONNECTIONS as usize), AtomicU64::new(0), AtomicI64::new(0));
     thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
@@ -284,12 +284,11 @@ fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, oppo
 }
 
 fn concurrent_first_increments_are_exact(server: &Server) {
-    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        // With 100 slots each of the 64 connections has its own slot. With 8 slots eight connections share a slot, and
-        // transactions that increment two records in opposing orders deadlock.
-        for (transactions, opposing, slots) in
-            [(false, false, 100), (false, false, 8), (true, false, 100), (true, false, 8), (true, true, 8)]
-        {
+    // With 100 slots each of the 64 connections has its own slot. With 8 slots eight connections share a slot, and
+    // transactions that increment two records in opposing orders deadlock.
+    let cases = [(false, false, 100), (false, false, 8), (true, false, 100), (true, false, 8), (true, true, 8)];
+    for (isolation, cases) in [("REPEATABLE READ", &cases[..]), ("READ COMMITTED", &cases[3..])] {
+        for &(transactions, opposing, slots) in cases {
             let schema = installed(server, &keyed(|options| options.slots = Slots::Fixed(slots)));
             let deadlocks = create_at_once(&schema, isolation, transactions, opposing);
             eprintln!(
@@ -302,7 +301,7 @@ fn concurrent_first_increments_are_exact(server: &Server) {
 }
 
 fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Server) {
-    const ROUNDS: i64 = 800;
+    const ROUNDS: usize = 800;
     let schema = installed(server, &keyed(|_| {}));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -318,7 +317,7 @@ fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Serve
         }
         let check = || -> Result<(), String> {
             let mut connection = schema.connect();
-            for round in 0..ROUNDS {
+            for round in calls(ROUNDS) {
                 for call in ["delete(1, 1)", "increment(1, 1)", "add(1, 1, 6)"] {
                     while let Err(error) = connection.query_drop(format!("CALL slotted_counter_{call}")) {
                         let (number, message) = error_of::<()>(Err(error));
