@@ -118,6 +118,8 @@ impl PrivateServer {
         start.arg(format!("--pid-file={}", folder.path().join("pid").display()));
         // Debian's MySQL has a default --secure-file-priv that only its full package creates.
         start.args(["--skip-networking", "--secure-file-priv="]);
+        // The default of 10 s ends connections on a machine under load.
+        start.arg("--connect-timeout=120");
         if program.version.flavour == Flavour::MySql {
             start.arg("--mysqlx=OFF");
         }
