@@ -10,6 +10,8 @@
 
 {% include "files/_session_begin.sql" %}
 
+{% include "files/_check_function.sql" %}
+
 {% include "files/_table.sql" %}
 {% include "files/_routines_and_views.sql" %}
 {% include "files/_session_end.sql" %}

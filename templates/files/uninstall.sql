@@ -9,5 +9,8 @@ DROP PROCEDURE IF EXISTS {{ name }};
 {%- for (routine, name) in package.routines() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {%- endfor %}
+{%- if package.routine(R::Get).is_none() %}
+DROP FUNCTION IF EXISTS {{ package.get_name() }};
+{%- endif %}
 DROP VIEW IF EXISTS {{ package.totals }};
 DROP VIEW IF EXISTS {{ package.package }};
