@@ -11,14 +11,13 @@ use serde_json::Value;
 use slotted::bench::{CONTENDERS, Contender, Kind, Rounds, Setting, Statements, Target, run};
 use slotted::script::Query;
 
-use crate::support::{Module, Server};
+use crate::support::{Module, Server, measured};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(limits_rejects_options_before_the_work)
         .on_servers(every_contender_counts_exactly)
         .on_servers(many_counters_transactions_reads_and_amounts_are_counted_exactly)
-        .on_servers(parts_are_measured_only_if_they_are_named)
         .on_servers(lists_are_measured_crosswise_and_drawn)
         .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
         .on_servers(an_existing_schema_is_not_changed)
@@ -56,11 +55,11 @@ fn reported(command: &mut Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"))
 }
 
-fn check(comparison: &Value, rounds: u64) {
+fn check(comparison: &Value, expected: &[&str]) {
     let contenders = comparison["contenders"].as_array().expect("a list");
-    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), names(|_| true));
+    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), expected);
     for one in contenders {
-        assert_eq!(one["rounds"], rounds, "{one}");
+        assert_eq!(one["rounds"], 1, "{one}");
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
         assert_eq!(one["done"], one["grown"], "{one}");
         assert!(number("done") > 0.0 && number("per_second") > 0.0, "{one}");
@@ -80,10 +79,11 @@ fn check(comparison: &Value, rounds: u64) {
 // One test at a time, because all use the schema slotted_bench.
 fn every_contender_counts_exactly(server: &Server) {
     let _alone = server.alone();
-    let all = names(|_| true).join(",");
-    let arguments = ["--json", "--contenders", &all, "--connections", "4", "--slots", "4", "--seconds", "0.1", "--rounds", "1"];
+    let all = names(|_| true);
+    let list = all.join(",");
+    let arguments = ["--json", "--contenders", &list, "--connections", "4", "--slots", "4", "--seconds", "0.1", "--rounds", "1"];
     let report = reported(&mut bench(server, &arguments));
-    check(&report["comparisons"][0], 1);
+    check(&report["comparisons"][0], &all);
     assert_eq!(report["environment"]["server"], server.version.to_string());
     assert!(report["environment"]["client"].as_str().is_some_and(|client| client.contains("the server's machine")));
     assert_eq!(report["comparisons"][0]["setting"]["connections"], 4);
@@ -92,26 +92,17 @@ fn every_contender_counts_exactly(server: &Server) {
 
 fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Server) {
     let _alone = server.alone();
-    let all = names(|_| true).join(",");
     let arguments = [
-        "--json", "--contenders", &all, "--connections", "4", "--slots", "2", "--counters", "20", "--zipf", "1", "--hold", "2",
+        "--json", "--connections", "8", "--slots", "2", "--counters", "20", "--zipf", "1", "--hold", "2",
         "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3", "--rounds", "1",
     ];
     let report = reported(&mut bench(server, &arguments));
-    check(&report["comparisons"][0], 1);
+    // Parts are measured only if they are named.
+    check(&report["comparisons"][0], &names(|kind| kind != Kind::Part));
     for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
         assert_eq!(one["done"].as_u64().expect("a number") % 7, 0, "{one}");
     }
 }
-
-fn parts_are_measured_only_if_they_are_named(server: &Server) {
-    let _alone = server.alone();
-    let arguments = ["--json", "--connections", "1", "--slots", "1", "--seconds", "0.1", "--rounds", "1"];
-    let report = reported(&mut bench(server, &arguments));
-    let contenders = report["comparisons"][0]["contenders"].as_array().expect("a list");
-    assert_eq!(contenders.iter().map(|one| &one["name"]).collect::<Vec<_>>(), names(|kind| kind != Kind::Part));
-}
-
 
 /// A list measures each number of connections with each number of slots, and the picture has a line for each contender.
 fn lists_are_measured_crosswise_and_drawn(server: &Server) {
@@ -194,13 +185,14 @@ fn interrupted(server: &Server, after: Duration, arguments: &[&str]) -> Output {
 fn ctrl_c_drops_the_schema_and_reports_the_finished_rounds(server: &Server) {
     let _alone = server.alone();
     let arguments = ["--contenders", "uncontended,counters", "--connections", "2", "--seconds", "0.1", "--rounds", "1000"];
-    // After the first round, which is not measured. A slow machine needs more time for it.
-    let reports = [5, 20, 80].into_iter().map(|seconds| {
-        let output = interrupted(server, Duration::from_secs(seconds), &arguments);
+    // After the first round, which is not measured, and the second one. A slow machine needs more time for them.
+    let reports = [5, 20, 80].map(|seconds| Duration::from_secs(seconds)).into_iter().map(|after| {
+        let output = interrupted(server, after, &arguments);
         String::from_utf8_lossy(&output.stdout).into_owned()
     });
-    let report = reports.into_iter().find(|report| report.contains("increments/s"));
-    assert!(report.as_ref().is_some_and(|report| report.contains("counters")), "{report:?}");
+    let lists = |report: &String, name: &str| report.lines().any(|line| line.split_whitespace().next() == Some(name));
+    let report = reports.into_iter().find(|report| lists(report, "uncontended") && lists(report, "counters"));
+    assert!(report.is_some_and(|report| report.contains("increments/s")));
 }
 
 fn ctrl_c_before_the_first_figure_does_not_change_the_picture(server: &Server) {
@@ -219,7 +211,7 @@ fn ctrl_c_before_the_first_figure_does_not_change_the_picture(server: &Server) {
 fn the_load_generator_is_not_the_limit(server: &Server) {
     let _alone = server.alone();
     let schema = server.schema();
-    let setting = Setting { duration: Duration::from_secs(1), ..Setting::default() };
+    let setting = Setting { connections: 16, duration: Duration::from_millis(300), ..Setting::default() };
     let contender = Contender::named("uncontended").expect("a contender");
     let uncontended = contender.statements(&setting).expect("statements");
     let increment = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
@@ -229,35 +221,45 @@ fn the_load_generator_is_not_the_limit(server: &Server) {
     // Creates the table.
     Rounds::prepare(vec![contender], target.clone(), setting.clone()).expect("a table");
     let rate = |statements| run(statements, &target, &setting, &running).expect("a load").rate();
-    let (uncontended, nothing) = (rate(&uncontended), rate(&nothing));
-    println!("{}: uncontended {uncontended:.0}/s, DO 0 {nothing:.0}/s, {:.1} times", server.version, nothing / uncontended);
-    assert!(nothing > 2.0 * uncontended, "{nothing} {uncontended}");
+    measured(|| {
+        let mut ratios = [(); 5].map(|()| rate(&nothing) / rate(&uncontended));
+        ratios.sort_by(f64::total_cmp);
+        println!("{}: DO 0 to uncontended {ratios:.1?} times", server.version);
+        if ratios[2] > 2.0 { Ok(()) } else { Err(format!("DO 0 to uncontended: {ratios:?}")) }
+    });
 }
 
 fn without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards(server: &Server) {
     // With SLOTTED_TEST_URLS there is no server program.
     let Some(daemon) = server.daemon() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut bench = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    bench
-        .args(["bench", "--contenders", "uncontended,queries,single-row", "--connections", "8", "--hold", "2"])
-        .args(["--seconds", "0.5", "--rounds", "1", "--json"])
-        .env("SLOTTED_SERVER", daemon)
-        .env("TMPDIR", folder.path());
-    let report = reported(&mut bench);
-    let environment = &report["environment"];
-    assert_eq!(environment["server"], server.version.to_string());
-    assert_eq!(environment["log_bin"], "ON");
-    for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
-        // No other load runs on a private server: the row lock waits are those of the contender.
-        let waits = one["row_lock_waits"].as_u64().expect("a number");
-        assert_eq!(waits > 0, one["name"] == "single-row", "{one}");
-        // Only Linux reports the CPU time of a process. A commit takes some microseconds.
-        let cpu = one["server_cpu_us"].as_f64();
-        assert_eq!(cpu.is_some(), cfg!(target_os = "linux"), "{one}");
-        assert!(cpu.is_none_or(|us| us > 5.0 && us < 100_000.0), "{one}");
-    }
-    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    measured(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_slotted"));
+        bench
+            .args(["bench", "--contenders", "uncontended,queries,single-row", "--connections", "8", "--hold", "2"])
+            .args(["--seconds", "0.5", "--rounds", "1", "--json"])
+            .env("SLOTTED_SERVER", &daemon)
+            .env("TMPDIR", folder.path());
+        let report = reported(&mut bench);
+        assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
+        let environment = &report["environment"];
+        assert_eq!(environment["server"], server.version.to_string());
+        assert_eq!(environment["log_bin"], "ON");
+        for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
+            // No other load runs on a private server: the row lock waits are those of the contender.
+            let waits = one["row_lock_waits"].as_u64().expect("a number");
+            if (waits > 0) != (one["name"] == "single-row") {
+                return Err(format!("only single-row waits: {one}"));
+            }
+            // Only Linux reports the CPU time of a process. A commit takes some microseconds.
+            let cpu = one["server_cpu_us"].as_f64();
+            assert_eq!(cpu.is_some(), cfg!(target_os = "linux"), "{one}");
+            if cpu.is_some_and(|us| us < 5.0 || us > 100_000.0) {
+                return Err(format!("the CPU time is in microseconds: {one}"));
+            }
+        }
+        Ok(())
+    });
 }
 
 fn limits(arguments: &[&str]) -> Command {
@@ -289,7 +291,7 @@ fn limits_measures_each_load_on_a_private_server(server: &Server) {
     let report = out.path().join("limits.md");
     let daemon = daemon.to_str().expect("UTF-8");
     let arguments = [
-        "--server", daemon, "--loads", "published,connections-1", "--runs", "1", "--rounds", "1", "--seconds", "0.1",
+        "--server", daemon, "--loads", "published,connections-1", "--runs", "1", "--rounds", "1", "--seconds", "1",
         "--out", report.to_str().expect("UTF-8"),
     ];
     let output = limits(&arguments).env("TMPDIR", folder.path()).output().expect("limits runs");

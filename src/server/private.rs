@@ -1,7 +1,7 @@
 //! A private server: a temporary data directory, a socket, no network. Removed when it is dropped.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -66,8 +66,8 @@ pub enum StartError {
 }
 
 impl PrivateServer {
-    /// Creates a data directory and starts a server with default settings except for paths, and with `arguments`.
-    /// Stops when `interrupted` is set.
+    /// Creates a data directory, or copies an initialized one, and starts a server with default settings except for
+    /// paths, and with `arguments`. Stops when `interrupted` is set.
     ///
     /// # Errors
     /// The program fails, does not accept connections in time, or is interrupted.
@@ -260,10 +260,28 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             copy(&entry.path(), &to)?;
         } else {
-            fs::copy(entry.path(), to)?;
+            copy_file(&entry.path(), &to)?;
         }
     }
     Ok(())
+}
+
+/// Copies a file. Blocks of zeros become holes: 97 % of the data directory of a new MariaDB server, 77 % of MySQL's.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let (mut source, mut copy) = (File::open(from)?, File::create(to)?);
+    let mut block = [0; 4096];
+    loop {
+        match source.read(&mut block)? {
+            0 => break,
+            length if block[..length].iter().all(|byte| *byte == 0) => {
+                copy.seek(SeekFrom::Current(length as i64))?;
+            }
+            length => copy.write_all(&block[..length])?,
+        }
+    }
+    let metadata = source.metadata()?;
+    copy.set_len(metadata.len())?;
+    copy.set_permissions(metadata.permissions())
 }
 
 fn pause(interrupted: &AtomicBool) -> Result<(), StartError> {

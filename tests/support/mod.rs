@@ -30,6 +30,17 @@ pub fn calls(most: usize) -> impl Iterator<Item = usize> {
 /// The time after which a load ends early. A load of all calls takes some seconds on a machine without other work.
 const LOAD_TIME: Duration = Duration::from_secs(8);
 
+/// Asserts what a measurement shows. Other work on the machine disturbs a measurement, so it is repeated up to 4 times.
+pub fn measured(measurement: impl Fn() -> Result<(), String>) {
+    for attempt in 1.. {
+        match measurement() {
+            Ok(()) => return,
+            Err(shown) if attempt == 5 => panic!("{shown}"),
+            Err(shown) => eprintln!("measurement {attempt} is repeated: {shown}"),
+        }
+    }
+}
+
 /// The package counters with the default options, changed by `change`.
 pub fn package(change: impl FnOnce(&mut Options)) -> Package {
     let mut options = Options::default();
