@@ -186,7 +186,7 @@ fn ctrl_c_drops_the_schema_and_reports_the_finished_rounds(server: &Server) {
     let _alone = server.alone();
     let arguments = ["--contenders", "uncontended,counters", "--connections", "2", "--seconds", "0.1", "--rounds", "1000"];
     // After the first round, which is not measured, and the second one. A slow machine needs more time for them.
-    let reports = [5, 20, 80].map(|seconds| Duration::from_secs(seconds)).into_iter().map(|after| {
+    let reports = [5, 20, 80].map(Duration::from_secs).into_iter().map(|after| {
         let output = interrupted(server, after, &arguments);
         String::from_utf8_lossy(&output.stdout).into_owned()
     });
@@ -254,7 +254,7 @@ fn without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards(se
             // Only Linux reports the CPU time of a process. A commit takes some microseconds.
             let cpu = one["server_cpu_us"].as_f64();
             assert_eq!(cpu.is_some(), cfg!(target_os = "linux"), "{one}");
-            if cpu.is_some_and(|us| us < 5.0 || us > 100_000.0) {
+            if cpu.is_some_and(|us| !(5.0..100_000.0).contains(&us)) {
                 return Err(format!("the CPU time is in microseconds: {one}"));
             }
         }
@@ -291,7 +291,7 @@ fn limits_measures_each_load_on_a_private_server(server: &Server) {
     let report = out.path().join("limits.md");
     let daemon = daemon.to_str().expect("UTF-8");
     let arguments = [
-        "--server", daemon, "--loads", "published,connections-1", "--runs", "1", "--rounds", "1", "--seconds", "1",
+        "--server", daemon, "--loads", "connections-1,reads", "--runs", "1", "--rounds", "1", "--seconds", "0.3",
         "--out", report.to_str().expect("UTF-8"),
     ];
     let output = limits(&arguments).env("TMPDIR", folder.path()).output().expect("limits runs");
@@ -316,8 +316,8 @@ fn limits_measures_each_load_on_a_private_server(server: &Server) {
         assert_eq!(rows[0], ["", "to", &server.version.to_string()]);
     }
     let rows: Vec<_> = tables.iter().flat_map(|rows| &rows[2..]).collect();
-    // 4 contenders to published-upsert, 4 to article-2012, 2 to single-row.
-    assert_eq!(rows.len(), 4 + 4 + 2, "{report}");
+    // 2 contenders to single-row, 2 to counters-call.
+    assert_eq!(rows.len(), 2 + 2, "{report}");
     for row in rows {
         assert_ne!(row[0], row[1]);
         let figures: Vec<f64> = row[2]
@@ -326,7 +326,8 @@ fn limits_measures_each_load_on_a_private_server(server: &Server) {
             .map(|figure| figure.parse().expect("a ratio"))
             .collect();
         let [median, least, most] = figures[..] else { panic!("{row:?}") };
-        assert!(median > 0.0 && median == least && median == most, "one run: {row:?}");
+        // 0.00x is possible: another process can hold up a load for most of its time.
+        assert!(median == least && median == most, "one run: {row:?}");
     }
 }
 

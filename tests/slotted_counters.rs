@@ -235,11 +235,11 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
     }
 }
 
-/// 64 connections increment the same 40 new records, and repeat a transaction after a deadlock. Returns the number of
+/// 64 connections increment the same 20 new records, and repeat a transaction after a deadlock. Returns the number of
 /// deadlocks.
 fn create_at_once(schema: &Schema<'_>, isolation: &str, transactions: bool, opposing: bool) -> u64 {
     const CONNECTIONS: i64 = 64;
-    const RECORDS: i64 = 40;
+    const RECORDS: i64 = 20;
     let (barrier, deadlocks, number) = (Barrier::new(CONNECTIONS as usize), AtomicU64::new(0), AtomicI64::new(0));
     thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
