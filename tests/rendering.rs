@@ -1,6 +1,6 @@
 //! What is rendered: always the same, as committed, within the rules that the servers impose.
 
-use slotted::package::{Detail, MESSAGE_MAX, Options, Package, PackageError, Pick, Security, Slots, committed, signal};
+use slotted::package::{Detail, MESSAGE_MAX, Options, Package, PackageError, Pick, Security, Servers, Slots, committed, signal};
 use slotted::{render, script};
 use similar::TextDiff;
 
@@ -14,6 +14,8 @@ pub fn promises(mut module: Module<'_>) {
         .plain(error_texts_are_as_reviewed)
         .plain(a_message_fits_whatever_the_names)
         .plain(no_routine_does_what_a_routine_must_not)
+        .plain(sql_for_one_server_has_no_words_for_the_other)
+        .plain(a_name_that_ends_a_comment_needs_one_server)
         .plain(scripts_need_no_client_command_but_delimiter);
 }
 
@@ -37,6 +39,9 @@ fn chosen() -> Vec<(&'static str, Package)> {
                     .map(|rollup| rollup.parse().expect("a roll-up"))
                     .into();
                 o.rollup_every = Some("1 MINUTE".parse().expect("an interval"));
+                o.definer = Some("my counters@localhost".parse().expect("an account"));
+                o.roles = Some("my-app,my-admin".parse().expect("roles"));
+                o.servers = Servers::Mariadb;
                 o.function = false;
             }),
         ),
@@ -47,6 +52,7 @@ fn chosen() -> Vec<(&'static str, Package)> {
                 o.rollups = vec!["site=0x0001,`c, d`=9:pages.url:views".parse().expect("a roll-up")];
                 (o.pick, o.slots) = (Pick::Random, Slots::Fixed(7));
                 o.security = Security::Invoker;
+                o.servers = Servers::Mysql;
             }),
         ),
     ]
@@ -118,6 +124,9 @@ fn an_option_changes_only_its_own_words() {
         assert!(diff.is_empty(), "{option} also changes:\n{diff}");
     }
     let without = body(&package(|o| o.function = false));
+    let begin = default.find("-- With a binary log").expect("the check of the privileges");
+    let end = default.find("-- From templates/").expect("the first object");
+    let default = format!("{}{}", &default[..begin], &default[end..]);
     let function = default.find("-- From templates/counters/counter_get.sql").expect("the function is the last");
     let end = default[function..].find("DELIMITER ;\n\n").expect("its end") + function + "DELIMITER ;\n\n".len();
     assert_eq!(without, format!("{}{}", &default[..function], &default[end..]), "--no-function also changes more");
@@ -209,10 +218,10 @@ fn no_routine_does_what_a_routine_must_not() {
         // Session variables: only the server's own, which begin with two.
         assert!(!code.replace("@@", "").contains('@'), "{code}");
         let head = routine.split_once("\nBEGIN\n").expect("a head").0;
-        assert!(!head.contains("OUT p_") && !head.contains("DEFINER ="), "{head}");
+        assert!(!head.contains("OUT p_"), "{head}");
         // No result set: every SELECT that is a statement fills a variable.
         for statement in code.split(';') {
-            let begin = ["THEN\n", "BEGIN\n", "ELSE\n", "REPEAT\n", "*/\n"]
+            let begin = ["THEN\n", "BEGIN\n", "ELSE\n", "REPEAT\n", "*/\n", "OFF FOR\n"]
                 .iter()
                 .filter_map(|word| statement.rfind(word).map(|at| at + word.len()))
                 .max();
@@ -225,6 +234,43 @@ fn no_routine_does_what_a_routine_must_not() {
             assert!(line.contains("SET v_slot ="), "{line}");
         }
     }
+}
+
+fn sql_for_one_server_has_no_words_for_the_other() {
+    let everything = |servers| {
+        let mut texts = String::new();
+        for package in [package(|o| o.servers = servers), keyed(|o| o.servers = servers)] {
+            texts.extend(render::files(&package).into_iter().map(|file| file.text));
+        }
+        texts
+    };
+    let exempt = "SET STATEMENT innodb_snapshot_isolation=OFF FOR";
+    let both = everything(Servers::Both);
+    assert!(both.contains(&format!("/*M!101108 {exempt} */")) && both.contains("/*!80000 DROP PROCEDURE"));
+    let mysql = everything(Servers::Mysql);
+    assert!(!mysql.contains("/*") && !mysql.contains("SET STATEMENT") && !mysql.contains("OR REPLACE PROCEDURE"));
+    let mariadb = everything(Servers::Mariadb);
+    assert!(!mariadb.contains("/*") && mariadb.contains(exempt) && mariadb.contains("CREATE OR REPLACE PROCEDURE"));
+    // All three have the same statements.
+    let plain = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim().to_owned());
+        let own = ["--", "/*", "DROP", "SET STATEMENT", "CREATE", "'both'", "'mysql'", "'mariadb'"];
+        lines.filter(|line| !line.is_empty() && !own.iter().any(|word| line.starts_with(word))).collect()
+    };
+    assert_eq!(plain(&both), plain(&mysql));
+    assert_eq!(plain(&both), plain(&mariadb));
+}
+
+/// An executable comment ends at the first `*/`, also in a quoted name.
+fn a_name_that_ends_a_comment_needs_one_server() {
+    let named = |servers| {
+        Package::new(Options { prefix: "a */ ".parse().expect("a prefix"), servers, ..Options::default() })
+    };
+    assert_eq!(
+        named(Servers::Both).expect_err("rejected").to_string(),
+        "the name `a */ setup` contains */, which ends an executable comment: use --server mysql or --server mariadb"
+    );
+    assert!(named(Servers::Mysql).is_ok() && named(Servers::Mariadb).is_ok());
 }
 
 fn scripts_need_no_client_command_but_delimiter() {

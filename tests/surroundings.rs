@@ -16,6 +16,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(identifiers_may_have_special_characters)
         .on_servers(every_sql_mode_installs_equal_routines)
         .on_servers(every_default_collation_works_and_uses_the_key)
+        .on_servers(safe_updates_reject_no_call)
         .on_servers(nodes_of_a_cluster_use_different_slots)
         .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged);
 }
@@ -234,6 +235,39 @@ fn connection_reads(connection: &mut mysql::Conn) -> i64 {
 
 /// Sets the variables that a multi-primary cluster sets on its nodes: auto_increment_increment is the number of nodes,
 /// and auto_increment_offset is different on each node.
+/// A session with sql_safe_updates rejects a change of rows that are not chosen by a key (1175).
+fn safe_updates_reject_no_call(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|_| {}));
+    let more_slots = "INSERT INTO slotted_counters SELECT record_type, record_id, slot + 1, 5 FROM slotted_counters";
+    let mut connection = schema.connect();
+    for statement in [
+        "SET SESSION sql_safe_updates = 1",
+        "CALL counter_setup('a', NULL, 20, 40)",
+        "CALL counter_increment('a')",
+        "CALL counter_resize('a', 5)",
+        "CALL counter_add('a', 1)",
+        "CALL counter_resize('a', 30)",
+        "CALL slotted_counter_increment(1, 2)",
+        more_slots,
+        "CALL slotted_counter_compact(1, 2)",
+        more_slots,
+        "CALL slotted_counter_compact_idle(0, NULL)",
+    ] {
+        connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+    assert_eq!(schema.first::<(i64, i64)>("SELECT counter_get('a'), slotted_counter_get(1, 2)"), (42, 11));
+    for statement in [
+        "CALL counter_reset('a', 7, TRUE)",
+        "CALL counter_delete('a')",
+        "CALL slotted_counter_reset(1, 2, 3)",
+        "CALL slotted_counter_delete(1, 2)",
+    ] {
+        connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
 fn nodes_of_a_cluster_use_different_slots(server: &Server) {
     for slots in [20, 2] {
         let packages = [

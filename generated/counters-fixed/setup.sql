@@ -9,7 +9,9 @@
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT disables this check for one statement. Other servers ignore the executable comment.
+-- earlier reads: SET STATEMENT disables this check for one statement.
+-- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
+-- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
 
 -- The server stores these settings with each routine. The script restores them at the end.
 SET @slotted_sql_mode = @@SESSION.sql_mode,
@@ -18,6 +20,29 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
+
+-- With a binary log, only an account with SUPER can create functions, unless log_bin_trust_function_creators is set. The
+-- privileges of roles are not visible here: with a role, the server itself reports error 1419.
+SET @slotted_problem = (
+  SELECT 'an account without SUPER cannot create the function counter_get on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function'
+    FROM (
+      SELECT CURRENT_USER() AS account,
+             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
+    ) AS this
+   WHERE @@GLOBAL.log_bin = 1
+     AND @@GLOBAL.log_bin_trust_function_creators = 0
+     AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
+     AND NOT EXISTS (
+      SELECT *
+        FROM information_schema.USER_PRIVILEGES
+       WHERE PRIVILEGE_TYPE = 'SUPER'
+         AND GRANTEE = CONCAT(
+           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+    )
+);
+-- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
+-- a storage engine that it does not have.
+SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- From templates/counters/counters.sql
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
@@ -40,10 +65,10 @@ CREATE TABLE `counters` (
   COMMENT = 'Named counters. The total of a counter is the sum of its slots. Version and options: view counter_package';
 
 -- From templates/counters/counter_setup.sql
-DROP PROCEDURE IF EXISTS `counter_setup`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_setup` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_setup`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_setup`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT,
@@ -141,10 +166,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_increment.sql
-DROP PROCEDURE IF EXISTS `counter_increment`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_increment` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_increment`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
@@ -173,7 +198,7 @@ BEGIN
   -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
   -- server, auto_increment_increment is 1.
   IF @@auto_increment_increment = 1 THEN
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
      WHERE counter_name = p_counter_name
@@ -187,7 +212,7 @@ BEGIN
           IF(20 < @@auto_increment_increment,
              20,
              20 - MOD(20, @@auto_increment_increment)));
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + 1
        WHERE counter_name = p_counter_name
@@ -198,7 +223,7 @@ BEGIN
   IF ROW_COUNT() = 0 THEN
     -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
     -- has slot 1.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
      WHERE counter_name = p_counter_name
@@ -229,10 +254,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_add.sql
-DROP PROCEDURE IF EXISTS `counter_add`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_add` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_add`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
 )
@@ -299,7 +324,7 @@ BEGIN
     -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
     -- server, auto_increment_increment is 1.
     IF @@auto_increment_increment = 1 THEN
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + p_amount
        WHERE counter_name = p_counter_name
@@ -313,7 +338,7 @@ BEGIN
             IF(20 < @@auto_increment_increment,
                20,
                20 - MOD(20, @@auto_increment_increment)));
-        /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
            SET counter = counter + p_amount
          WHERE counter_name = p_counter_name
@@ -324,7 +349,7 @@ BEGIN
     IF ROW_COUNT() = 0 THEN
       -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
       -- has slot 1.
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + p_amount
        WHERE counter_name = p_counter_name
@@ -356,10 +381,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_reset.sql
-DROP PROCEDURE IF EXISTS `counter_reset`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_reset` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_reset`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_value BIGINT,
   IN p_restart BOOLEAN
@@ -395,7 +420,7 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
   END IF;
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   UPDATE `counters`
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
@@ -403,7 +428,7 @@ BEGIN
   IF ROW_COUNT() = 0 THEN
     -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
     -- as the UPDATE, unlike a read of the snapshot.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT COUNT(*)
       INTO v_rows
       FROM `counters`
@@ -423,11 +448,160 @@ BEGIN
 END;;
 DELIMITER ;
 
--- From templates/counters/counter_delete.sql
-DROP PROCEDURE IF EXISTS `counter_delete`;
+-- From templates/counters/counter_resize.sql
+/*!80000 DROP PROCEDURE IF EXISTS `counter_resize` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_delete`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_slots BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Description
+  Gives a counter that was created with other options the 20 slots of this package. The total does not change, and
+  concurrent increments are not lost.
+  Growing is one statement. Shrinking moves the counts of the slots after 20 to slot 1 and deletes these slots. It
+  repeats both statements until no slot after 20 is left.
+  A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
+  connection), the total is correct. A second call completes the resize.
+
+Parameters
+  p_counter_name VARCHAR: name of the counter, at most 100 characters
+  p_slots BIGINT: NULL or 20, the number of slots of every counter of this package
+
+Errors
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30006  p_slots must be NULL or 20, not ...
+  30008  total of counter ''...'' exceeds the range of BIGINT
+
+Example
+  CALL counter_resize(''downloads'', NULL);'
+BEGIN
+  DECLARE v_last BIGINT;
+  DECLARE v_rows BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30001,
+           MESSAGE_TEXT = 'counter_resize: p_counter_name is NULL or empty';
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30002,
+           MESSAGE_TEXT = 'counter_resize: p_counter_name is longer than 100 characters';
+  END IF;
+  IF p_slots <> 20 THEN
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_resize: p_slots must be NULL or 20, not ', COALESCE(p_slots, 'NULL'));
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30006,
+             MESSAGE_TEXT = v_message;
+    END;
+  END IF;
+  SELECT MAX(counter_id), COUNT(*), SUM(IF(counter_id = 1 OR counter_id > 20, counter, 0))
+    INTO v_last, v_rows, v_total
+    FROM `counters`
+   WHERE counter_name = p_counter_name;
+  IF v_last IS NULL THEN
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30003,
+             MESSAGE_TEXT = v_message;
+    END;
+  END IF;
+
+  IF 20 < v_last THEN
+    IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 30008,
+               MESSAGE_TEXT = v_message;
+      END;
+    END IF;
+    REPEAT
+      -- Moves the counts of the slots after 20 to slot 1. The subquery locks the slots in the order of
+      -- the key and sums them, and the same statement writes exactly these slots. STRAIGHT_JOIN makes the server
+      -- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
+      -- be summed but not written. If slot 1 does not exist, another connection has deleted the counter, and no row
+      -- is changed.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+      UPDATE (
+          SELECT counter_id AS slot,
+                 MIN(counter_id) OVER () AS first_slot,
+                 SUM(IF(counter_id > 20, counter, 0)) OVER () AS moved
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND (counter_id = 1 OR counter_id > 20)
+             FOR UPDATE
+        ) AS locked
+        STRAIGHT_JOIN `counters` AS target
+          ON target.counter_id = locked.slot
+         SET target.counter = IF(target.counter_id = 1, target.counter + locked.moved, 0)
+       WHERE target.counter_name = p_counter_name
+         AND locked.first_slot = 1;
+
+      -- Deletes only slots whose count is 0: another connection may have incremented one since.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+      DELETE FROM `counters`
+       WHERE counter_name = p_counter_name
+         AND counter_id > 20
+         AND counter = 0;
+
+      -- A locking read, because a read of the snapshot of the transaction would return the deleted slots.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
+        INTO v_rows
+        FROM `counters`
+       WHERE counter_name = p_counter_name
+         AND (counter_id = 1 OR counter_id > 20)
+        LOCK IN SHARE MODE;
+    UNTIL v_rows = 0 END REPEAT;
+  ELSEIF 20 > v_rows THEN
+    -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
+    -- has inserted is not changed. Missing slots between 1 and the last slot are inserted too.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
+    SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+      FROM `counters` AS first
+     CROSS JOIN (
+       WITH digits (digit) AS (
+         SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+         UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+       )
+       SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
+         FROM digits AS units
+        CROSS JOIN digits AS tens
+        CROSS JOIN digits AS hundreds
+        CROSS JOIN digits AS thousands
+        WHERE tens.digit <= (20 - 1) DIV 10
+          AND hundreds.digit <= (20 - 1) DIV 100
+          AND thousands.digit <= (20 - 1) DIV 1000
+     ) AS numbers
+     WHERE first.counter_name = p_counter_name
+       AND first.counter_id = 1
+       AND numbers.number > IF(v_rows = v_last, v_last, 1)
+       AND numbers.number <= 20
+     ORDER BY numbers.number
+      LOCK IN SHARE MODE
+    ON DUPLICATE KEY UPDATE counter = `counters`.counter;
+  END IF;
+END;;
+DELIMITER ;
+
+-- From templates/counters/counter_delete.sql
+/*!80000 DROP PROCEDURE IF EXISTS `counter_delete` */;
+
+DELIMITER ;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_delete`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
@@ -456,7 +630,7 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
   END IF;
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
@@ -472,10 +646,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_drop.sql
-DROP PROCEDURE IF EXISTS `counter_drop`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_drop` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_drop`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_drop`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
@@ -521,13 +695,15 @@ SELECT '0.1.0' AS version,
        'counters' AS table_name,
        'counter_' AS prefix,
        'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security;
+       'definer' AS security,
+       NULL AS definer,
+       'both' AS servers;
 
 -- From templates/counters/counter_get.sql
-DROP FUNCTION IF EXISTS `counter_get`;
+/*!80000 DROP FUNCTION IF EXISTS `counter_get` */;
 
 DELIMITER ;;
-CREATE FUNCTION `counter_get`(
+CREATE /*M!100103 OR REPLACE */ FUNCTION `counter_get`(
   p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   RETURNS BIGINT

@@ -9,7 +9,9 @@
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT disables this check for one statement. Other servers ignore the executable comment.
+-- earlier reads: SET STATEMENT disables this check for one statement.
+-- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
+-- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
 
 -- The server stores these settings with each routine. The script restores them at the end.
 SET @slotted_sql_mode = @@SESSION.sql_mode,
@@ -18,6 +20,29 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
+
+-- With a binary log, only an account with SUPER can create functions, unless log_bin_trust_function_creators is set. The
+-- privileges of roles are not visible here: with a role, the server itself reports error 1419.
+SET @slotted_problem = (
+  SELECT 'an account without SUPER cannot create the function counter_get on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function'
+    FROM (
+      SELECT CURRENT_USER() AS account,
+             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
+    ) AS this
+   WHERE @@GLOBAL.log_bin = 1
+     AND @@GLOBAL.log_bin_trust_function_creators = 0
+     AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
+     AND NOT EXISTS (
+      SELECT *
+        FROM information_schema.USER_PRIVILEGES
+       WHERE PRIVILEGE_TYPE = 'SUPER'
+         AND GRANTEE = CONCAT(
+           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+    )
+);
+-- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
+-- a storage engine that it does not have.
+SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- From templates/counters/counters.sql
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
@@ -40,10 +65,10 @@ CREATE TABLE `counters` (
   COMMENT = 'Named counters. The total of a counter is the sum of its slots. Version and options: view counter_package';
 
 -- From templates/counters/counter_setup.sql
-DROP PROCEDURE IF EXISTS `counter_setup`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_setup` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_setup`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_setup`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT,
@@ -142,10 +167,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_increment.sql
-DROP PROCEDURE IF EXISTS `counter_increment`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_increment` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_increment`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
@@ -182,7 +207,7 @@ BEGIN
   -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
   -- server, auto_increment_increment is 1.
   IF @@auto_increment_increment = 1 THEN
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
      WHERE counter_name = p_counter_name
@@ -196,7 +221,7 @@ BEGIN
           IF(v_slots < @@auto_increment_increment,
              v_slots,
              v_slots - MOD(v_slots, @@auto_increment_increment)));
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + 1
        WHERE counter_name = p_counter_name
@@ -207,7 +232,7 @@ BEGIN
   IF ROW_COUNT() = 0 THEN
     -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
     -- has slot 1.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
      WHERE counter_name = p_counter_name
@@ -238,10 +263,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_add.sql
-DROP PROCEDURE IF EXISTS `counter_add`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_add` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_add`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
 )
@@ -316,7 +341,7 @@ BEGIN
     -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
     -- server, auto_increment_increment is 1.
     IF @@auto_increment_increment = 1 THEN
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + p_amount
        WHERE counter_name = p_counter_name
@@ -330,7 +355,7 @@ BEGIN
             IF(v_slots < @@auto_increment_increment,
                v_slots,
                v_slots - MOD(v_slots, @@auto_increment_increment)));
-        /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
            SET counter = counter + p_amount
          WHERE counter_name = p_counter_name
@@ -341,7 +366,7 @@ BEGIN
     IF ROW_COUNT() = 0 THEN
       -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
       -- has slot 1.
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + p_amount
        WHERE counter_name = p_counter_name
@@ -373,10 +398,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_reset.sql
-DROP PROCEDURE IF EXISTS `counter_reset`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_reset` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_reset`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_value BIGINT,
   IN p_restart BOOLEAN
@@ -412,7 +437,7 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
   END IF;
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   UPDATE `counters`
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
@@ -420,7 +445,7 @@ BEGIN
   IF ROW_COUNT() = 0 THEN
     -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
     -- as the UPDATE, unlike a read of the snapshot.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT COUNT(*)
       INTO v_rows
       FROM `counters`
@@ -441,10 +466,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_resize.sql
-DROP PROCEDURE IF EXISTS `counter_resize`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_resize` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_resize`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT
 )
@@ -524,7 +549,7 @@ BEGIN
       -- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
       -- be summed but not written. If slot 1 does not exist, another connection has deleted the counter, and no row
       -- is changed.
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
       UPDATE (
           SELECT counter_id AS slot,
                  MIN(counter_id) OVER () AS first_slot,
@@ -541,14 +566,14 @@ BEGIN
          AND locked.first_slot = 1;
 
       -- Deletes only slots whose count is 0: another connection may have incremented one since.
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
       DELETE FROM `counters`
        WHERE counter_name = p_counter_name
          AND counter_id > p_slots
          AND counter = 0;
 
       -- A locking read, because a read of the snapshot of the transaction would return the deleted slots.
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
         INTO v_rows
         FROM `counters`
@@ -559,7 +584,7 @@ BEGIN
   ELSEIF p_slots > v_rows THEN
     -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
     -- has inserted is not changed. Missing slots between 1 and the last slot are inserted too.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
       FROM `counters` AS first
@@ -589,10 +614,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_delete.sql
-DROP PROCEDURE IF EXISTS `counter_delete`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_delete` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_delete`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_delete`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
@@ -621,7 +646,7 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
   END IF;
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
@@ -637,10 +662,10 @@ END;;
 DELIMITER ;
 
 -- From templates/counters/counter_drop.sql
-DROP PROCEDURE IF EXISTS `counter_drop`;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_drop` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `counter_drop`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_drop`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   MODIFIES SQL DATA
@@ -686,13 +711,15 @@ SELECT '0.1.0' AS version,
        'counters' AS table_name,
        'counter_' AS prefix,
        'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security;
+       'definer' AS security,
+       NULL AS definer,
+       'both' AS servers;
 
 -- From templates/counters/counter_get.sql
-DROP FUNCTION IF EXISTS `counter_get`;
+/*!80000 DROP FUNCTION IF EXISTS `counter_get` */;
 
 DELIMITER ;;
-CREATE FUNCTION `counter_get`(
+CREATE /*M!100103 OR REPLACE */ FUNCTION `counter_get`(
   p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   RETURNS BIGINT

@@ -12,14 +12,16 @@
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT disables this check for one statement. Other servers ignore the executable comment.
+-- earlier reads: SET STATEMENT disables this check for one statement.
+-- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
+-- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
 --
 -- The server rejects NULL for a key column (1048) and, in strict mode, a value that exceeds its column (1264, 1406).
 
 -- name: increment
 -- Adds 1.
 -- Parameters: record_type, record_id
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(CONNECTION_ID(), 100), 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
@@ -27,7 +29,7 @@ ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 -- name: add
 -- Adds an amount, which may be negative.
 -- Parameters: record_type, record_id, amount, amount
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(CONNECTION_ID(), 100), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
@@ -53,14 +55,14 @@ SELECT record_type,
 -- name: reset_first
 -- Sets the total. Run reset_first and then reset_rest in one transaction.
 -- Parameters: record_type, record_id, value, value
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, 0, ?)
 ON DUPLICATE KEY UPDATE `count` = ?;
 
 -- name: reset_rest
 -- Parameters: record_type, record_id
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `slotted_counters`
    SET `count` = 0
  WHERE record_type = ?
@@ -70,7 +72,7 @@ UPDATE `slotted_counters`
 -- name: delete
 -- Deletes the record.
 -- Parameters: record_type, record_id
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 DELETE FROM `slotted_counters`
  WHERE record_type = ?
    AND record_id = ?;
@@ -90,7 +92,7 @@ SELECT slot, `count`
 
 -- name: add_to_slot
 -- Parameters: record_type, record_id, slot, amount, amount
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
@@ -98,7 +100,7 @@ ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 -- name: compact_rest
 -- Deletes the slots whose count is 0.
 -- Parameters: record_type, record_id
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 DELETE FROM `slotted_counters`
  WHERE record_type = ?
    AND record_id = ?

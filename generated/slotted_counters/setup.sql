@@ -9,7 +9,9 @@
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT disables this check for one statement. Other servers ignore the executable comment.
+-- earlier reads: SET STATEMENT disables this check for one statement.
+-- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
+-- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
 
 -- The server stores these settings with each routine. The script restores them at the end.
 SET @slotted_sql_mode = @@SESSION.sql_mode,
@@ -18,6 +20,29 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
+
+-- With a binary log, only an account with SUPER can create functions, unless log_bin_trust_function_creators is set. The
+-- privileges of roles are not visible here: with a role, the server itself reports error 1419.
+SET @slotted_problem = (
+  SELECT 'an account without SUPER cannot create the function slotted_counter_get on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function'
+    FROM (
+      SELECT CURRENT_USER() AS account,
+             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
+    ) AS this
+   WHERE @@GLOBAL.log_bin = 1
+     AND @@GLOBAL.log_bin_trust_function_creators = 0
+     AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
+     AND NOT EXISTS (
+      SELECT *
+        FROM information_schema.USER_PRIVILEGES
+       WHERE PRIVILEGE_TYPE = 'SUPER'
+         AND GRANTEE = CONCAT(
+           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+    )
+);
+-- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
+-- a storage engine that it does not have.
+SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- From templates/slotted_counters/slotted_counters.sql
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
@@ -38,10 +63,10 @@ CREATE TABLE `slotted_counters` (
   COMMENT = 'Counters keyed by record. The total of a record is the sum of its slots. Version and options: view slotted_counter_package';
 
 -- From templates/slotted_counters/slotted_counter_increment.sql
-DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_increment` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `slotted_counter_increment`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
 )
@@ -72,7 +97,7 @@ BEGIN
   IF @@auto_increment_increment = 1
     AND p_record_type BETWEEN -2147483648 AND 2147483647
     AND p_record_id IS NOT NULL THEN
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
     VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 100), 1)
     ON DUPLICATE KEY UPDATE `count` = `count` + 1;
@@ -103,7 +128,7 @@ BEGIN
           IF(100 < @@auto_increment_increment,
              100,
              100 - MOD(100, @@auto_increment_increment)));
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
       VALUES (p_record_type, p_record_id, v_slot, 1)
       ON DUPLICATE KEY UPDATE `count` = `count` + 1;
@@ -113,10 +138,10 @@ END;;
 DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_add.sql
-DROP PROCEDURE IF EXISTS `slotted_counter_add`;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `slotted_counter_add`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT,
   IN p_amount BIGINT
@@ -174,7 +199,7 @@ BEGIN
     -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
     -- server, auto_increment_increment is 1.
     IF @@auto_increment_increment = 1 THEN
-      /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
       VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 100), p_amount)
       ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
@@ -186,7 +211,7 @@ BEGIN
             IF(100 < @@auto_increment_increment,
                100,
                100 - MOD(100, @@auto_increment_increment)));
-        /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
         VALUES (p_record_type, p_record_id, v_slot, p_amount)
         ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
@@ -197,10 +222,10 @@ END;;
 DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_reset.sql
-DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_reset` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `slotted_counter_reset`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT,
   IN p_value BIGINT
@@ -242,7 +267,7 @@ BEGIN
              MESSAGE_TEXT = 'slotted_counter_reset: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
   SELECT p_record_type, p_record_id, 0, COALESCE(p_value, 0)
    UNION ALL
@@ -257,10 +282,10 @@ END;;
 DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_compact.sql
-DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `slotted_counter_compact`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
 )
@@ -318,7 +343,7 @@ BEGIN
 
   IF v_rows > 0 THEN
     -- Creates slot 0 if it does not exist.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
     VALUES (p_record_type, p_record_id, 0, 0)
     ON DUPLICATE KEY UPDATE `count` = `count` + 0;
@@ -328,7 +353,7 @@ BEGIN
     -- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
     -- be summed but not written. If slot 0 does not exist, another connection has deleted the record, and no row
     -- is changed.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     UPDATE (
         SELECT slot AS slot,
                MIN(slot) OVER () AS first_slot,
@@ -346,7 +371,7 @@ BEGIN
        AND locked.first_slot = 0;
 
     -- Deletes only slots whose count is 0: another connection may have incremented one since.
-    /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     DELETE FROM `slotted_counters`
      WHERE record_type = p_record_type
        AND record_id = p_record_id
@@ -357,10 +382,10 @@ END;;
 DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_compact_idle.sql
-DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `slotted_counter_compact_idle`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact_idle`(
   IN p_seconds INT,
   IN p_records INT
 )
@@ -431,10 +456,10 @@ END;;
 DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_delete.sql
-DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_delete` */;
 
 DELIMITER ;;
-CREATE PROCEDURE `slotted_counter_delete`(
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_delete`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
 )
@@ -473,7 +498,7 @@ BEGIN
              MESSAGE_TEXT = 'slotted_counter_delete: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
-  /*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   DELETE FROM `slotted_counters`
    WHERE record_type = p_record_type
      AND record_id = p_record_id;
@@ -504,13 +529,15 @@ SELECT '0.1.0' AS version,
        'slotted_counters' AS table_name,
        'slotted_counter_' AS prefix,
        'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security;
+       'definer' AS security,
+       NULL AS definer,
+       'both' AS servers;
 
 -- From templates/slotted_counters/slotted_counter_get.sql
-DROP FUNCTION IF EXISTS `slotted_counter_get`;
+/*!80000 DROP FUNCTION IF EXISTS `slotted_counter_get` */;
 
 DELIMITER ;;
-CREATE FUNCTION `slotted_counter_get`(
+CREATE /*M!100103 OR REPLACE */ FUNCTION `slotted_counter_get`(
   p_record_type BIGINT,
   p_record_id BIGINT
 )

@@ -210,19 +210,26 @@ impl Counter {
         };
         let run = match verdict {
             Verdict::Grow(slots) | Verdict::Shrink(slots) => {
-                let call = format!(
-                    "CALL {}.{}({}, {slots});",
-                    quoted(&self.schema),
-                    quoted(&format!("{}resize", self.prefix)),
-                    SqlStr(&self.name)
-                );
-                if self.fixed {
+                let resize = |to: String| {
                     format!(
-                        "-- The package has {} fixed slots: generate and install it with --slots {slots}\n{call}",
+                        "CALL {}.{}({}, {to});",
+                        quoted(&self.schema),
+                        quoted(&format!("{}resize", self.prefix)),
+                        SqlStr(&self.name)
+                    )
+                };
+                let generate = || {
+                    format!(
+                        "-- The package has {} fixed slots: generate it with --slots {slots}, and source",
                         self.slots
                     )
-                } else {
-                    call
+                };
+                match (self.fixed, &verdict) {
+                    (false, _) => resize(slots.to_string()),
+                    (true, Verdict::Grow(_)) => {
+                        format!("{} resize.sql and create_procedures.sql", generate())
+                    }
+                    (true, _) => format!("{} create_procedures.sql\n{}", generate(), resize("NULL".into())),
                 }
             }
             _ => String::new(),
@@ -455,9 +462,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn advice_has_the_statement_to_run() {
-        let counter = |name: &str, slots, waiting, counted| Counter {
+    fn counter(name: &str, slots: u32, waiting: f64, counted: u64) -> Counter {
+        Counter {
             schema: "shop".into(),
             table: "counters".into(),
             prefix: "counter_".into(),
@@ -470,7 +476,35 @@ mod tests {
             read_us: 50.0,
             read_one_us: 40.0,
             ..Counter::default()
+        }
+    }
+
+    #[test]
+    fn fixed_slots_need_other_routines() {
+        let run = |slots, waiting| {
+            let fixed = Counter {
+                fixed: true,
+                ..counter("a", slots, waiting, 5)
+            };
+            let server = Watched {
+                counters: vec![fixed],
+                ..watched(64, 64)
+            };
+            server.advice().remove(0).run
         };
+        assert_eq!(
+            run(6, 9.0),
+            "-- The package has 6 fixed slots: generate it with --slots 257, and source resize.sql and create_procedures.sql"
+        );
+        assert_eq!(
+            run(1000, 0.0),
+            "-- The package has 1000 fixed slots: generate it with --slots 257, and source create_procedures.sql\n\
+             CALL `shop`.`counter_resize`('a', NULL);"
+        );
+    }
+
+    #[test]
+    fn advice_has_the_statement_to_run() {
         let server = Watched {
             counters: vec![
                 counter("fine", 20, 0.1, 5),

@@ -11,14 +11,15 @@ use similar::TextDiff;
 
 use super::Outcome;
 use crate::package::{
-    self, Collation, Ident, Interval, Key, Kind, Options, Package, Pick, Prefix, Rollup, Security, Slots,
+    self, Collation, Definer, Ident, Interval, Key, Kind, Options, Package, Pick, Prefix, Roles, Rollup,
+    Security, Servers, Slots,
 };
 use crate::render;
 
 /// Render the SQL of a package.
 ///
 /// Without PACKAGE, renders the packages that this repository contains in the folder generated: counters, slotted_counters,
-/// and counters-fixed, which is counters with --slots 20. Equal options always render equal files.
+/// and counters-fixed, which is counters with --slots 20.
 #[derive(Debug, Args)]
 pub struct Generate {
     /// The package to render
@@ -45,7 +46,8 @@ pub struct Generate {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of the package")]
 struct OptionFlags {
-    /// The key columns of slotted_counters [default: record_type INT, record_id BIGINT]
+    /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED, and
+    /// CHAR(n), VARCHAR(n), BINARY(n) and VARBINARY(n) [default: record_type INT, record_id BIGINT]
     #[arg(long, value_name = "COLUMNS", requires = "package")]
     key: Option<Key>,
 
@@ -77,6 +79,20 @@ struct OptionFlags {
     /// The account whose privileges the routines run with
     #[arg(long, requires = "package", default_value_t = Security::Definer)]
     security: Security,
+
+    /// The DEFINER of the routines, views and events, such as slotted@localhost. Also renders accounts.sql, which creates
+    /// this account without a password, locked, and with the privileges that the routines need. Without this option, the
+    /// definer is the account that sources the scripts
+    #[arg(long, value_name = "USER@HOST", requires = "package")]
+    definer: Option<Definer>,
+
+    /// The roles that grants.sql creates [default: the prefix and app, the prefix and admin]
+    #[arg(long, value_name = "APPLICATION,ADMIN", requires = "package")]
+    roles: Option<Roles>,
+
+    /// The servers that the SQL is for
+    #[arg(long, value_name = "SERVER", requires = "package", default_value_t = Servers::Both)]
+    server: Servers,
 
     /// Also render a roll-up, a procedure that writes totals into a column of your table. Can be given several times.
     /// For example, record_type=123:repositories.id:download_count writes the total of each record with record_type 123
@@ -110,6 +126,9 @@ impl OptionFlags {
             prefix: self.prefix.unwrap_or(default.prefix),
             collation: self.collation,
             security: self.security,
+            definer: self.definer,
+            roles: self.roles,
+            servers: self.server,
             function: !self.no_function,
             rollups: self.rollup,
             rollup_every: self.rollup_every,

@@ -93,6 +93,109 @@ impl FromStr for Ident {
     }
 }
 
+/// An account, written as `USER@HOST`. Its `Display` is the account as DEFINER and GRANT accept it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definer {
+    user: Ident,
+    host: Ident,
+}
+
+/// The maximum length of the name of a user or role on MySQL, in characters. MariaDB has 128.
+/// Source: MySQL manual, "Grant Tables".
+pub const USER_MAX: usize = 32;
+
+impl FromStr for Definer {
+    type Err = String;
+
+    /// Reads the account with or without quotes around the user and the host.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not an account: expected USER@HOST, such as slotted@localhost");
+        let (user, host) = text.rsplit_once('@').ok_or_else(wrong)?;
+        let part = |part: &str| {
+            let part = part.trim();
+            let quoted = ['`', '\'', '"']
+                .into_iter()
+                .find_map(|quote| part.strip_prefix(quote)?.strip_suffix(quote));
+            Ident::new(quoted.unwrap_or(part)).map_err(|error| error.to_string())
+        };
+        let (user, host) = (part(user)?, part(host)?);
+        if user.name().chars().count() > USER_MAX {
+            return Err(format!(
+                "a user has at most {USER_MAX} characters: '{}'",
+                user.name()
+            ));
+        }
+        Ok(Self { user, host })
+    }
+}
+
+impl Definer {
+    /// The account as the value of an option.
+    pub fn plain(&self) -> String {
+        format!("{}@{}", self.user.name(), self.host.name())
+    }
+}
+
+impl fmt::Display for Definer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.user, self.host)
+    }
+}
+
+/// The names of the two roles of `grants.sql`, written as `APPLICATION,ADMIN`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roles {
+    /// The role of applications, which count and read.
+    pub application: Ident,
+    /// The role of administrators, which also create, change and delete counters.
+    pub admin: Ident,
+}
+
+impl Roles {
+    /// The names for a package without the option: the prefix and `app` or `admin`.
+    pub fn of(prefix: &Prefix) -> Self {
+        let role = |suffix: &str| {
+            let prefix: String = prefix.name().chars().take(USER_MAX - suffix.len()).collect();
+            Ident::new(format!("{prefix}{suffix}")).expect("shorter than the names of the routines")
+        };
+        Self {
+            application: role("app"),
+            admin: role("admin"),
+        }
+    }
+}
+
+impl FromStr for Roles {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let role = |name: &str| {
+            let name = Ident::new(name.trim()).map_err(|error| error.to_string())?;
+            if name.name().chars().count() > USER_MAX {
+                return Err(format!(
+                    "a role has at most {USER_MAX} characters: '{}'",
+                    name.name()
+                ));
+            }
+            Ok(name)
+        };
+        let [application, admin] = text.split(',').collect::<Vec<_>>()[..] else {
+            return Err(format!("'{text}' is not two roles: expected APPLICATION,ADMIN"));
+        };
+        let (application, admin) = (role(application)?, role(admin)?);
+        if application == admin {
+            return Err(format!("the two roles must have different names: '{text}'"));
+        }
+        Ok(Self { application, admin })
+    }
+}
+
+impl fmt::Display for Roles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.application.name(), self.admin.name())
+    }
+}
+
 /// The beginning of routine and view names. May be empty, and may end with a space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);

@@ -7,11 +7,12 @@ mod options;
 mod rollup;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
-pub use ident::{IDENT_MAX, Ident, IdentError, Prefix, SqlStr};
+pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
 pub use key::{Key, KeyColumn, KeyError, KeyType};
 pub(crate) use options::shell_word;
 pub use options::{
-    Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Slots, slot_count,
+    Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers, Slots,
+    slot_count,
 };
 pub use rollup::{Interval, Rollup, RollupError, Value};
 
@@ -119,12 +120,18 @@ impl Routine {
             (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed],
             (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
             (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
+            (Self::Resize, Slots::Fixed(_)) => &[E::UnknownCounter, E::SlotsFixed, E::TotalOutOfRange],
             (Self::Resize | Self::Compact | Self::CompactIdle, _) => {
                 &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
             }
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
         };
         [&[E::NameEmpty, E::NameTooLong], own].concat()
+    }
+
+    /// Whether the role of applications calls the routine. The role of administrators calls all of them.
+    pub fn of_applications(self) -> bool {
+        matches!(self, Self::Increment | Self::Add | Self::Get)
     }
 
     /// The keyword after CREATE and DROP: PROCEDURE or FUNCTION.
@@ -161,8 +168,7 @@ impl Package {
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
             let included = match routine {
-                Routine::Setup | Routine::Drop => named,
-                Routine::Resize => named && options.slots == Slots::PerCounter,
+                Routine::Setup | Routine::Resize | Routine::Drop => named,
                 Routine::Compact | Routine::CompactIdle => !named,
                 Routine::Get => options.function,
                 Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => true,
@@ -177,7 +183,14 @@ impl Package {
                 .join(&rollup.suffix())
                 .map_err(OptionsError::RollupName)
         };
-        let rollups = options.rollups.iter().map(procedure).collect::<Result<_, _>>()?;
+        let rollups: Vec<_> = options.rollups.iter().map(procedure).collect::<Result<_, _>>()?;
+        // MySQL drops a routine in an executable comment before it creates it.
+        let mut dropped = names.iter().map(|(_, name)| name).chain(&rollups);
+        if options.servers == Servers::Both
+            && let Some(name) = dropped.find(|name| name.name().contains("*/"))
+        {
+            return Err(OptionsError::EndOfComment(name.clone()));
+        }
         let (totals, package) = (name("totals")?, name("package")?);
         // Views and tables share a name space. Under lower_case_table_names = 1 or 2 their names ignore case.
         for view in [&totals, &package] {
@@ -202,6 +215,18 @@ impl Package {
     /// The routines of the package with their names, in the order of creation.
     pub fn routines(&self) -> impl Iterator<Item = (Routine, &Ident)> {
         self.names.iter().map(|(routine, name)| (*routine, name))
+    }
+
+    /// The name of the function that returns a total, also if the package does not have the function.
+    pub fn get_name(&self) -> Ident {
+        let name = self.options.prefix.join(Routine::Get.suffix());
+        name.expect("shorter than the names of other routines")
+    }
+
+    /// The roles of `grants.sql`.
+    pub fn roles(&self) -> Roles {
+        let roles = &self.options.roles;
+        roles.clone().unwrap_or_else(|| Roles::of(&self.options.prefix))
     }
 
     /// The name of a routine; None if the package does not have the routine.

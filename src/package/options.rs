@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 
 use super::MAX_SLOTS;
-use super::ident::{Ident, IdentError, Prefix};
+use super::ident::{Definer, Ident, IdentError, Prefix, Roles};
 use super::key::{Key, KeyColumn};
 use super::rollup::{Interval, Rollup, RollupError};
 
@@ -124,6 +124,38 @@ impl Security {
     }
 }
 
+/// The servers that the SQL is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Servers {
+    /// MySQL and MariaDB. What only one of them executes is in executable comments.
+    Both,
+    /// MySQL only. The SQL has no statement of MariaDB.
+    Mysql,
+    /// MariaDB only, from 10.11.8 on. The SQL has no executable comment, which some tools remove.
+    Mariadb,
+}
+
+impl Servers {
+    /// The words after CREATE that replace an existing routine or event, which only MariaDB supports.
+    pub fn or_replace(self) -> &'static str {
+        match self {
+            Self::Both => " /*M!100103 OR REPLACE */",
+            Self::Mysql => "",
+            Self::Mariadb => " OR REPLACE",
+        }
+    }
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Both => "both",
+            Self::Mysql => "mysql",
+            Self::Mariadb => "mariadb",
+        })
+    }
+}
+
 /// A collation of utf8mb4, by which counter names and text keys are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collation(String);
@@ -168,6 +200,12 @@ pub struct Options {
     pub collation: Collation,
     /// SQL SECURITY of the routines.
     pub security: Security,
+    /// The DEFINER of the routines, views and events. None is the account that sources the scripts.
+    pub definer: Option<Definer>,
+    /// The names of the roles of `grants.sql`. None derives them from the prefix.
+    pub roles: Option<Roles>,
+    /// The servers that the SQL is for.
+    pub servers: Servers,
     /// Whether the function `counter_get` is created. Some servers reject it from unprivileged accounts (1418, 1419).
     pub function: bool,
     /// The columns that totals are written to, only for slotted_counters.
@@ -189,6 +227,9 @@ impl Default for Options {
             // utf8mb4_general_ci, because an UPDATE by a key of utf8mb4_unicode_ci takes more time on MySQL.
             collation: "utf8mb4_general_ci".parse().expect("a collation"),
             security: Security::Definer,
+            definer: None,
+            roles: None,
+            servers: Servers::Both,
             function: true,
             rollups: Vec::new(),
             rollup_every: None,
@@ -230,6 +271,11 @@ pub enum OptionsError {
     /// The name of a routine or view is not an identifier.
     #[error("--prefix: {0}")]
     Prefix(IdentError),
+    /// The name of a routine ends the executable comment that it is in.
+    #[error(
+        "the name {0} contains */, which ends an executable comment: use --server mysql or --server mariadb"
+    )]
+    EndOfComment(Ident),
     /// The table and a view have the same name.
     #[error("--table {0} is also the name of a view of the package: use another --table or --prefix")]
     TableIsView(String),
@@ -332,6 +378,15 @@ impl Options {
         }
         if self.security != default.security {
             say("security", &self.security.to_string());
+        }
+        if let Some(definer) = &self.definer {
+            say("definer", &definer.plain());
+        }
+        if let Some(roles) = &self.roles {
+            say("roles", &roles.to_string());
+        }
+        if self.servers != default.servers {
+            say("server", &self.servers.to_string());
         }
         for rollup in &self.rollups {
             say("rollup", &rollup.to_string());

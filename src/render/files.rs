@@ -7,7 +7,7 @@ use super::rollup::Rollup;
 use super::routine::{Create, Routine};
 use super::table::Table;
 use super::{filters, fragment};
-use crate::package::{BATCH, Ident, Kind, Package, Routine as R, Security};
+use crate::package::{BATCH, Ident, Kind, Options, Package, Roles, Routine as R, Security, Servers};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -28,11 +28,11 @@ struct Script<'a> {
 
 /// The files: the name, the template, the packages that have it, and where its statements take values from.
 macro_rules! files {
-    ($($name:literal $path:literal [$($kind:ident)*] $source:ident)*) => {
+    ($($name:literal $path:literal [$($kind:ident)*] $source:ident $(if $condition:ident)?;)*) => {
         /// All files of a package.
         pub fn files(package: &Package) -> Vec<File> {
             let mut files = Vec::new();
-            $(if [$(Kind::$kind),*].contains(&package.options.kind) {
+            $(if [$(Kind::$kind),*].contains(&package.options.kind) $(&& $condition(&package.options))? {
                 #[derive(Template)]
                 #[template(path = $path)]
                 #[allow(dead_code, reason = "few templates use all three")]
@@ -51,13 +51,23 @@ macro_rules! files {
 }
 
 files! {
-    "setup.sql" "files/setup.sql" [Counters SlottedCounters] Parameters
-    "create_tables.sql" "files/create_tables.sql" [Counters SlottedCounters] Parameters
-    "create_procedures.sql" "files/create_procedures.sql" [Counters SlottedCounters] Parameters
-    "uninstall.sql" "files/uninstall.sql" [Counters SlottedCounters] Parameters
-    "grants.sql" "files/grants.sql" [Counters SlottedCounters] Parameters
-    "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters
-    "queries.sql" "files/queries.sql" [SlottedCounters] Placeholders
+    "setup.sql" "files/setup.sql" [Counters SlottedCounters] Parameters;
+    "create_tables.sql" "files/create_tables.sql" [Counters SlottedCounters] Parameters;
+    "create_procedures.sql" "files/create_procedures.sql" [Counters SlottedCounters] Parameters;
+    "uninstall.sql" "files/uninstall.sql" [Counters SlottedCounters] Parameters;
+    "grants.sql" "files/grants.sql" [Counters SlottedCounters] Parameters;
+    "accounts.sql" "files/accounts.sql" [Counters SlottedCounters] Parameters if has_definer;
+    "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
+    "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
+    "queries.sql" "files/queries.sql" [SlottedCounters] Placeholders;
+}
+
+fn has_definer(options: &Options) -> bool {
+    options.definer.is_some()
+}
+
+fn has_fixed_slots(options: &Options) -> bool {
+    !options.per_counter()
 }
 
 /// The one script that creates everything, `setup.sql`.
@@ -100,10 +110,21 @@ struct RecordTotals<'a> {
 /// Drops and creates a routine.
 #[derive(Template)]
 #[template(path = "files/_routine.sql")]
-struct Replace<'a> {
-    kind: &'a str,
-    name: &'a Ident,
+struct Replace {
+    drop: String,
     create: Create,
+}
+
+/// Drops a routine or an event before it is created, if the server cannot replace it.
+pub(super) fn drop_first(package: &Package, kind: &str, name: &Ident) -> String {
+    #[derive(Template)]
+    #[template(path = "shared/_drop.sql")]
+    struct Drop<'a> {
+        package: &'a Package,
+        kind: &'a str,
+        name: &'a Ident,
+    }
+    fragment(&Drop { package, kind, name })
 }
 
 impl Script<'_> {
@@ -126,6 +147,12 @@ impl Script<'_> {
         }
     }
 
+    /// The roles of `grants.sql`, and whether it is the role of administrators.
+    fn grantees(&self) -> [(Ident, bool); 2] {
+        let Roles { application, admin } = self.package.roles();
+        [(application, false), (admin, true)]
+    }
+
     fn rollups(&self) -> Vec<Rollup<'_>> {
         Rollup::all(self.package, self.table)
     }
@@ -143,22 +170,16 @@ impl Script<'_> {
                 table,
             }
             .create(routine);
-            fragment(&Replace {
-                kind: routine.kind(),
-                name,
-                create,
-            })
+            let drop = drop_first(package, routine.kind(), name);
+            fragment(&Replace { drop, create })
         };
         let (function, procedures): (Vec<_>, Vec<_>) =
             package.routines().partition(|(routine, _)| *routine == R::Get);
         let mut scripts: Vec<String> = procedures.into_iter().map(replace).collect();
         for rollup in self.rollups() {
             let create = rollup.procedure();
-            scripts.push(fragment(&Replace {
-                kind: "PROCEDURE",
-                name: rollup.name,
-                create,
-            }));
+            let drop = drop_first(package, "PROCEDURE", rollup.name);
+            scripts.push(fragment(&Replace { drop, create }));
             if let Some(every) = &package.options.rollup_every {
                 scripts.push(rollup.event(every));
             }

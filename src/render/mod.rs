@@ -25,6 +25,18 @@ mod filters {
 
     use crate::package::SqlStr;
 
+    /// The text as lines of their own before the text that follows, which is indented by `indent`. Nothing for an empty text.
+    #[askama::filter_fn]
+    pub(super) fn before(
+        text: impl Display,
+        _: &dyn askama::Values,
+        indent: usize,
+    ) -> askama::Result<String> {
+        let text = text.to_string();
+        let indent = " ".repeat(indent);
+        Ok(text.lines().map(|line| format!("{line}\n{indent}")).collect())
+    }
+
     /// The text as an SQL string literal.
     #[askama::filter_fn]
     pub(super) fn sql_string(text: impl Display, _: &dyn askama::Values) -> askama::Result<SqlStr<String>> {

@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::files::drop_first;
 use super::routine::{Create, Routine};
 use super::table::Table;
 use super::{filters, fragment};
@@ -31,6 +32,7 @@ struct Procedure<'a> {
 #[derive(Template)]
 #[template(path = "slotted_counters/slotted_counter_rollup_event.sql")]
 struct Event<'a> {
+    drop: String,
     rollup: &'a Rollup<'a>,
     every: &'a Interval,
 }
@@ -90,7 +92,11 @@ impl<'a> Rollup<'a> {
 
     /// The statements that create the EVENT.
     pub(super) fn event(&self, every: &Interval) -> String {
-        fragment(&Event { rollup: self, every })
+        fragment(&Event {
+            drop: drop_first(self.package, "EVENT", self.name),
+            rollup: self,
+            every,
+        })
     }
 
     /// The records of the roll-up, for the manual.

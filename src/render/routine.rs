@@ -73,7 +73,7 @@ templates! {
 macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $path:literal)*) => {
         $($(#[$doc])*
-        fn $name(&self $(, $argument: $type)*) -> String {
+        pub(super) fn $name(&self $(, $argument: $type)*) -> String {
             #[derive(Template)]
             #[template(path = $path)]
             #[allow(dead_code, reason = "few templates use all three")]
@@ -90,6 +90,8 @@ macro_rules! parts {
 
 impl<'a> Routine<'a> {
     parts! {
+        /// The beginning of the CREATE statement, up to the name. `kind` is PROCEDURE or FUNCTION.
+        create_as(kind: &'a str) "shared/_create.sql"
         /// Adds to a slot of a named counter, or signals that the counter is unknown.
         count_named(amount: &'a str) "counters/_count.sql"
         /// Rejects a name that a counter cannot have.

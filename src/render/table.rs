@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::key::{Arguments, Key, text_type};
 use super::{filters, fragment};
-use crate::package::{DESCRIPTION_MAX, Ident, Kind, NAME_MAX, Options, Package, Slots};
+use crate::package::{DESCRIPTION_MAX, Ident, Kind, NAME_MAX, Options, Package, Servers, Slots};
 
 /// The table of a package as statements see it.
 #[derive(Clone, Copy)]
@@ -12,6 +12,17 @@ pub(super) struct Table<'a> {
     pub(super) package: &'a Package,
     pub(super) name: &'a Ident,
     pub(super) key: Key<'a>,
+}
+
+/// A column of a package's table.
+pub(super) struct Column {
+    pub(super) name: Ident,
+    /// The type in SQL, without the character set.
+    pub(super) kind: String,
+    /// Whether the type has a character set and a collation.
+    pub(super) text: bool,
+    /// Whether NULL is allowed.
+    pub(super) null: bool,
 }
 
 /// A part of a statement each: its template and its arguments.
@@ -40,6 +51,8 @@ impl<'a> Table<'a> {
     parts! {
         /// Exempts a change from innodb_snapshot_isolation of MariaDB.
         over_snapshot() "shared/_over_snapshot.sql"
+        /// The same, and from sql_safe_updates: MariaDB rejects a change of many slots otherwise (1175).
+        over_checks() "shared/_over_checks.sql"
         /// The slot of this connection on a server that is not a cluster, as an expression.
         own_slot() "shared/_own_slot.sql"
         /// A random slot, as an expression.
@@ -104,6 +117,47 @@ impl<'a> Table<'a> {
             Slots::PerCounter => "v_slots".into(),
             Slots::Fixed(n) => n.to_string(),
         }
+    }
+
+    /// The number of slots that a resize gives to a counter: the parameter, or the fixed number.
+    pub(super) fn slots_wanted(&self) -> String {
+        match self.options().slots {
+            Slots::PerCounter => "p_slots".into(),
+            Slots::Fixed(n) => n.to_string(),
+        }
+    }
+
+    /// The columns, in the order of the table.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        let column = |name: &str, kind: String, text: bool, null: bool| Column {
+            name: Ident::new(name).expect("a plain name"),
+            kind,
+            text,
+            null,
+        };
+        let number = |name: &str, kind: &str| column(name, kind.into(), false, false);
+        let key = self.package.options.key.0.iter().map(|key| Column {
+            name: key.name.clone(),
+            kind: key.kind.text(),
+            text: key.kind.is_text(),
+            null: false,
+        });
+        let others = match self.options().kind {
+            Kind::Counters => vec![
+                number("counter_id", "INT"),
+                column("description", format!("VARCHAR({DESCRIPTION_MAX})"), true, true),
+                number("start_date", "DATETIME"),
+                number("counter", "BIGINT"),
+            ],
+            Kind::SlottedCounters => vec![number("slot", "INT"), number("count", "BIGINT")],
+        };
+        key.chain(others).collect()
+    }
+
+    /// The columns of the primary key: the key and the slot.
+    pub(super) fn key_columns(&self) -> Vec<Ident> {
+        let columns = self.columns().into_iter().map(|column| column.name);
+        columns.take(self.package.options.key.0.len() + 1).collect()
     }
 
     /// The number of the last slot of a record.

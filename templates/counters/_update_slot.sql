@@ -1,5 +1,4 @@
-{{ table.over_snapshot() }}
-UPDATE {{ table.name }}
+{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
    SET counter = counter + {{ amount }}
  WHERE counter_name = p_counter_name
    AND counter_id = {{ slot }}

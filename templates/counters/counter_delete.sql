@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}(
+{{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }}
 )
   MODIFIES SQL DATA
@@ -18,8 +18,7 @@ Example
 {%- endfilter %}
 BEGIN
   {{ r.check_name()|indent(2) }}
-  {{ table.over_snapshot()|indent(2) }}
-  DELETE FROM {{ table.name }}
+  {{ table.over_snapshot()|before(2) }}DELETE FROM {{ table.name }}
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     {{ r.signal(E::UnknownCounter)|indent(4) }}

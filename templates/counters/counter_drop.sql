@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}(
+{{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }}
 )
   MODIFIES SQL DATA

@@ -1,4 +1,4 @@
-CREATE FUNCTION {{ r.name }}(
+{{ r.create_as("FUNCTION") }}(
   p_counter_name {{ table.varchar(NAME_PARAMETER) }}
 )
   RETURNS BIGINT

@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}(
+{{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
   IN p_value BIGINT,
   IN p_restart BOOLEAN
@@ -25,8 +25,7 @@ BEGIN
   DECLARE v_rows BIGINT;
 
   {{ r.check_name()|indent(2) }}
-  {{ table.over_snapshot()|indent(2) }}
-  UPDATE {{ table.name }}
+  {{ table.over_snapshot()|before(2) }}UPDATE {{ table.name }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;

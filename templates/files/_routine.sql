@@ -1,6 +1,5 @@
 -- From templates/{{ create.template }}
-DROP {{ kind }} IF EXISTS {{ name }};
-
+{{ drop|before(0) }}
 DELIMITER ;;
 {{ create.statement }};;
 DELIMITER ;

@@ -1,10 +1,28 @@
 {% include "files/_banner.sql" %}
 --
--- Creates the routines and the views, and replaces existing ones. The table is not changed.
--- DROP removes the privileges that were granted on a routine. EXECUTE on the schema, as in grants.sql, is kept.
---
-{% include "files/_notes.sql" %}
+-- Creates the routines and the views, and replaces existing ones. The table is not changed. Stops before any change if the
+-- table or the privileges are not as the routines need them.
+{%- if package.options.servers != Servers::Mariadb %}
+-- MySQL cannot replace a routine in one statement: a call between DROP and CREATE fails with error 1305. DROP also
+-- removes the privileges that were granted on the routine: source grants.sql again.
+{%- endif %}
+{%- include "files/_notes.sql" %}
 
 {% include "files/_session_begin.sql" %}
+{%- if package.routine(R::Get).is_some() %}
+
+{% include "files/_check_function.sql" %}
+{%- endif %}
+
+{% include "files/_check_table.sql" %}
+{%- if package.options.kind == Kind::Counters && !package.options.per_counter() %}
+
+{% include "files/_check_slots.sql" %}
+{%- endif %}
+{%- if package.routine(R::Get).is_none() %}
+
+-- Other options may have created it.
+DROP FUNCTION IF EXISTS {{ package.get_name() }};
+{%- endif %}
 {% include "files/_routines_and_views.sql" %}
 {% include "files/_session_end.sql" %}

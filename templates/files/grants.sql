@@ -1,20 +1,44 @@
+{%- let roles = package.roles() -%}
 {% include "files/_banner.sql" %}
 --
--- Creates a role that has the privileges to use the package in the current database, which is the * of GRANT. Then, for
--- each account of an application:
---   GRANT slotted_application TO 'app'@'%';
---   SET DEFAULT ROLE slotted_application TO 'app'@'%';   MySQL
---   SET DEFAULT ROLE slotted_application FOR 'app'@'%';  MariaDB
--- The role gets EXECUTE on the schema, because DROP removes the privileges that were granted on a routine.
+-- Creates two roles in the server and grants them the privileges to use the package in the current database:
+--   {{ roles.application }}  counts and reads
+--   {{ roles.admin }}  also creates, changes and deletes counters
+-- Then, for each account of an application:
+--   GRANT {{ roles.application }} TO 'app'@'%';
+--   SET DEFAULT ROLE {{ roles.application }} TO 'app'@'%';   MySQL
+--   SET DEFAULT ROLE {{ roles.application }} FOR 'app'@'%';  MariaDB
+-- The privileges are granted routine by routine, because the database in GRANT ON * is a pattern, in which _ matches any
+-- character. A role has the privileges of each database in which this script was sourced: render with --roles to
+-- give each database roles of its own.
+--
+-- Your account needs CREATE ROLE (MySQL) or CREATE USER (MariaDB), and the granted privileges with GRANT OPTION. An account
+-- without the first can grant the privileges below to accounts in place of roles.
+{%- if package.options.servers != Servers::Mariadb %}
+-- On MySQL, source this script again after create_procedures.sql: DROP removes the privileges that were granted on a routine.
+{%- endif %}
 
-CREATE ROLE IF NOT EXISTS slotted_application;
-GRANT EXECUTE ON * TO slotted_application;
-GRANT SELECT ON {{ package.totals }} TO slotted_application;
-GRANT SELECT ON {{ package.package }} TO slotted_application;
-{%- if package.options.security == Security::Invoker %}
--- SQL SECURITY INVOKER: the routines use the privileges of the caller.
-GRANT SELECT, INSERT, UPDATE, DELETE ON {{ table.name }} TO slotted_application;
-{%- for (rollup, _) in package.rollups() %}
-GRANT SELECT, UPDATE ON {{ rollup.table }} TO slotted_application;
+CREATE ROLE IF NOT EXISTS {{ roles.application }}, {{ roles.admin }};
+{% for (role, admin) in script.grantees() %}
+{%- for (routine, name) in package.routines() %}
+{%- if admin || routine.of_applications() %}
+GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ role }};
+{%- endif %}
+{%- endfor %}
+{%- if admin %}
+{%- for (_, name) in package.rollups() %}
+GRANT EXECUTE ON PROCEDURE {{ name }} TO {{ role }};
 {%- endfor %}
 {%- endif %}
+GRANT SELECT ON {{ package.totals }} TO {{ role }};
+GRANT SELECT ON {{ package.package }} TO {{ role }};
+{%- if package.options.security == Security::Invoker %}
+-- SQL SECURITY INVOKER: the routines use the privileges of the caller.
+GRANT SELECT, INSERT, UPDATE{% if admin %}, DELETE{% endif %} ON {{ table.name }} TO {{ role }};
+{%- if admin %}
+{%- for (rollup, _) in package.rollups() %}
+GRANT SELECT ({{ rollup.id }}, {{ rollup.target }}), UPDATE ({{ rollup.target }}) ON {{ rollup.table }} TO {{ role }};
+{%- endfor %}
+{%- endif %}
+{%- endif %}
+{% endfor %}

@@ -12,8 +12,7 @@
 -- The slot is MOD(CONNECTION_ID(), {{ table.slots() }}), so that a connection always selects the same slot. If connection IDs
 -- are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 {%- endif %}
---
-{% include "files/_notes.sql" %}
+{%- include "files/_notes.sql" %}
 --
 -- The server rejects NULL for a key column (1048) and, in strict mode, a value that exceeds its column (1264, 1406).
 
@@ -48,15 +47,13 @@ SELECT {{ table.key.lines()|indent(7) }},
 -- name: reset_first
 -- Sets the total. Run reset_first and then reset_rest in one transaction.
 -- Parameters: {{ table.key.names() }}, value, value
-{{ table.over_snapshot() }}
-INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, {{ table.count() }})
+{{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, {{ table.count() }})
 VALUES ({{ table.key.arguments() }}, 0, ?)
 ON DUPLICATE KEY UPDATE {{ table.count() }} = ?;
 
 -- name: reset_rest
 -- Parameters: {{ table.key.names() }}
-{{ table.over_snapshot() }}
-UPDATE {{ table.name }}
+{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
    SET {{ table.count() }} = 0
  WHERE {{ table.key.equals("") }}
    AND slot > 0;
@@ -64,8 +61,7 @@ UPDATE {{ table.name }}
 -- name: delete
 -- Deletes the record.
 -- Parameters: {{ table.key.names() }}
-{{ table.over_snapshot() }}
-DELETE FROM {{ table.name }}
+{{ table.over_snapshot()|before(0) }}DELETE FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
 
 -- To compact a record: for each row of compact_slots, run one transaction that adds the count to slot 0 and then the
@@ -87,8 +83,7 @@ SELECT slot, {{ table.count() }}
 -- name: compact_rest
 -- Deletes the slots whose count is 0.
 -- Parameters: {{ table.key.names() }}
-{{ table.over_snapshot() }}
-DELETE FROM {{ table.name }}
+{{ table.over_snapshot()|before(0) }}DELETE FROM {{ table.name }}
  WHERE {{ table.key.equals("") }}
    AND slot > 0
    AND {{ table.count() }} = 0;

@@ -5,10 +5,13 @@
 --   mysql YOUR_DATABASE < setup.sql
 -- At the prompt of the client, which continues after an error:
 --   source setup.sql
---
-{% include "files/_notes.sql" %}
+{%- include "files/_notes.sql" %}
 
 {% include "files/_session_begin.sql" %}
+{%- if package.routine(R::Get).is_some() %}
+
+{% include "files/_check_function.sql" %}
+{%- endif %}
 
 {% include "files/_table.sql" %}
 {% include "files/_routines_and_views.sql" %}

@@ -3,8 +3,7 @@
 -- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
 -- be summed but not written. If slot {{ table.first_slot() }} does not exist, another connection has deleted the {{ table.subject() }}, and no row
 -- is changed.
-{{ table.over_snapshot() }}
-UPDATE (
+{{ table.over_checks()|before(0) }}UPDATE (
     SELECT {{ table.slot() }} AS slot,
            MIN({{ table.slot() }}) OVER () AS first_slot,
            SUM(IF({{ table.slot() }} > {{ last }}, {{ table.count() }}, 0)) OVER () AS moved
@@ -22,8 +21,7 @@ UPDATE (
    AND locked.first_slot = {{ table.first_slot() }};
 
 -- Deletes only slots whose count is 0: another connection may have incremented one since.
-{{ table.over_snapshot() }}
-DELETE FROM {{ table.name }}
+{{ table.over_checks()|before(0) }}DELETE FROM {{ table.name }}
  WHERE {{ table.key.equals("") }}
    AND {{ table.slot() }} > {{ last }}
    AND {{ table.count() }} = 0;

@@ -1,1 +1,5 @@
-/*M!110602 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+{% match table.package.options.servers -%}
+{% when Servers::Both -%} /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+{%- when Servers::Mariadb -%} SET STATEMENT innodb_snapshot_isolation=OFF FOR
+{%- when Servers::Mysql -%}
+{%- endmatch %}

@@ -1,5 +1,8 @@
 -- From templates/shared/counter_package.sql
 CREATE OR REPLACE
+{%- if let Some(definer) = package.options.definer.as_ref() %}
+  DEFINER = {{ definer }}
+{%- endif %}
   SQL SECURITY {{ package.options.security.sql() }}
   VIEW {{ package.package }} AS
 SELECT {{ VERSION|sql_string }} AS version,
@@ -11,4 +14,6 @@ SELECT {{ VERSION|sql_string }} AS version,
        {{ package.options.table.name()|sql_string }} AS table_name,
        {{ package.options.prefix.name()|sql_string }} AS prefix,
        {{ package.options.collation|sql_string }} AS collation_name,
-       {{ package.options.security|sql_string }} AS security;
+       {{ package.options.security|sql_string }} AS security,
+       {% if let Some(definer) = package.options.definer.as_ref() %}{{ definer.plain()|sql_string }}{% else %}NULL{% endif %} AS definer,
+       {{ package.options.servers|sql_string }} AS servers;

@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}(
+{{ r.create_as("PROCEDURE") }}(
   IN p_seconds INT,
   IN p_records INT
 )

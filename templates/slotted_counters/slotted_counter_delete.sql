@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }}
+{{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }}
 )
   MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
@@ -17,7 +17,6 @@ Example
 {%- endfilter %}
 BEGIN
   {{ r.check_key()|indent(2) }}
-  {{ table.over_snapshot()|indent(2) }}
-  DELETE FROM {{ table.name }}
+  {{ table.over_snapshot()|before(2) }}DELETE FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};
 END

@@ -1,4 +1,4 @@
-CREATE FUNCTION {{ r.name }}({{ table.key.parameters("") }}
+{{ r.create_as("FUNCTION") }}({{ table.key.parameters("") }}
 )
   RETURNS BIGINT
   NOT DETERMINISTIC

@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }}
+{{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }}
 )
   MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}

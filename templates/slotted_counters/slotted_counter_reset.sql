@@ -1,4 +1,4 @@
-CREATE PROCEDURE {{ r.name }}({{ table.key.parameters("IN ") }},
+{{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }},
   IN p_value BIGINT
 )
   MODIFIES SQL DATA
@@ -20,8 +20,7 @@ Example
 {%- endfilter %}
 BEGIN
   {{ r.check_key()|indent(2) }}
-  {{ table.over_snapshot()|indent(2) }}
-  INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
+  {{ table.over_snapshot()|before(2) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
   SELECT {{ table.key.arguments() }}, 0, COALESCE(p_value, 0)
    UNION ALL
   (SELECT {{ table.key.list() }}, slot, 0

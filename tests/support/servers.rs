@@ -204,6 +204,11 @@ impl Server {
         Schema::new(self)
     }
 
+    /// The program of the server, if this run has started it.
+    pub fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
+    }
+
     /// The server program. None for a server of SLOTTED_TEST_URLS.
     pub fn daemon(&self) -> Option<PathBuf> {
         self.program.as_ref().map(|program| program.path.clone())

@@ -1,0 +1,32 @@
+{%- let definer = package.options.definer.as_ref().expect("rendered with a definer") -%}
+{% include "files/_banner.sql" %}
+--
+-- Creates the account that the routines, views and events of the package run as, and grants it the privileges that they
+-- need in the current database. The account has no password and is locked: no client can connect with it. An existing
+-- account gets the privileges and is not changed otherwise.
+--
+-- Source this script as an administrator after setup.sql, and after a dump has been restored on another server. Source
+-- it again if an upgrade of the package has added a routine.
+
+CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
+GRANT SELECT, INSERT, UPDATE, DELETE ON {{ table.name }} TO {{ definer }};
+
+-- The definer of a routine needs EXECUTE on it, too.
+{%- if package.options.servers == Servers::Mariadb %}
+{%- for (routine, name) in package.routines() %}
+GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ definer }};
+{%- endfor %}
+{%- for (_, name) in package.rollups() %}
+GRANT EXECUTE ON PROCEDURE {{ name }} TO {{ definer }};
+{%- endfor %}
+{%- else %}
+-- On the database, because on MySQL DROP removes the privileges on a routine: calls would fail after an upgrade.
+GRANT EXECUTE ON * TO {{ definer }};
+{%- endif %}
+{%- for (rollup, _) in package.rollups() %}
+GRANT SELECT ({{ rollup.id }}, {{ rollup.target }}), UPDATE ({{ rollup.target }}) ON {{ rollup.table }} TO {{ definer }};
+{%- endfor %}
+{%- if package.options.rollup_every.is_some() %}
+-- An event runs only if its definer has this privilege.
+GRANT EVENT ON * TO {{ definer }};
+{%- endif %}
