@@ -225,7 +225,7 @@ fn create_procedures_stops_before_any_change_at_another_table(server: &Server) {
         let schema = server.schema();
         let mut connection = schema.connect();
         let script = file(package, "create_procedures.sql");
-        let missing = source(&mut connection, &script).expect_err("no table");
+        let missing = source(&mut schema.connect(), &script).expect_err("no table");
         assert_eq!(missing.0, 1286, "{missing:?}");
         assert!(missing.1.contains("does not exist in this database. Source create_tables.sql"), "{missing:?}");
         source(&mut connection, &file(package, "create_tables.sql")).expect("the table");
@@ -233,8 +233,13 @@ fn create_procedures_stops_before_any_change_at_another_table(server: &Server) {
         for change in changes {
             connection.query_drop(format!("ALTER TABLE {table} {change}")).expect(change);
         }
+        // A client at its prompt continues after an error, and so does this one. It changes nothing, too.
+        let said = schema.client().pipe(&["--force"], &format!("{script}CREATE TABLE writable (id INT);\n"));
+        assert!(said.stderr.contains("1286") && said.stderr.contains("1792"), "{said:?}");
+        assert_eq!(routines(&schema), 0, "{said:?}");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM writable"), 0);
         let mut cures = 0;
-        while let Err((number, message)) = source(&mut connection, &script) {
+        while let Err((number, message)) = source(&mut schema.connect(), &script) {
             assert_eq!((number, routines(&schema)), (1286, 0), "{changes:?}: {message}");
             let (problem, cure) = message.split_once(" Run: ").unwrap_or_else(|| panic!("{message}"));
             let cure = cure.trim_end_matches('\'');
@@ -257,7 +262,7 @@ fn create_procedures_stops_before_any_change_at_counters_with_fewer_slots(server
     let fixed = package(|options| options.slots = Slots::Fixed(20));
     let mut connection = schema.connect();
     let script = file(&fixed, "create_procedures.sql");
-    let error = source(&mut connection, &script).expect_err("fewer slots");
+    let error = source(&mut schema.connect(), &script).expect_err("fewer slots");
     assert_eq!(error.0, 1286, "{error:?}");
     let problem = "counter 'few' has fewer than 20 slots. Source resize.sql, which gives every counter 20 slots";
     assert!(error.1.contains(problem), "{error:?}");

@@ -40,7 +40,10 @@ SET @slotted_problem = (
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
--- a storage engine that it does not have.
+-- a storage engine that it does not have. The prompt of a client continues after an error: there, the rest of the script
+-- is rejected in a read-only session (1792).
+/*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
+/*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- Compares the table with the one of create_tables.sql. Nothing has been changed if this check stops the script.
@@ -146,7 +149,10 @@ SET @slotted_problem = (
    LIMIT 1
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
--- a storage engine that it does not have.
+-- a storage engine that it does not have. The prompt of a client continues after an error: there, the rest of the script
+-- is rejected in a read-only session (1792).
+/*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
+/*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- From templates/slotted_counters/slotted_counter_increment.sql
@@ -691,6 +697,7 @@ BEGIN
 END;;
 DELIMITER ;
 
+SET SESSION TRANSACTION READ WRITE;
 SET SESSION sql_mode = @slotted_sql_mode,
     SESSION character_set_client = @slotted_character_set_client,
     SESSION character_set_results = @slotted_character_set_results,

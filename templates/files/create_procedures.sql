@@ -25,4 +25,5 @@
 DROP FUNCTION IF EXISTS {{ package.get_name() }};
 {%- endif %}
 {% include "files/_routines_and_views.sql" %}
+SET SESSION TRANSACTION READ WRITE;
 {% include "files/_session_end.sql" %}

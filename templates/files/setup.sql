@@ -15,4 +15,5 @@
 
 {% include "files/_table.sql" %}
 {% include "files/_routines_and_views.sql" %}
-{% include "files/_session_end.sql" %}
+{% if package.routine(R::Get).is_some() %}SET SESSION TRANSACTION READ WRITE;
+{% endif %}{% include "files/_session_end.sql" %}
