@@ -5,6 +5,8 @@
 -- create_procedures.sql if the counters were created with fewer slots. Counters with more slots are valid too: after
 -- create_procedures.sql, CALL counter_resize('...', NULL) removes the slots that no increment selects.
 
+-- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
 SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
   FROM `counters` AS first
@@ -22,13 +24,15 @@ SELECT first.counter_name, numbers.number, first.description, first.start_date, 
       AND hundreds.digit <= (20 - 1) DIV 100
       AND thousands.digit <= (20 - 1) DIV 1000
  ) AS numbers
- WHERE first.counter_id = 1
-   AND numbers.number <= 20
+ WHERE numbers.number > 1
    AND NOT EXISTS (
     SELECT *
       FROM `counters` AS existing
      WHERE existing.counter_name = first.counter_name
        AND existing.counter_id = numbers.number
   )
+   AND first.counter_id = 1
+   AND numbers.number <= 20
  ORDER BY first.counter_name, numbers.number
+  LOCK IN SHARE MODE
 ON DUPLICATE KEY UPDATE counter = `counters`.counter;

@@ -10,8 +10,7 @@
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
 -- earlier reads: SET STATEMENT disables this check for one statement.
--- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
--- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
+-- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 
 -- The server stores these settings with each routine. The script restores them at the end.
 SET @slotted_sql_mode = @@SESSION.sql_mode,
@@ -585,8 +584,8 @@ BEGIN
         LOCK IN SHARE MODE;
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF p_slots > v_rows THEN
-    -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
-    -- has inserted is not changed. Missing slots between 1 and the last slot are inserted too.
+    -- Missing slots between 1 and the last slot are inserted too.
+    -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
     SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
@@ -606,10 +605,10 @@ BEGIN
           AND thousands.digit <= (p_slots - 1) DIV 1000
      ) AS numbers
      WHERE first.counter_name = p_counter_name
-       AND first.counter_id = 1
        AND numbers.number > IF(v_rows = v_last, v_last, 1)
+       AND first.counter_id = 1
        AND numbers.number <= p_slots
-     ORDER BY numbers.number
+     ORDER BY first.counter_name, numbers.number
       LOCK IN SHARE MODE
     ON DUPLICATE KEY UPDATE counter = `counters`.counter;
   END IF;

@@ -13,8 +13,7 @@
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
 -- earlier reads: SET STATEMENT disables this check for one statement.
--- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
--- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
+-- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 --
 -- The server rejects NULL for a key column (1048) and, in strict mode, a value that exceeds its column (1264, 1406).
 

@@ -63,6 +63,10 @@ impl<'a> Table<'a> {
         fold(last) "shared/_fold.sql"
         /// The numbers from 1 to `limit` and some more, as a derived table.
         numbers(limit) "shared/_numbers.sql"
+        /// Inserts the missing slots of the counters that `chosen` selects, a condition of the rows `first` and `numbers`.
+        insert_slots(chosen) "counters/_insert_slots.sql"
+        /// Selects the slots that are missing, of all counters. Locks no existing slot exclusively.
+        missing_slots() "counters/_missing_slots.sql"
         /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter.
         last_slot(variable) "counters/_last_slot.sql"
         /// Adds to a slot of a named counter.

@@ -70,18 +70,8 @@ BEGIN
         LOCK IN SHARE MODE;
     UNTIL v_rows = 0 END REPEAT;
   ELSEIF {{ table.slots_wanted() }} > v_rows THEN
-    -- The lock on slot 1 keeps a concurrent delete from leaving a part of the counter. A slot that a concurrent resize
-    -- has inserted is not changed. Missing slots between 1 and the last slot are inserted too.
-    {{ table.over_snapshot()|before(4) }}INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
-    SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
-      FROM {{ table.name }} AS first
-     CROSS JOIN {{ table.numbers(table.slots_wanted())|indent(5) }} AS numbers
-     WHERE first.counter_name = p_counter_name
-       AND first.counter_id = 1
-       AND numbers.number > IF(v_rows = v_last, v_last, 1)
-       AND numbers.number <= {{ table.slots_wanted() }}
-     ORDER BY numbers.number
-      LOCK IN SHARE MODE
-    ON DUPLICATE KEY UPDATE counter = {{ table.name }}.counter;
+    -- Missing slots between 1 and the last slot are inserted too.
+    {{ table.insert_slots("first.counter_name = p_counter_name
+   AND numbers.number > IF(v_rows = v_last, v_last, 1)")|indent(4) }}
   END IF;
 END

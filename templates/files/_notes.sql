@@ -5,6 +5,5 @@
 -- earlier reads: SET STATEMENT disables this check for one statement.
 {%- endif %}
 {%- if package.options.servers == Servers::Both %}
--- MariaDB executes the comments that start with /*M!, MySQL those that start with /*!80000. The exemption from
--- innodb_snapshot_isolation is part of routines that MariaDB 10.11.8 or later has created.
+-- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 {%- endif %}

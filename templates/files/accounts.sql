@@ -5,8 +5,10 @@
 -- need in the current database. The account has no password and is locked: no client can connect with it. An existing
 -- account gets the privileges and is not changed otherwise.
 --
--- Source this script as an administrator after setup.sql, and after a dump has been restored on another server. Source
--- it again if an upgrade of the package has added a routine.
+-- Source this script as an administrator after setup.sql, and after a dump has been restored on another server.
+{%- if package.options.servers == Servers::Mariadb %}
+-- Source it again if an upgrade of the package has added a routine.
+{%- endif %}
 
 CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ table.name }} TO {{ definer }};
