@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use slotted::package::{Ident, Kind, Options, Package, Roles, Routine, Security, Servers, Slots};
-use slotted::render;
 use slotted::server::PrivateServer;
 
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, root};
+use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -34,11 +33,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(the_client_keeps_comments_for_mariadb)
         .on_servers(every_routine_has_its_manual)
         .on_servers(counter_package_returns_the_options);
-}
-
-fn file(package: &Package, name: &str) -> String {
-    let files = render::files(package);
-    files.into_iter().find(|file| file.name == name).expect("a file of the package").text
 }
 
 fn committed(name: &str) -> String {
@@ -464,6 +458,7 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
         let Roles { application, admin } = package.roles();
         run(&format!("GRANT {application} TO app@localhost; GRANT {admin} TO app@localhost"));
     }
+    run(&file(&keyed, "import.sql"));
     let as_role = |role: &Ident| {
         let mut connection = Conn::new(private.options().user(Some("app"))).expect("a connection");
         for statement in [format!("SET ROLE {role}"), "USE app".to_owned()] {

@@ -10,7 +10,7 @@ use slotted::package::{Package, Pick, Slots};
 use slotted::render;
 use slotted::script::{self, Query};
 
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, repeatable};
+use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -64,9 +64,7 @@ fn variants() -> Vec<Package> {
 /// A schema with the table and no routines.
 fn with_table<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
     let schema = server.schema();
-    let files = render::files(package);
-    let file = files.iter().find(|file| file.name == "create_tables.sql").expect("create_tables.sql");
-    schema.run(&file.text);
+    schema.run(&file(package, "create_tables.sql"));
     schema
 }
 

@@ -150,7 +150,7 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
         schema.run("CREATE TABLE parents (id INT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
         let parents: Vec<_> = (1..=RECORDS).map(|id| format!("({id})")).collect();
         schema.run(&format!("INSERT INTO parents (id) VALUES {}", parents.join(", ")));
-        let roll_up = "CALL slotted_counter_rollup_parents_total(100)";
+        let roll_up = "CALL slotted_counter_rollup(100)";
         let done = AtomicBool::new(false);
         let expected = Mutex::new(BTreeMap::<u32, i64>::new());
         let [compactions, deadlocks, rolled_up, done_calls] = [const { AtomicU64::new(0) }; 4];

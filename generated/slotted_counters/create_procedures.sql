@@ -696,6 +696,10 @@ BEGIN
 END;;
 DELIMITER ;
 
+-- Other options may have created these.
+DROP PROCEDURE IF EXISTS `slotted_counter_rollup`;
+DROP EVENT IF EXISTS `slotted_counter_rollup`;
+
 SET SESSION TRANSACTION READ WRITE;
 SET SESSION sql_mode = @slotted_sql_mode,
     SESSION character_set_client = @slotted_character_set_client,

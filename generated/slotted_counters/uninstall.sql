@@ -12,5 +12,7 @@ DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;
 DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
 DROP FUNCTION IF EXISTS `slotted_counter_get`;
+DROP PROCEDURE IF EXISTS `slotted_counter_rollup`;
+DROP EVENT IF EXISTS `slotted_counter_rollup`;
 DROP VIEW IF EXISTS `slotted_counter_totals`;
 DROP VIEW IF EXISTS `slotted_counter_package`;

@@ -94,7 +94,7 @@ struct OptionFlags {
     #[arg(long, value_name = "SERVER", requires = "package", default_value_t = Servers::Both)]
     server: Servers,
 
-    /// Also render a roll-up, a procedure that writes totals into a column of your table. Can be given several times.
+    /// Also render a roll-up, which writes totals into a column of your table. Can be given several times.
     /// For example, record_type=123:repositories.id:download_count writes the total of each record with record_type 123
     /// into the column download_count of the row of repositories whose id is the record_id
     #[arg(
@@ -104,7 +104,7 @@ struct OptionFlags {
     )]
     rollup: Vec<Rollup>,
 
-    /// Also render an EVENT for each roll-up that calls it at this interval, such as '1 MINUTE'
+    /// Also render an EVENT that calls the roll-ups at this interval, such as '1 MINUTE'
     #[arg(long, value_name = "INTERVAL", requires = "rollup")]
     rollup_every: Option<Interval>,
 

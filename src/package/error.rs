@@ -35,6 +35,8 @@ pub enum PackageError {
     SecondsOutOfRange,
     /// The number of records is below 1 or above [`RECORDS_MAX`].
     RecordsOutOfRange,
+    /// The column of a roll-up has counts that the roll-up has not written and that were not imported.
+    NotImported,
 }
 
 /// The variable part of a message.
@@ -46,13 +48,13 @@ pub enum Detail {
     Name,
     /// The number of slots in the call.
     Slots,
-    /// The name of a key column, known when the package is rendered.
+    /// The name of a column, known when the package is rendered.
     Column,
 }
 
 impl PackageError {
     /// All errors, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NameEmpty,
         Self::NameTooLong,
         Self::UnknownCounter,
@@ -65,6 +67,7 @@ impl PackageError {
         Self::KeyMisfit,
         Self::SecondsOutOfRange,
         Self::RecordsOutOfRange,
+        Self::NotImported,
     ];
 
     /// The MYSQL_ERRNO, from 30001 to 30099. PyMySQL, aiomysql and MariaDB Connector/J read the number as a signed 16-bit
@@ -83,6 +86,7 @@ impl PackageError {
             Self::KeyMisfit => 30010,
             Self::SecondsOutOfRange => 30011,
             Self::RecordsOutOfRange => 30012,
+            Self::NotImported => 30013,
         }
     }
 
@@ -125,6 +129,10 @@ impl PackageError {
             }
             Self::SecondsOutOfRange => plain(format!("p_seconds must be between 0 and {SECONDS_MAX}")),
             Self::RecordsOutOfRange => plain(format!("p_records must be between 1 and {RECORDS_MAX}")),
+            Self::NotImported => {
+                let tail = " has counts that are not imported: source import.sql";
+                (String::new(), Detail::Column, tail)
+            }
         }
     }
 
@@ -142,6 +150,9 @@ impl PackageError {
             }
             Self::KeyNull => "Pass a value for every column of the key.",
             Self::KeyMisfit => "Pass a value that the column can store.",
+            Self::NotImported => {
+                "Source import.sql, which adds these counts to the counters. If the counters have them, set the column to 0."
+            }
             Self::SlotsOutOfRange | Self::SecondsOutOfRange | Self::RecordsOutOfRange => {
                 "Pass a number in this range."
             }
@@ -159,7 +170,7 @@ pub struct Signal {
     pub composed: bool,
 }
 
-/// The SIGNAL of `error` in the routine `routine`. `column` is the name of the key column of an error about one.
+/// The SIGNAL of `error` in the routine `routine`. `column` is the name of the column of an error about one.
 /// The name of a counter or column is truncated if the message would become longer than [`MESSAGE_MAX`].
 pub fn signal(options: &Options, routine: &str, error: PackageError, column: Option<&str>) -> Signal {
     let (head, detail, tail) = error.sentence(options);

@@ -56,6 +56,8 @@ pub enum Routine {
     Compact,
     /// Compacts the records whose totals do not change.
     CompactIdle,
+    /// Writes totals into columns of parent tables.
+    Rollup,
     /// Deletes a counter.
     Delete,
     /// A second name for [`Routine::Delete`], which the article of 2012 uses.
@@ -66,7 +68,7 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Setup,
         Self::Increment,
         Self::Add,
@@ -74,6 +76,7 @@ impl Routine {
         Self::Resize,
         Self::Compact,
         Self::CompactIdle,
+        Self::Rollup,
         Self::Delete,
         Self::Drop,
         Self::Get,
@@ -89,6 +92,7 @@ impl Routine {
             Self::Resize => "resize",
             Self::Compact => "compact",
             Self::CompactIdle => "compact_idle",
+            Self::Rollup => "rollup",
             Self::Delete => "delete",
             Self::Drop => "drop",
             Self::Get => "get",
@@ -98,8 +102,10 @@ impl Routine {
     /// The errors that the routine signals, in the order of their numbers.
     pub fn errors(self, options: &Options) -> Vec<PackageError> {
         use PackageError as E;
-        if self == Self::CompactIdle {
-            return vec![E::SecondsOutOfRange, E::RecordsOutOfRange];
+        match self {
+            Self::CompactIdle => return vec![E::SecondsOutOfRange, E::RecordsOutOfRange],
+            Self::Rollup => return vec![E::RecordsOutOfRange, E::NotImported],
+            _ => {}
         }
         if options.kind == Kind::SlottedCounters {
             let own: &[E] = match self {
@@ -121,7 +127,7 @@ impl Routine {
             (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
             (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
             (Self::Resize, Slots::Fixed(_)) => &[E::UnknownCounter, E::SlotsFixed, E::TotalOutOfRange],
-            (Self::Resize | Self::Compact | Self::CompactIdle, _) => {
+            (Self::Resize | Self::Compact | Self::CompactIdle | Self::Rollup, _) => {
                 &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
             }
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
@@ -153,6 +159,7 @@ pub struct Package {
     /// The name of the view with the version and the options.
     pub package: Ident,
     names: Vec<(Routine, Ident)>,
+    absent: Vec<(Routine, Ident)>,
     rollups: Vec<Ident>,
 }
 
@@ -164,28 +171,28 @@ impl Package {
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         options.check()?;
         let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
-        let mut names = Vec::new();
+        let (mut names, mut absent) = (Vec::new(), Vec::new());
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
-            let included = match routine {
-                Routine::Setup | Routine::Resize | Routine::Drop => named,
-                Routine::Compact | Routine::CompactIdle => !named,
-                Routine::Get => options.function,
-                Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => true,
+            let (of_kind, included) = match routine {
+                Routine::Setup | Routine::Resize | Routine::Drop => (named, true),
+                Routine::Compact | Routine::CompactIdle => (!named, true),
+                Routine::Rollup => (!named, !options.rollups.is_empty()),
+                Routine::Get => (true, options.function),
+                Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => (true, true),
             };
-            if included {
-                names.push((routine, name(routine.suffix())?));
+            if of_kind {
+                let list = if included { &mut names } else { &mut absent };
+                list.push((routine, name(routine.suffix())?));
             }
         }
-        let procedure = |rollup: &Rollup| {
-            options
-                .prefix
-                .join(&rollup.suffix())
-                .map_err(OptionsError::RollupName)
+        let table = |rollup: &Rollup| {
+            let name = options.prefix.join(&rollup.suffix());
+            name.map_err(OptionsError::RollupName)
         };
-        let rollups: Vec<_> = options.rollups.iter().map(procedure).collect::<Result<_, _>>()?;
+        let rollups = options.rollups.iter().map(table).collect::<Result<_, _>>()?;
         // MySQL drops a routine in an executable comment before it creates it.
-        let mut dropped = names.iter().map(|(_, name)| name).chain(&rollups);
+        let mut dropped = names.iter().map(|(_, name)| name);
         if options.servers == Servers::Both
             && let Some(name) = dropped.find(|name| name.name().contains("*/"))
         {
@@ -203,11 +210,12 @@ impl Package {
             totals,
             package,
             names,
+            absent,
             rollups,
         })
     }
 
-    /// The roll-ups, each with the name of its procedure, which is also the name of its EVENT.
+    /// The roll-ups, each with the name of the table of the totals that it has written.
     pub fn rollups(&self) -> impl Iterator<Item = (&Rollup, &Ident)> {
         self.options.rollups.iter().zip(&self.rollups)
     }
@@ -217,10 +225,18 @@ impl Package {
         self.names.iter().map(|(routine, name)| (*routine, name))
     }
 
-    /// The name of the function that returns a total, also if the package does not have the function.
-    pub fn get_name(&self) -> Ident {
-        let name = self.options.prefix.join(Routine::Get.suffix());
-        name.expect("shorter than the names of other routines")
+    /// The routines that the package does not have, but that a package of this kind and prefix has with other options.
+    pub fn absent(&self) -> impl Iterator<Item = (Routine, &Ident)> {
+        self.absent.iter().map(|(routine, name)| (*routine, name))
+    }
+
+    /// The name of the EVENT that calls the roll-ups, also if the package does not have it; None if packages of this kind
+    /// have no roll-ups.
+    pub fn event(&self) -> Option<&Ident> {
+        let mut routines = self.names.iter().chain(&self.absent);
+        routines
+            .find(|(routine, _)| *routine == Routine::Rollup)
+            .map(|(_, name)| name)
     }
 
     /// The roles of `grants.sql`.

@@ -144,6 +144,16 @@ impl Servers {
             Self::Mariadb => " OR REPLACE",
         }
     }
+
+    /// The table of a locking clause. MySQL requires it if the statement also reads a table function (3569). MariaDB does
+    /// not support it.
+    pub fn of(self, table: &str) -> String {
+        match self {
+            Self::Both => format!(" /*!80000 OF {table} */"),
+            Self::Mysql => format!(" OF {table}"),
+            Self::Mariadb => String::new(),
+        }
+    }
 }
 
 impl fmt::Display for Servers {
@@ -210,7 +220,7 @@ pub struct Options {
     pub function: bool,
     /// The columns that totals are written to, only for slotted_counters.
     pub rollups: Vec<Rollup>,
-    /// The interval of the EVENTs that call the roll-ups. None renders no EVENT.
+    /// The interval of the EVENT that calls the roll-ups. None renders no EVENT.
     pub rollup_every: Option<Interval>,
 }
 
@@ -265,8 +275,8 @@ pub enum OptionsError {
     /// Two roll-ups write the same column.
     #[error("--rollup {0}: another --rollup writes the same column")]
     RollupTwice(Box<Rollup>),
-    /// The name of a roll-up's procedure is not an identifier.
-    #[error("--rollup: the procedure cannot be named: {0}. Use a shorter --prefix")]
+    /// The name of the table of the totals that a roll-up has written is not an identifier.
+    #[error("--rollup: its table cannot be named: {0}. Use a shorter --prefix")]
     RollupName(IdentError),
     /// The name of a routine or view is not an identifier.
     #[error("--prefix: {0}")]

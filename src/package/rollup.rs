@@ -180,7 +180,7 @@ impl Rollup {
         }
     }
 
-    /// The end of the names of the procedure and of the EVENT, after the prefix.
+    /// The end of the name of the table of the totals that it has written, after the prefix.
     pub fn suffix(&self) -> String {
         format!("rollup_{}_{}", self.table.name(), self.target.name())
     }

@@ -7,7 +7,9 @@ use super::rollup::Rollup;
 use super::routine::{Create, Routine};
 use super::table::Table;
 use super::{filters, fragment};
-use crate::package::{BATCH, Ident, Kind, Options, Package, Roles, Routine as R, Security, Servers};
+use crate::package::{
+    BATCH, Ident, Interval, Kind, Options, Package, Roles, Routine as R, Security, Servers,
+};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -58,12 +60,17 @@ files! {
     "grants.sql" "files/grants.sql" [Counters SlottedCounters] Parameters;
     "accounts.sql" "files/accounts.sql" [Counters SlottedCounters] Parameters if has_definer;
     "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
+    "import.sql" "files/import.sql" [SlottedCounters] Parameters if has_rollups;
     "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
     "queries.sql" "files/queries.sql" [SlottedCounters] Placeholders;
 }
 
 fn has_definer(options: &Options) -> bool {
     options.definer.is_some()
+}
+
+fn has_rollups(options: &Options) -> bool {
+    !options.rollups.is_empty()
 }
 
 fn has_fixed_slots(options: &Options) -> bool {
@@ -107,6 +114,14 @@ struct RecordTotals<'a> {
     table: Table<'a>,
 }
 
+#[derive(Template)]
+#[template(path = "slotted_counters/slotted_counter_rollup_event.sql")]
+struct Event<'a> {
+    package: &'a Package,
+    name: &'a Ident,
+    every: &'a Interval,
+}
+
 /// Drops and creates a routine.
 #[derive(Template)]
 #[template(path = "files/_routine.sql")]
@@ -115,8 +130,8 @@ struct Replace {
     create: Create,
 }
 
-/// Drops a routine or an event before it is created, if the server cannot replace it.
-pub(super) fn drop_first(package: &Package, kind: &str, name: &Ident) -> String {
+/// Drops a routine before it is created, if the server cannot replace it.
+fn drop_first(package: &Package, kind: &str, name: &Ident) -> String {
     #[derive(Template)]
     #[template(path = "shared/_drop.sql")]
     struct Drop<'a> {
@@ -128,6 +143,18 @@ pub(super) fn drop_first(package: &Package, kind: &str, name: &Ident) -> String 
 }
 
 impl Script<'_> {
+    /// Drops what other options of the same prefix may have created.
+    fn leftovers(&self) -> String {
+        #[derive(Template)]
+        #[template(path = "files/_leftovers.sql")]
+        struct Leftovers<'a> {
+            package: &'a Package,
+        }
+        fragment(&Leftovers {
+            package: self.package,
+        })
+    }
+
     /// The command that renders the package again.
     fn command(&self) -> String {
         format!("slotted generate {}", self.package.options.arguments())
@@ -175,14 +202,15 @@ impl Script<'_> {
         };
         let (function, procedures): (Vec<_>, Vec<_>) =
             package.routines().partition(|(routine, _)| *routine == R::Get);
-        let mut scripts: Vec<String> = procedures.into_iter().map(replace).collect();
-        for rollup in self.rollups() {
-            let create = rollup.procedure();
-            let drop = drop_first(package, "PROCEDURE", rollup.name);
-            scripts.push(fragment(&Replace { drop, create }));
-            if let Some(every) = &package.options.rollup_every {
-                scripts.push(rollup.event(every));
-            }
+        let mut scripts: Vec<String> = self
+            .rollups()
+            .iter()
+            .map(|rollup| rollup.create_written() + "\n")
+            .collect();
+        scripts.extend(procedures.into_iter().map(replace));
+        if let Some(every) = &package.options.rollup_every {
+            let name = package.routine(R::Rollup).expect("there is a roll-up to call");
+            scripts.push(fragment(&Event { package, name, every }));
         }
         scripts.push(match package.options.kind {
             Kind::Counters => fragment(&Totals { package, table }),

@@ -1,40 +1,23 @@
-//! Roll-ups: the procedure, the EVENT and the plain statements that write totals into a column of a parent table.
+//! Roll-ups: the parts of the procedure and of the plain statements that write totals into a column of a parent table.
 
 use askama::Template;
 
-use super::files::drop_first;
-use super::routine::{Create, Routine};
+use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
-    BATCH, Ident, Interval, KeyColumn, KeyType, Package, PackageError as E, RECORDS_MAX, Rollup as Model,
+    Ident, KeyColumn, KeyType, Package, PackageError as E, RECORDS_MAX, Rollup as Model, Servers,
 };
 
-/// A roll-up that a template creates.
+/// A roll-up as templates see it.
 pub(super) struct Rollup<'a> {
     pub(super) package: &'a Package,
-    /// The name of the procedure and of the EVENT.
-    pub(super) name: &'a Ident,
+    /// The table of the totals that the roll-up has written.
+    pub(super) written: &'a Ident,
     pub(super) model: &'a Model,
     /// The key column that rows of the parent table are found by.
     pub(super) record: &'a KeyColumn,
     pub(super) table: Table<'a>,
-}
-
-#[derive(Template)]
-#[template(path = "slotted_counters/slotted_counter_rollup.sql")]
-struct Procedure<'a> {
-    r: &'a Routine<'a>,
-    rollup: &'a Rollup<'a>,
-    table: Table<'a>,
-}
-
-#[derive(Template)]
-#[template(path = "slotted_counters/slotted_counter_rollup_event.sql")]
-struct Event<'a> {
-    drop: String,
-    rollup: &'a Rollup<'a>,
-    every: &'a Interval,
 }
 
 /// A part of a statement each: a block of the template.
@@ -43,7 +26,7 @@ macro_rules! parts {
         $($(#[$doc])*
         pub(super) fn $name(&self) -> String {
             #[derive(Template)]
-            #[template(path = "slotted_counters/_rollup_same.sql", block = $block)]
+            #[template(path = "slotted_counters/_rollup_parts.sql", block = $block)]
             struct Part<'a> { rollup: &'a Rollup<'a> }
             fragment(&Part { rollup: self })
         })*
@@ -53,9 +36,9 @@ macro_rules! parts {
 impl<'a> Rollup<'a> {
     /// All roll-ups of a package.
     pub(super) fn all(package: &'a Package, table: Table<'a>) -> Vec<Self> {
-        let rollup = |(model, name): (&'a Model, &'a Ident)| Self {
+        let rollup = |(model, written): (&'a Model, &'a Ident)| Self {
             package,
-            name,
+            written,
             model,
             record: model
                 .record(&package.options.key)
@@ -67,40 +50,57 @@ impl<'a> Rollup<'a> {
 
     parts! {
         /// The condition for the records of the roll-up.
-        same "alone"
+        same "same"
         /// The same before another condition.
-        same_and "and"
+        same_and "same_and"
+        /// The condition that the column of `parent` has counts that `written` does not have.
+        not_imported "not_imported"
+        /// The changes of a batch as a table.
+        changes "changes"
+        /// The CREATE TABLE statement of the totals that the roll-up has written.
+        create_written "create_written"
     }
 
-    /// The CREATE PROCEDURE statement.
-    pub(super) fn procedure(&self) -> Create {
-        let r = &Routine {
-            package: self.package,
-            name: self.name,
-            errors: vec![E::RecordsOutOfRange],
-            table: self.table,
-        };
-        Create {
-            template: "slotted_counters/slotted_counter_rollup.sql",
-            statement: fragment(&Procedure {
-                r,
-                rollup: self,
-                table: self.table,
-            }),
+    /// A batch after the other: the totals are read, compared and written.
+    pub(super) fn batches(&self, r: &Routine<'_>) -> String {
+        #[derive(Template)]
+        #[template(path = "slotted_counters/_rollup_batches.sql")]
+        struct Part<'a> {
+            r: &'a Routine<'a>,
+            rollup: &'a Rollup<'a>,
+            package: &'a Package,
+            table: Table<'a>,
         }
-    }
-
-    /// The statements that create the EVENT.
-    pub(super) fn event(&self, every: &Interval) -> String {
-        fragment(&Event {
-            drop: drop_first(self.package, "EVENT", self.name),
+        fragment(&Part {
+            r,
             rollup: self,
-            every,
+            package: self.package,
+            table: self.table,
         })
     }
 
-    /// The records of the roll-up, for the manual.
-    fn same_text(&self) -> String {
+    /// The column that the totals are written to.
+    pub(super) fn column(&self) -> String {
+        format!("{}.{}", self.model.table.plain(), self.model.target.plain())
+    }
+
+    /// The column of a row of the parent table that identifies the record.
+    pub(super) fn parent_id(&self) -> String {
+        format!("parent.{}", self.model.id.typed())
+    }
+
+    /// The columns of the key, each with its value; `record` is the value of the remaining one.
+    pub(super) fn key_values(&self, record: impl AsRef<str>) -> Vec<(&Ident, String)> {
+        let value = |column: &'a KeyColumn| {
+            let given = self.model.same.iter().find(|(name, _)| *name == column.name);
+            let value = given.map_or_else(|| record.as_ref().to_owned(), |(_, value)| value.sql());
+            (&column.name, value)
+        };
+        self.table.key.columns().iter().map(value).collect()
+    }
+
+    /// The records of the roll-up, for a text.
+    pub(super) fn same_text(&self) -> String {
         let same = self.same().replace("\n  ", "");
         if same.is_empty() {
             same

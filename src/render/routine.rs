@@ -2,10 +2,11 @@
 
 use askama::Template;
 
+use super::rollup::Rollup;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
-    self, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
+    self, BATCH, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
     NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Signal,
 };
 
@@ -65,6 +66,7 @@ templates! {
     (Kind::SlottedCounters, R::Reset) "slotted_counters/slotted_counter_reset.sql"
     (Kind::SlottedCounters, R::Compact) "slotted_counters/slotted_counter_compact.sql"
     (Kind::SlottedCounters, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
+    (Kind::SlottedCounters, R::Rollup) "slotted_counters/slotted_counter_rollup.sql"
     (Kind::SlottedCounters, R::Delete) "slotted_counters/slotted_counter_delete.sql"
     (Kind::SlottedCounters, R::Get) "slotted_counters/slotted_counter_get.sql"
 }
@@ -104,6 +106,11 @@ impl<'a> Routine<'a> {
         check_key() "slotted_counters/_check_key.sql"
     }
 
+    /// The roll-ups of the package.
+    fn rollups(&self) -> Vec<Rollup<'_>> {
+        Rollup::all(self.package, self.table)
+    }
+
     pub(super) fn signal(&self, error: E) -> String {
         debug_assert!(
             self.errors.contains(&error),
@@ -113,8 +120,8 @@ impl<'a> Routine<'a> {
         self.signal_about(error, None)
     }
 
-    fn signal_column(&self, error: E, column: &KeyColumn) -> String {
-        self.signal_about(error, Some(column.name.name()))
+    pub(super) fn signal_column(&self, error: E, column: impl AsRef<str>) -> String {
+        self.signal_about(error, Some(column.as_ref()))
     }
 
     fn signal_about(&self, error: E, column: Option<&str>) -> String {

@@ -49,10 +49,8 @@ impl<'a> Table<'a> {
     }
 
     parts! {
-        /// Exempts a change from innodb_snapshot_isolation of MariaDB.
-        over_snapshot() "shared/_over_snapshot.sql"
-        /// The same, and from sql_safe_updates: MariaDB rejects a change of many slots otherwise (1175).
-        over_checks() "shared/_over_checks.sql"
+        /// Gives a statement other settings on MariaDB.
+        set_statement(settings) "shared/_set_statement.sql"
         /// The slot of this connection on a server that is not a cluster, as an expression.
         own_slot() "shared/_own_slot.sql"
         /// A random slot, as an expression.
@@ -79,6 +77,16 @@ impl<'a> Table<'a> {
         create_counters() "counters/counters.sql"
         /// The CREATE TABLE statement of counters keyed by record.
         create_slotted_counters() "slotted_counters/slotted_counters.sql"
+    }
+
+    /// Exempts a change from innodb_snapshot_isolation of MariaDB.
+    pub(super) fn over_snapshot(&self) -> String {
+        self.set_statement("innodb_snapshot_isolation=OFF")
+    }
+
+    /// The same, and from sql_safe_updates: MariaDB rejects a change of many slots otherwise (1175).
+    pub(super) fn over_checks(&self) -> String {
+        self.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF")
     }
 
     fn options(&self) -> &'a Options {

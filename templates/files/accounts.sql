@@ -18,14 +18,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {{ table.name }} TO {{ definer }};
 {%- for (routine, name) in package.routines() %}
 GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ definer }};
 {%- endfor %}
-{%- for (_, name) in package.rollups() %}
-GRANT EXECUTE ON PROCEDURE {{ name }} TO {{ definer }};
-{%- endfor %}
 {%- else %}
 -- On the database, because on MySQL DROP removes the privileges on a routine: calls would fail after an upgrade.
 GRANT EXECUTE ON * TO {{ definer }};
 {%- endif %}
-{%- for (rollup, _) in package.rollups() %}
+{%- for (rollup, written) in package.rollups() %}
+GRANT SELECT, INSERT, UPDATE ON {{ written }} TO {{ definer }};
 GRANT SELECT ({{ rollup.id }}, {{ rollup.target }}), UPDATE ({{ rollup.target }}) ON {{ rollup.table }} TO {{ definer }};
 {%- endfor %}
 {%- if package.options.rollup_every.is_some() %}

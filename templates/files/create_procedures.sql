@@ -19,11 +19,12 @@
 
 {% include "files/_check_slots.sql" %}
 {%- endif %}
-{%- if package.routine(R::Get).is_none() %}
-
--- Other options may have created it.
-DROP FUNCTION IF EXISTS {{ package.get_name() }};
-{%- endif %}
+{%- let leftovers = script.leftovers() %}
 {% include "files/_routines_and_views.sql" %}
+{% if !leftovers.is_empty() -%}
+-- Other options may have created these.
+{{- leftovers }}
+
+{% endif -%}
 SET SESSION TRANSACTION READ WRITE;
 {% include "files/_session_end.sql" %}

@@ -25,18 +25,14 @@ CREATE ROLE IF NOT EXISTS {{ roles.application }}, {{ roles.admin }};
 GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ role }};
 {%- endif %}
 {%- endfor %}
-{%- if admin %}
-{%- for (_, name) in package.rollups() %}
-GRANT EXECUTE ON PROCEDURE {{ name }} TO {{ role }};
-{%- endfor %}
-{%- endif %}
 GRANT SELECT ON {{ package.totals }} TO {{ role }};
 GRANT SELECT ON {{ package.package }} TO {{ role }};
 {%- if package.options.security == Security::Invoker %}
 -- SQL SECURITY INVOKER: the routines use the privileges of the caller.
 GRANT SELECT, INSERT, UPDATE{% if admin %}, DELETE{% endif %} ON {{ table.name }} TO {{ role }};
 {%- if admin %}
-{%- for (rollup, _) in package.rollups() %}
+{%- for (rollup, written) in package.rollups() %}
+GRANT SELECT, INSERT, UPDATE ON {{ written }} TO {{ role }};
 GRANT SELECT ({{ rollup.id }}, {{ rollup.target }}), UPDATE ({{ rollup.target }}) ON {{ rollup.table }} TO {{ role }};
 {%- endfor %}
 {%- endif %}

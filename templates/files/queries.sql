@@ -101,9 +101,21 @@ SELECT {{ rollup.record.name.typed() }},
  ORDER BY {{ rollup.record.name.typed() }}
  LIMIT {{ BATCH }};
 
+-- name: {{ rollup.model.suffix() }}_start
+-- Creates the row that {{ rollup.model.suffix() }}_write changes.
+-- Parameters: {{ rollup.record.name.typed() }}
+INSERT INTO {{ rollup.written }} (record, total)
+VALUES (?, 0)
+ON DUPLICATE KEY UPDATE total = total;
+
 -- name: {{ rollup.model.suffix() }}_write
--- Parameters: total, {{ rollup.record.name.typed() }}
-UPDATE {{ rollup.model.table }}
-   SET {{ rollup.model.target.typed() }} = ?
- WHERE {{ rollup.model.id.typed() }} = ?;
+-- Does not overwrite counts that are not imported: source import.sql if it changes no row of {{ rollup.model.table.plain() }}.
+-- Parameters: total, total, {{ rollup.record.name.typed() }}
+UPDATE {{ rollup.model.table }} AS parent
+ INNER JOIN {{ rollup.written }} AS written
+    ON written.record = {{ rollup.parent_id() }}
+   SET parent.{{ rollup.model.target.typed() }} = ?,
+       written.total = ?
+ WHERE {{ rollup.parent_id() }} = ?
+   AND {{ rollup.not_imported()|indent(3) }} IS NOT TRUE;
 {%- endfor %}

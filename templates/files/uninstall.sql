@@ -2,16 +2,13 @@
 --
 -- Drops the routines and the views of the current database. The table and its counts are kept. To create the routines
 -- again, source create_procedures.sql. To drop the table:
---   DROP TABLE {{ table.name }};
-{% for (_, name) in package.rollups() %}
+--   DROP TABLE {{ table.name }}{% for (_, written) in package.rollups() %}, {{ written }}{% endfor %};
+{% if package.options.rollup_every.is_some() %}{% if let Some(name) = package.event() %}
 DROP EVENT IF EXISTS {{ name }};
-DROP PROCEDURE IF EXISTS {{ name }};
-{%- endfor %}
+{%- endif %}{% endif %}
 {%- for (routine, name) in package.routines() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {%- endfor %}
-{%- if package.routine(R::Get).is_none() %}
-DROP FUNCTION IF EXISTS {{ package.get_name() }};
-{%- endif %}
+{{- script.leftovers() }}
 DROP VIEW IF EXISTS {{ package.totals }};
 DROP VIEW IF EXISTS {{ package.package }};

@@ -2,11 +2,11 @@
 IF {{ table.key.invalid() }} THEN
 {%- for column in table.key.columns() %}
   IF {{ column.parameter.typed() }} IS NULL THEN
-    {{ r.signal_column(E::KeyNull, column)|indent(4) }}
+    {{ r.signal_column(E::KeyNull, column.name.name())|indent(4) }}
   END IF;
 {%- if let Some(misfit) = column.misfit() %}
   IF {{ misfit }} THEN
-    {{ r.signal_column(E::KeyMisfit, column)|indent(4) }}
+    {{ r.signal_column(E::KeyMisfit, column.name.name())|indent(4) }}
   END IF;
 {%- endif %}
 {%- endfor %}

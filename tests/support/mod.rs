@@ -14,6 +14,7 @@ pub use servers::{Server, stop_servers};
 use std::time::{Duration, Instant};
 
 use slotted::package::{Options, Package, Pick, Slots};
+use slotted::render;
 
 /// The folder of this crate.
 pub fn root() -> &'static std::path::Path {
@@ -39,6 +40,16 @@ pub fn measured(measurement: impl Fn() -> Result<(), String>) {
             Err(shown) => eprintln!("measurement {attempt} is repeated: {shown}"),
         }
     }
+}
+
+/// The text of a file of a package.
+pub fn file(package: &Package, name: &str) -> String {
+    let files = render::files(package);
+    files
+        .into_iter()
+        .find(|file| file.name == name)
+        .expect("a file of the package")
+        .text
 }
 
 /// The package counters with the default options, changed by `change`.
