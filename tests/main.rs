@@ -30,6 +30,7 @@ promises! {
     command_line
     demo
     documents
+    drivers
     exactness
     install
     locks
