@@ -1,13 +1,14 @@
 //! The documents are true: their examples run, their tables and figures agree with the code and the measurements.
 //!
 //! README and every page of docs/ is a script. The test runs its blocks from top to bottom, as a reader would, in an
-//! empty database `mydb`, in a folder that has `generated/`, with `mysql` and `slotted` on the PATH:
+//! empty database `mydb`, in a folder that has `generated/`, with `mysql`, `mysqldump` and `slotted` on the PATH:
 //!
 //! - `sh`: commands. Those that begin with `scripts/` are steps of .ci/run instead, because they take minutes.
 //! - `sql`: statements for the client.
 //! - `text`: a transcript if it begins with `mysql> `. Otherwise it is only shown.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -143,10 +144,15 @@ fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
     words.extend(command.get_args().map(ToOwned::to_owned));
     // The last one names the schema, as the commands do themselves.
     words.pop();
-    let quoted: Vec<_> = words.iter().map(|word| format!("'{}'", word.to_string_lossy())).collect();
-    for (name, command) in
-        [("mysql", quoted.join(" ")), ("slotted", format!("'{}'", env!("CARGO_BIN_EXE_slotted")))]
-    {
+    let dump = schema.server.tool(&[if schema.server.is_mysql() { "mysqldump" } else { "mariadb-dump" }]);
+    let quoted = |word: &OsStr| format!("'{}'", word.to_string_lossy());
+    let options: Vec<_> = words[1..].iter().map(|word| quoted(word)).collect();
+    let with_options = |program: &OsStr| format!("{} {}", quoted(program), options.join(" "));
+    for (name, command) in [
+        ("mysql", with_options(&words[0])),
+        ("mysqldump", with_options(dump.as_os_str())),
+        ("slotted", quoted(OsStr::new(env!("CARGO_BIN_EXE_slotted")))),
+    ] {
         let path = folder.path().join(name);
         fs::write(&path, format!("#!/bin/sh\nexec {command} \"$@\"\n")).expect("a program");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
