@@ -463,6 +463,8 @@ fn a_cut_over_at_any_time_loses_no_count(server: &Server) {
                             Ok(()) => counted[id].fetch_add(1, SeqCst),
                             Err(error) => u64::from(repeatable(error)),
                         };
+                        // Leaves the roll-up and the import a part of the processor.
+                        thread::sleep(Duration::from_millis(5));
                     }
                 });
             }
