@@ -27,8 +27,7 @@ BEGIN
       ) AS batch;
     -- A SELECT reads the totals and an UPDATE writes them, because an UPDATE that joins the sums would lock the slots.
     -- MariaDB limits the result of JSON_ARRAYAGG to group_concat_max_len.
-    {{ table.set_statement("group_concat_max_len=4294967295")|before(4) }}SELECT MAX(parent.{{ rollup.model.target.typed() }} <> counted.total
-             AND {{ rollup.not_imported()|indent(13) }}),
+    {{ table.set_statement("group_concat_max_len=4294967295")|before(4) }}SELECT MAX({{ rollup.not_imported()|indent(4) }}),
            JSON_ARRAYAGG(JSON_OBJECT(
              'record', {{ rollup.as_json("counted.record") }},
              'total', CAST(counted.total AS CHAR),
@@ -47,19 +46,17 @@ BEGIN
         ON parent.{{ rollup.model.id.typed() }} = counted.record
       LEFT JOIN {{ rollup.written }} AS written
         ON written.record = counted.record
-     WHERE NOT parent.{{ rollup.model.target.typed() }} <=> counted.total
-        OR COALESCE(written.total, 0) < counted.total;
+     WHERE NOT parent.{{ rollup.model.target.typed() }} <=> counted.total;
     IF v_not_imported THEN
       {{ r.signal_column(E::NotImported, rollup.column())|indent(6) }}
     END IF;
 
     IF v_changes IS NOT NULL THEN
       {{ table.over_snapshot()|before(6) }}INSERT INTO {{ rollup.written }} (record, total)
-      SELECT {{ rollup.out_of_json("changed.record") }}, COALESCE(changed.old, 0)
+      SELECT {{ rollup.out_of_json("changed.record") }}, 0
         FROM {{ rollup.changes()|indent(8) }} AS changed
        WHERE changed.written IS NULL
-          OR changed.old = changed.total
-      ON DUPLICATE KEY UPDATE total = GREATEST({{ rollup.written }}.total, COALESCE(changed.old, 0));
+      ON DUPLICATE KEY UPDATE total = {{ rollup.written }}.total;
       -- The condition on the value that was read keeps concurrent calls from overwriting a newer total. A total that has
       -- returned to an earlier value in between is written by the next call. LIMIT keeps the subquery apart from the
       -- UPDATE. The settings make the UPDATE find its rows by the index: a scan would wait for locked rows.
@@ -70,8 +67,7 @@ BEGIN
           FROM {{ rollup.changes()|indent(10) }} AS changed
          STRAIGHT_JOIN {{ rollup.model.table }} AS unlocked
             ON unlocked.{{ rollup.model.id.typed() }} = {{ rollup.out_of_json("changed.record") }}
-         WHERE NOT changed.old <=> changed.total
-           AND unlocked.{{ rollup.model.target.typed() }} <=> changed.old
+         WHERE unlocked.{{ rollup.model.target.typed() }} <=> changed.old
          LIMIT {{ RECORDS_MAX }}
            FOR UPDATE{{ package.options.servers.of("unlocked") }} SKIP LOCKED
       ) AS changed
