@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use mysql::prelude::Queryable;
 use slotted::package::{Package, Pick};
-use slotted::{render, script};
+use slotted::script;
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{self, Module, Schema, Server, package, root};
+use crate::support::{self, Module, Schema, Server, file, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -118,10 +118,9 @@ fn counter_drop_and_counter_delete_remove_one_counter(server: &Server) {
 
 /// Loads the data of the article with the client, as a DBA does.
 fn insert_test_data(schema: &Schema<'_>, package: &Package) {
-    let files = render::files(package);
-    let text = &files.iter().find(|file| file.name == "test_insertdata.sql").expect("the script").text;
+    let text = file(package, "test_insertdata.sql");
     let start = Instant::now();
-    let said = schema.client().pipe(&["-t"], text);
+    let said = schema.client().pipe(&["-t"], &text);
     let took = start.elapsed();
     assert!(said.success, "{said:?}");
     eprintln!("{}: test_insertdata.sql took {took:?}", schema.server.version);
@@ -181,9 +180,8 @@ fn the_load_of_the_article_is_counted_exactly(server: &Server) {
 }
 
 fn insert_test_data_again(schema: &Schema<'_>, package: &Package) {
-    let files = render::files(package);
-    let text = &files.iter().find(|file| file.name == "test_insertdata.sql").expect("the script").text;
-    let said = schema.client().pipe(&[], text);
+    let text = file(package, "test_insertdata.sql");
+    let said = schema.client().pipe(&[], &text);
     assert!(said.success, "{said:?}");
     assert_eq!(schema.first::<i64>("SELECT counter_get('mine')"), 41);
     assert_eq!(schema.first::<i64>("SELECT counter_get('counterName100')"), 0);

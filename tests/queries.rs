@@ -7,7 +7,6 @@ use std::thread;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row, TxOpts, Value};
 use slotted::package::{Package, Pick, Slots};
-use slotted::render;
 use slotted::script::{self, Query};
 
 use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, repeatable};
@@ -28,10 +27,9 @@ struct Queries(BTreeMap<String, Query>);
 
 impl Queries {
     fn of(package: &Package) -> Self {
-        let files = render::files(package);
-        let file = files.iter().find(|file| file.name == "queries.sql").expect("queries.sql");
-        let queries = script::queries(&file.text);
-        assert_eq!(queries.len(), file.text.matches("-- name: ").count(), "each name has a statement");
+        let text = file(package, "queries.sql");
+        let queries = script::queries(&text);
+        assert_eq!(queries.len(), text.matches("-- name: ").count(), "each name has a statement");
         Self(queries.into_iter().map(|query| (query.name.clone(), query)).collect())
     }
 

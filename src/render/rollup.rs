@@ -57,8 +57,16 @@ impl<'a> Rollup<'a> {
         not_imported "not_imported"
         /// The changes of a batch as a table.
         changes "changes"
-        /// The CREATE TABLE statement of the totals that the roll-up has written.
-        create_written "create_written"
+    }
+
+    /// The CREATE TABLE statement of the totals that the roll-up has written.
+    pub(super) fn create_written(&self) -> String {
+        #[derive(Template)]
+        #[template(path = "slotted_counters/slotted_counter_rollup_written.sql")]
+        struct Written<'a> {
+            rollup: &'a Rollup<'a>,
+        }
+        fragment(&Written { rollup: self })
     }
 
     /// A batch after the other: the totals are read, compared and written.

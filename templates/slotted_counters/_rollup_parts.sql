@@ -29,18 +29,3 @@ JSON_TABLE(v_changes, '$[*]' COLUMNS (
   old DECIMAL(65, 0) PATH '$.old',
   written DECIMAL(65, 0) PATH '$.written'))
 {%- endblock %}
-
-{#- The totals that the roll-up has written. -#}
-{% block create_written -%}
--- From templates/slotted_counters/_rollup_parts.sql
-CREATE TABLE IF NOT EXISTS {{ rollup.written }} (
-  record {{ rollup.table.key.column_type(rollup.record) }} NOT NULL
-    COMMENT {% filter sql_string %}{{ rollup.record.name.typed() }} of the record{% endfilter %},
-  total DECIMAL(65, 0) NOT NULL
-    COMMENT {% filter sql_string %}The value of {{ rollup.column() }} that was written or imported last{% endfilter %},
-  PRIMARY KEY (record)
-)
-  ENGINE = InnoDB
-  DEFAULT CHARACTER SET utf8mb4 COLLATE {{ rollup.package.options.collation }}
-  COMMENT = {% filter sql_string %}Values of {{ rollup.column() }}. A greater value has counts that are not imported.{% endfilter %};
-{%- endblock %}
