@@ -36,6 +36,7 @@ promises! {
     locks
     queries
     rendering
+    replication
     rollup
     slotted_counters
     surroundings

@@ -106,6 +106,8 @@ impl PrivateServer {
         let template = program.initialized_data();
         if let Some(template) = template.as_deref().filter(|template| template.is_dir()) {
             copy(template, &data)?;
+            // The UUID of a MySQL server. Two servers with the same one do not replicate.
+            let _ = fs::remove_file(data.join("auto.cnf"));
         } else {
             initialize(program, command()?, &data, &log, interrupted)?;
             if let Some(template) = template {

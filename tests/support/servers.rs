@@ -110,17 +110,7 @@ impl Needed {
                 private: Mutex::new(None),
                 alone: Mutex::new(()),
             },
-            Source::Program(program) => {
-                let private = PrivateServer::start(program, &ARGUMENTS, &AtomicBool::new(false))
-                    .map_err(|error| error.to_string())?;
-                Server {
-                    version: program.version,
-                    options: private.options().into(),
-                    program: Some(program.clone()),
-                    private: Mutex::new(Some(private)),
-                    alone: Mutex::new(()),
-                }
-            }
+            Source::Program(program) => Server::start(program, &ARGUMENTS)?,
         };
         Ok(Arc::new(server))
     }
@@ -158,6 +148,19 @@ pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
 }
 
 impl Server {
+    /// Starts a private server, which is stopped when it is dropped.
+    pub fn start(program: &Program, arguments: &[&str]) -> Result<Self, String> {
+        let private = PrivateServer::start(program, arguments, &AtomicBool::new(false))
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            version: program.version,
+            options: private.options().into(),
+            program: Some(program.clone()),
+            private: Mutex::new(Some(private)),
+            alone: Mutex::new(()),
+        })
+    }
+
     pub fn is_mysql(&self) -> bool {
         self.version.flavour == Flavour::MySql
     }

@@ -1,0 +1,283 @@
+//! A source and a replica: MySQL with row-based replication, MariaDB with the format MIXED.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Row, Value};
+use rand::RngExt;
+use slotted::package::{Options, Package};
+
+use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, package, repeatable};
+
+pub fn promises(mut module: Module<'_>) {
+    module.on_servers(a_replica_has_the_same_rows_and_can_become_the_source);
+}
+
+/// The schema on both servers.
+const SCHEMA: &str = "app";
+
+/// The number of records and of rows of their parent table.
+const RECORDS: usize = 40;
+
+/// The time that a replica has to apply all changes, or an event to run.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+struct Pair {
+    source: Server,
+    replica: Server,
+}
+
+impl Pair {
+    fn start(server: &Server) -> Option<Self> {
+        let program = server.program()?;
+        // The kernel chooses a free port.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its number").port();
+        drop(listener);
+        let formats: &[&str] = if server.is_mysql() {
+            &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-format=ROW"]
+        } else {
+            &["--binlog-format=MIXED", "--slave-parallel-threads=4"]
+        };
+        let port_argument = format!("--port={port}");
+        let start = |own: &[&str]| {
+            let of_both = ["--event-scheduler=ON", "--log-bin=binlog"];
+            Server::start(program, &[formats, &of_both, own].concat()).expect("a server")
+        };
+        let source = start(&["--server-id=1", "--skip-networking=0", "--bind-address=127.0.0.1", &port_argument]);
+        let replica = start(&["--server-id=2", "--read-only=ON"]);
+        let pair = Self { source, replica };
+        pair.source
+            .connect()
+            .query_drop("CREATE USER replica@'%' IDENTIFIED BY 'secret'")
+            .expect("an account");
+        pair.source
+            .connect()
+            .query_drop("GRANT REPLICATION SLAVE ON *.* TO replica@'%'")
+            .expect("its privilege");
+        let follow = if server.is_mysql() {
+            [
+                format!(
+                    "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'replica', \
+                     SOURCE_PASSWORD = 'secret', SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"
+                ),
+                "START REPLICA".into(),
+            ]
+        } else {
+            [
+                format!(
+                    "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'replica', \
+                     MASTER_PASSWORD = 'secret', MASTER_USE_GTID = slave_pos"
+                ),
+                "START REPLICA".into(),
+            ]
+        };
+        let mut connection = pair.replica.connect();
+        for statement in follow {
+            connection.query_drop(&statement).expect("replication");
+        }
+        Some(pair)
+    }
+
+    /// Waits until the replica has applied all changes of the source.
+    fn wait(&self) {
+        let (position, wait) = if self.source.is_mysql() {
+            ("SELECT @@GLOBAL.gtid_executed", "SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?)")
+        } else {
+            ("SELECT @@GLOBAL.gtid_binlog_pos", "SELECT MASTER_GTID_WAIT(?, ?)")
+        };
+        let position: Option<String> = self.source.connect().query_first(position).expect("a position");
+        let mut replica = self.replica.connect();
+        let waited: Option<i64> = replica
+            .exec_first(wait, (position, TIMEOUT.as_secs()))
+            .expect("the replica");
+        let status: Vec<Row> = replica.query("SHOW REPLICA STATUS").expect("the status");
+        assert_eq!(waited, Some(0), "{status:?}");
+    }
+
+    /// A connection of the application.
+    fn application(server: &Server) -> Conn {
+        let options = server.options().user(Some("app")).pass(Some("secret"));
+        Conn::new(options.db_name(Some(SCHEMA))).expect("a connection")
+    }
+}
+
+/// All rows of all tables, and the definitions of all routines and events.
+fn contents(server: &Server) -> Vec<(String, Vec<Vec<Value>>)> {
+    let mut connection = Conn::new(server.options().db_name(Some(SCHEMA))).expect("a connection");
+    let tables: Vec<String> = connection
+        .query(
+            "SELECT TABLE_NAME FROM information_schema.TABLES \
+             WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY 1",
+        )
+        .expect("the tables");
+    let queries = tables.into_iter().map(|table| {
+        let key: Vec<String> = connection
+            .exec(
+                "SELECT COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() \
+                 AND TABLE_NAME = ? AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX",
+                (&table,),
+            )
+            .expect("the key");
+        format!("SELECT * FROM {table} ORDER BY {}", key.join(", "))
+    });
+    let mut queries: Vec<_> = queries.collect();
+    queries.push(
+        "SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER, SECURITY_TYPE, SQL_MODE FROM information_schema.ROUTINES \
+         WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1"
+            .into(),
+    );
+    let rows = |query: String| {
+        let rows: Vec<Row> = connection.query(&query).expect(&query);
+        (query, rows.into_iter().map(Row::unwrap).collect())
+    };
+    queries.into_iter().map(rows).collect()
+}
+
+fn packages() -> [Package; 2] {
+    let of_account = |options: &mut Options| {
+        options.definer = Some("slotted@localhost".parse().expect("an account"));
+        options.roles = Some("app_counts,app_manages".parse().expect("roles"));
+    };
+    let named = package(of_account);
+    let records = keyed(|options| {
+        of_account(options);
+        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
+        options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
+    });
+    [named, records]
+}
+
+/// Increments in transactions of several statements, of which some are rolled back.
+fn write(schema: &Schema<'_>, done: &AtomicBool, counted: &AtomicI64) {
+    let mut random = rand::rng();
+    let mut connection = Pair::application(schema.server);
+    while !done.load(SeqCst) {
+        let record = random.random_range(1..=RECORDS);
+        let amount = random.random_range(-3..=9);
+        let transaction = random.random_bool(0.5);
+        let mut statements = vec![format!("CALL slotted_counter_add(1, {record}, {amount})")];
+        if transaction {
+            statements.insert(0, "START TRANSACTION".into());
+            statements.push(format!("UPDATE pages SET title = CONCAT('title ', {amount}) WHERE id = {record}"));
+        }
+        statements.push("CALL counter_increment('hot')".into());
+        statements.push(format!("CALL counter_add('counted', {amount})"));
+        let rolled_back = transaction && random.random_bool(0.2);
+        if transaction {
+            statements.push(if rolled_back { "ROLLBACK" } else { "COMMIT" }.into());
+        }
+        let mut completed = 0;
+        for statement in &statements {
+            match connection.query_drop(statement) {
+                Ok(()) => completed += 1,
+                Err(error) => {
+                    repeatable(error);
+                    connection.query_drop("ROLLBACK").expect("a rollback");
+                    break;
+                }
+            }
+        }
+        // Without a transaction, the last statement counts on its own.
+        if completed == statements.len() && !rolled_back {
+            counted.fetch_add(amount, SeqCst);
+        }
+    }
+}
+
+/// Everything else that changes tables, one statement after the other.
+fn maintain(schema: &Schema<'_>) {
+    let mut connection = schema.connect();
+    let mut random = rand::rng();
+    let mut completed = 0;
+    for turn in calls(200) {
+        let record = random.random_range(1..=RECORDS);
+        let statement = match turn % 9 {
+            0 => format!("CALL counter_resize('hot', {})", random.random_range(1..=60)),
+            1 => format!("CALL counter_reset('hot', {record}, {})", turn % 2),
+            2 => format!("CALL slotted_counter_compact(1, {record})"),
+            3 => "CALL slotted_counter_compact_idle(0, 1000)".into(),
+            4 => "CALL slotted_counter_rollup(7)".into(),
+            5 => format!("CALL counter_setup('once {turn}', NULL, {record}, {turn})"),
+            6 => format!("CALL counter_delete('once {}')", turn - 1),
+            7 => format!("CALL slotted_counter_reset(2, {record}, {turn})"),
+            _ => format!("CALL slotted_counter_delete(2, {record})"),
+        };
+        match connection.query_drop(&statement) {
+            Ok(()) => completed += 1,
+            Err(error) => _ = repeatable(error),
+        }
+    }
+    eprintln!("{}: {completed} statements of maintenance", schema.server.version);
+}
+
+fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
+    let Some(pair) = Pair::start(server) else { return };
+    let schema = Schema::named(&pair.source, SCHEMA, "");
+    let pages: Vec<_> = (1..=RECORDS).map(|id| format!("({id}, 'title', 0)")).collect();
+    schema.run(&format!(
+        "CREATE TABLE pages (id BIGINT PRIMARY KEY, title VARCHAR(50) NOT NULL, views BIGINT NOT NULL) ENGINE = InnoDB;
+         INSERT INTO pages VALUES {}; CREATE USER app@'%' IDENTIFIED BY 'secret'",
+        pages.join(", ")
+    ));
+    let [named, records] = packages();
+    for name in ["setup.sql", "accounts.sql", "grants.sql"] {
+        schema.run(&file(&named, name));
+        schema.run(&file(&records, name));
+    }
+    schema.run(&file(&records, "import.sql"));
+    let to = if server.is_mysql() { "TO" } else { "FOR" };
+    schema.run(&format!("GRANT SELECT, UPDATE ON pages TO app@'%'; GRANT app_counts TO app@'%'; SET DEFAULT ROLE app_counts {to} app@'%'"));
+    schema.run("CALL counter_setup('hot', NULL, 20, 0); CALL counter_setup('counted', NULL, 20, 0)");
+
+    let (done, counted) = (AtomicBool::new(false), AtomicI64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| write(&schema, &done, &counted));
+        }
+        maintain(&schema);
+        done.store(true, SeqCst);
+    });
+    schema.run("ALTER EVENT slotted_counter_rollup DISABLE; CALL slotted_counter_rollup(NULL)");
+    assert_eq!(schema.first::<i64>("SELECT counter_get('counted')"), counted.into_inner());
+    pair.wait();
+    let of_source = contents(&pair.source);
+    for (source, replica) in of_source.iter().zip(contents(&pair.replica)) {
+        assert_eq!(*source, replica);
+    }
+    schema.run("ALTER EVENT slotted_counter_rollup ENABLE");
+    pair.wait();
+
+    // The replica rejects calls, also of administrators of counters, and answers reads.
+    let mut connection = Pair::application(&pair.replica);
+    for call in ["CALL counter_increment('hot')", "CALL counter_add('hot', 2)", "CALL slotted_counter_increment(1, 1)"] {
+        let error = error_of(connection.query_drop(call));
+        assert_eq!(error.0, 1290, "{call}: {error:?}");
+    }
+    let total: Option<i64> = connection.query_first("SELECT counter_get('counted')").expect("a read");
+    assert_eq!(total, Some(schema.first("SELECT counter_get('counted')")));
+    let rows: usize = of_source.iter().map(|(_, rows)| rows.len()).sum();
+    eprintln!("{}: {} queries with {rows} rows are equal on the replica", server.version, of_source.len());
+
+    // A failover: the replica becomes the source. Its event is not enabled.
+    let mut administrator = Conn::new(pair.replica.options().db_name(Some(SCHEMA))).expect("a connection");
+    let event = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()";
+    let status: Option<String> = administrator.query_first(event).expect("the event");
+    assert!(status.as_deref().is_some_and(|status| status.ends_with("SIDE_DISABLED")), "{status:?}");
+    schema.run("SET GLOBAL read_only = ON");
+    for statement in
+        ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = OFF", "ALTER EVENT slotted_counter_rollup ENABLE"]
+    {
+        administrator.query_drop(statement).expect(statement);
+    }
+    connection.query_drop("CALL slotted_counter_add(1, 1, 1000)").expect("an increment");
+    let start = Instant::now();
+    let differs = "SELECT COUNT(*) FROM pages WHERE views <> slotted_counter_get(1, id)";
+    while administrator.query_first::<u64, _>(differs).expect("the pages") != Some(0) {
+        assert!(start.elapsed() < TIMEOUT, "the event does not run");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
