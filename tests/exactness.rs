@@ -7,13 +7,14 @@ use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Package, Slots};
 
-use crate::support::{Module, Schema, Server, calls, error_of, package, repeatable, variants};
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, repeatable, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(increments_of_64_connections_are_exact)
         .on_servers(a_resize_loses_no_increment_at_read_committed)
         .on_servers(concurrent_resizes_lose_no_increment)
+        .on_servers(a_killed_call_takes_effect_or_returns_an_error)
         .on_servers(a_counter_deleted_during_a_resize_has_no_slots)
         .on_servers(a_resize_ends_in_an_old_snapshot)
         .on_servers(a_counter_created_after_the_snapshot_can_be_incremented);
@@ -272,4 +273,91 @@ fn a_counter_created_after_the_snapshot_can_be_incremented(server: &Server) {
         old.query_drop("COMMIT").expect("a commit");
         assert_eq!(schema.first::<i64>("SELECT counter_get('young')"), 5, "{what}");
     }
+}
+
+/// A call and what it leaves: the number of rows and the total, before it and after it.
+type Step = (&'static str, (u64, i64), (u64, i64));
+
+/// One turn of a session with a counter of its own. Each call starts where the one before it ends.
+const NAMED: [Step; 6] = [
+    ("CALL counter_setup('{}', NULL, 20, 7)", (0, 0), (20, 7)),
+    ("CALL counter_increment('{}')", (20, 7), (20, 8)),
+    ("CALL counter_reset('{}', 90, FALSE)", (20, 8), (20, 90)),
+    ("CALL counter_resize('{}', 50)", (20, 90), (50, 90)),
+    ("CALL counter_resize('{}', 3)", (50, 90), (3, 90)),
+    ("CALL counter_delete('{}')", (3, 90), (0, 0)),
+];
+const RECORDS: [Step; 3] = [
+    ("CALL slotted_counter_increment(1, {})", (0, 0), (1, 1)),
+    ("CALL slotted_counter_reset(1, {}, 9)", (1, 1), (2, 9)),
+    ("CALL slotted_counter_delete(1, {})", (2, 9), (0, 0)),
+];
+
+/// KILL QUERY ends a call with error 1317. The call then has taken effect or not, and never in part. A call without an error
+/// has taken effect.
+fn a_killed_call_takes_effect_or_returns_an_error(server: &Server) {
+    let schema = server.schema();
+    let (named, records) = (package(|_| {}), keyed(|_| {}));
+    schema.install(&named);
+    schema.install(&records);
+    let done = AtomicBool::new(false);
+    let (calls_of_all, killed, effective) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let mut sessions = Vec::new();
+        for number in 0..6 {
+            let mut connection = schema.connect();
+            sessions.push(connection.connection_id());
+            let (schema, done) = (&schema, &done);
+            let (calls_of_all, killed, effective) = (&calls_of_all, &killed, &effective);
+            scope.spawn(move || {
+                let mut check = schema.connect();
+                let (steps, table, key): (&[Step], _, _) = if number % 2 == 0 {
+                    (&NAMED, "counters", format!("counter_name = '{number}'"))
+                } else {
+                    (&RECORDS, "slotted_counters", format!("record_id = {number}"))
+                };
+                let count = if number % 2 == 0 { "counter" } else { "count" };
+                let state = format!("SELECT COUNT(*), COALESCE(CAST(SUM({count}) AS SIGNED), 0) FROM {table} WHERE {key}");
+                for (call, before, after) in steps.iter().cycle() {
+                    if done.load(SeqCst) {
+                        break;
+                    }
+                    let call = call.replace("{}", &number.to_string());
+                    // A call that was killed before it took effect is repeated.
+                    for attempt in 1.. {
+                        calls_of_all.fetch_add(1, SeqCst);
+                        let result = connection.query_drop(&call);
+                        let now: (u64, i64) = check.query_first(&state).expect("the state").expect("a row");
+                        // Slot 0 of a record is also the slot of one connection in 100.
+                        let is = |expected: &(u64, i64)| now == *expected || number % 2 == 1 && now.1 == expected.1;
+                        if let Err(error) = result {
+                            let (number, message) = error_of::<()>(Err(error));
+                            // MariaDB also returns 1105, "An error occurred in multi-table update". Calls for neighbouring
+                            // keys can deadlock.
+                            assert!([1317, 1105, 1213].contains(&number), "{call}, attempt {attempt}: {number} {message}");
+                            killed.fetch_add(1, SeqCst);
+                            effective.fetch_add(u64::from(is(after)), SeqCst);
+                            // A resize that stops halfway leaves the right total.
+                            assert!(is(before) || is(after) || now.1 == after.1, "{call}: {now:?}");
+                        } else {
+                            assert!(is(after), "{call} returned without an error: {now:?}");
+                        }
+                        if is(after) {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+        let mut killer = schema.connect();
+        for turn in calls(20_000) {
+            let session = sessions[turn % sessions.len()];
+            // Fails if the session has ended because its thread has failed.
+            let _ = killer.query_drop(format!("KILL QUERY {session}"));
+        }
+        done.store(true, SeqCst);
+    });
+    let (killed, effective) = (killed.into_inner(), effective.into_inner());
+    assert!(killed > 0, "no call was killed");
+    eprintln!("{}: of {calls_of_all:?} calls, {killed} failed, of which {effective} had taken effect", server.version);
 }

@@ -1,5 +1,6 @@
 //! Calls are part of the caller's transaction. Races run as named steps in every order.
 
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -7,14 +8,17 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::support::{Module, Schema, Server, error_of, package, variants};
+use slotted::package::Slots;
+
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(a_rollback_reverts_every_call)
         .on_servers(no_call_ends_the_transaction)
         .on_servers(a_rollback_to_a_savepoint_reverts_the_calls_after_it)
-        .on_servers(concurrent_transactions_are_serializable);
+        .on_servers(concurrent_transactions_are_serializable)
+        .on_servers(totals_are_exact_at_serializable);
 }
 
 const CALLS: [&str; 7] = [
@@ -210,5 +214,53 @@ fn concurrent_transactions_are_serializable(server: &Server) {
                 eprintln!("{}: {other:?} {order:?}: {errors:?}, then {outcome:?}", schema.server.version);
             }
         }
+    }
+}
+
+/// Runs transactions of two increments at SERIALIZABLE in 16 sessions. Returns the number of transactions and the errors.
+fn at_serializable(schema: &Schema<'_>, call: &str) -> (u64, Vec<u16>) {
+    let committed = AtomicU64::new(0);
+    let errors = thread::scope(|scope| {
+        let sessions: Vec<_> = (0..16)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut connection = schema.isolated("SERIALIZABLE");
+                    let mut errors = Vec::new();
+                    for _ in calls(60) {
+                        let steps = ["START TRANSACTION", call, call, "COMMIT"];
+                        match steps.iter().try_for_each(|step| connection.query_drop(step)) {
+                            Ok(()) => _ = committed.fetch_add(1, SeqCst),
+                            Err(error) => {
+                                errors.push(error_of::<()>(Err(error)).0);
+                                connection.query_drop("ROLLBACK").expect("a rollback");
+                            }
+                        }
+                    }
+                    errors
+                })
+            })
+            .collect();
+        sessions.into_iter().flat_map(|session| session.join().expect("a session")).collect()
+    });
+    (committed.into_inner(), errors)
+}
+
+fn totals_are_exact_at_serializable(server: &Server) {
+    // A SELECT in a transaction locks at this level. Only the routines with slots per counter have one.
+    let fixed = package(|options| options.slots = Slots::Fixed(4));
+    let records = keyed(|_| {});
+    let named = ["CALL counter_setup('a', NULL, 4, 0)", "CALL counter_increment('a')", "SELECT counter_get('a')"];
+    let of_record = ["DO 0", "CALL slotted_counter_increment(1, 2)", "SELECT slotted_counter_get(1, 2)"];
+    for (package, [setup, call, get], locks) in
+        [(&package(|_| {}), named, true), (&fixed, named, false), (&records, of_record, false)]
+    {
+        let schema = server.schema();
+        schema.install(package);
+        schema.run(setup);
+        let (committed, errors) = at_serializable(&schema, call);
+        assert_eq!(schema.first::<u64>(get), 2 * committed);
+        let documented = if locks { &[1213, 1205, 1020][..] } else { &[] };
+        assert!(errors.iter().all(|number| documented.contains(number)), "{call}: {errors:?}");
+        eprintln!("{}, SERIALIZABLE: {committed} transactions, {} errors, {}", server.version, errors.len(), package.options.slots);
     }
 }

@@ -347,6 +347,23 @@ BEGIN
            SET MYSQL_ERRNO = 30002,
                MESSAGE_TEXT = 'counter_increment: p_counter_name is longer than 100 characters';
       END IF;
+      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+      -- as this statement, unlike a read of the snapshot.
+      BEGIN
+        DECLARE v_left BIGINT;
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT COUNT(*)
+          INTO v_left
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = 1
+          LOCK IN SHARE MODE;
+        IF v_left > 0 THEN
+          SIGNAL SQLSTATE '70100'
+             SET MYSQL_ERRNO = 1317,
+                 MESSAGE_TEXT = 'Query execution was interrupted';
+        END IF;
+      END;
       BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
@@ -481,6 +498,23 @@ BEGIN
              SET MYSQL_ERRNO = 30002,
                  MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
         END IF;
+        -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+        -- as this statement, unlike a read of the snapshot.
+        BEGIN
+          DECLARE v_left BIGINT;
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          SELECT COUNT(*)
+            INTO v_left
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id = 1
+            LOCK IN SHARE MODE;
+          IF v_left > 0 THEN
+            SIGNAL SQLSTATE '70100'
+               SET MYSQL_ERRNO = 1317,
+                   MESSAGE_TEXT = 'Query execution was interrupted';
+          END IF;
+        END;
         BEGIN
           DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
             DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
@@ -540,6 +574,23 @@ BEGIN
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
+    -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+    -- as this statement, unlike a read of the snapshot.
+    BEGIN
+      DECLARE v_left BIGINT;
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT COUNT(*)
+        INTO v_left
+        FROM `counters`
+       WHERE counter_name = p_counter_name
+         AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)
+        LOCK IN SHARE MODE;
+      IF v_left > 0 THEN
+        SIGNAL SQLSTATE '70100'
+           SET MYSQL_ERRNO = 1317,
+               MESSAGE_TEXT = 'Query execution was interrupted';
+      END IF;
+    END;
     -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
     -- as the UPDATE, unlike a read of the snapshot.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -747,6 +798,22 @@ BEGIN
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
+    -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+    -- as this statement, unlike a read of the snapshot.
+    BEGIN
+      DECLARE v_left BIGINT;
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT COUNT(*)
+        INTO v_left
+        FROM `counters`
+       WHERE counter_name = p_counter_name
+        LOCK IN SHARE MODE;
+      IF v_left > 0 THEN
+        SIGNAL SQLSTATE '70100'
+           SET MYSQL_ERRNO = 1317,
+               MESSAGE_TEXT = 'Query execution was interrupted';
+      END IF;
+    END;
     BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');

@@ -594,6 +594,25 @@ BEGIN
   DELETE FROM `slotted_counters`
    WHERE record_type = p_record_type
      AND record_id = p_record_id;
+  IF ROW_COUNT() = 0 THEN
+    -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+    -- as this statement, unlike a read of the snapshot.
+    BEGIN
+      DECLARE v_left BIGINT;
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT COUNT(*)
+        INTO v_left
+        FROM `slotted_counters`
+       WHERE record_type = p_record_type
+         AND record_id = p_record_id
+        LOCK IN SHARE MODE;
+      IF v_left > 0 THEN
+        SIGNAL SQLSTATE '70100'
+           SET MYSQL_ERRNO = 1317,
+               MESSAGE_TEXT = 'Query execution was interrupted';
+      END IF;
+    END;
+  END IF;
 END;;
 DELIMITER ;
 

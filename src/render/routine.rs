@@ -7,7 +7,7 @@ use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
     self, BATCH, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
-    NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Signal,
+    NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Servers, Signal,
 };
 
 /// A routine that a template creates.
@@ -98,8 +98,8 @@ impl<'a> Routine<'a> {
         count_named(amount: &'a str) "counters/_count.sql"
         /// Rejects a name that a counter cannot have.
         check_name() "counters/_check_name.sql"
-        /// Signals why there is no row of this name.
-        unknown_counter() "counters/_unknown_counter.sql"
+        /// Signals 1317 if rows meet the condition, after a statement that should have changed or deleted them.
+        if_interrupted(condition: &'a str) "shared/_if_interrupted.sql"
         /// Adds to a slot of a record. `check` also rejects a key that is not valid.
         count_record(amount: &'a str, check: bool) "slotted_counters/_count.sql"
         /// Rejects a key that is not valid.

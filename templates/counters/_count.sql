@@ -23,6 +23,9 @@ IF ROW_COUNT() = 0 THEN
   -- has slot 1.
   {{ table.update_slot(amount, "1")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
-    {{ r.unknown_counter()|indent(4) }}
+    -- In the normal case, the name needs no validation.
+    {{ r.check_name()|indent(4) }}
+    {{ r.if_interrupted("counter_name = p_counter_name
+   AND counter_id = 1")|before(4) }}{{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;
 END IF;

@@ -21,6 +21,6 @@ BEGIN
   {{ table.over_snapshot()|before(2) }}DELETE FROM {{ table.name }}
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
-    {{ r.signal(E::UnknownCounter)|indent(4) }}
+    {{ r.if_interrupted(table.key.equals("").as_str())|before(4) }}{{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;
 END

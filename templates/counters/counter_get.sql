@@ -34,7 +34,9 @@ BEGIN
     FROM {{ table.name }}
    WHERE counter_name = p_counter_name;
   IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
-    {{ r.unknown_counter()|indent(4) }}
+    -- In the normal case, the name needs no validation.
+    {{ r.check_name()|indent(4) }}
+    {{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;
   RETURN v_total;
 END

@@ -29,5 +29,18 @@ BEGIN
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
-{% include "counters/_unknown_if_no_row.sql" %}
+  IF ROW_COUNT() = 0 THEN
+    {{ r.if_interrupted("counter_name = p_counter_name
+   AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)")|before(4) }}-- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
+    -- as the UPDATE, unlike a read of the snapshot.
+    {{ table.over_snapshot()|before(4) }}SELECT COUNT(*)
+      INTO v_rows
+      FROM {{ table.name }}
+     WHERE counter_name = p_counter_name
+       AND counter_id = 1
+      LOCK IN SHARE MODE;
+    IF v_rows = 0 THEN
+      {{ r.signal(E::UnknownCounter)|indent(6) }}
+    END IF;
+  END IF;
 END
