@@ -32,6 +32,7 @@ promises! {
     documents
     drivers
     exactness
+    existing_tables
     install
     locks
     queries

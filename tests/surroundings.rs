@@ -228,13 +228,11 @@ fn reads_by_key(schema: &Schema<'_>, session: &str) {
     assert!(reads <= 8, "{session}: an increment reads {reads} rows");
 }
 
-fn connection_reads(connection: &mut mysql::Conn) -> i64 {
+pub fn connection_reads(connection: &mut mysql::Conn) -> i64 {
     let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
     rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum()
 }
 
-/// Sets the variables that a multi-primary cluster sets on its nodes: auto_increment_increment is the number of nodes,
-/// and auto_increment_offset is different on each node.
 /// A session with sql_safe_updates rejects a change of rows that are not chosen by a key (1175).
 fn safe_updates_reject_no_call(server: &Server) {
     let schema = server.schema();
@@ -268,6 +266,8 @@ fn safe_updates_reject_no_call(server: &Server) {
     }
 }
 
+/// Sets the variables that a multi-primary cluster sets on its nodes: auto_increment_increment is the number of nodes,
+/// and auto_increment_offset is different on each node.
 fn nodes_of_a_cluster_use_different_slots(server: &Server) {
     for slots in [20, 2] {
         let packages = [
