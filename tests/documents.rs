@@ -144,7 +144,7 @@ fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
     words.extend(command.get_args().map(ToOwned::to_owned));
     // The last one names the schema, as the commands do themselves.
     words.pop();
-    let dump = schema.server.tool(&[if schema.server.is_mysql() { "mysqldump" } else { "mariadb-dump" }]);
+    let dump = schema.server.dump();
     let quoted = |word: &OsStr| format!("'{}'", word.to_string_lossy());
     let options: Vec<_> = words[1..].iter().map(|word| quoted(word)).collect();
     let with_options = |program: &OsStr| format!("{} {}", quoted(program), options.join(" "));

@@ -27,6 +27,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(an_upgrade_and_another_number_of_slots_lose_no_increment)
         .on_servers(each_role_has_its_privileges_and_no_others)
         .on_servers(a_read_only_server_rejects_the_account_of_the_routines)
+        .on_servers(a_dump_is_restored_by_an_account_without_super)
         .on_servers(sql_for_one_server_installs_on_it)
         .on_servers(invoker_routines_run_with_the_privileges_of_the_caller)
         .on(|name| name.starts_with("mysql"), a_function_that_would_be_rejected_stops_setup_and_can_be_omitted)
@@ -492,6 +493,49 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
     // No client can connect as the account.
     let locked = Conn::new(private.options().user(Some("slotted")));
     assert!(matches!(&locked, Err(mysql::Error::MySqlError(error)) if [3118, 4151].contains(&error.code)), "{locked:?}");
+}
+
+/// Restores under another name what an administrator has dumped, with the privileges that docs/operations.md names.
+fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
+    // Roles, an account of the routines and log_bin_trust_function_creators are of the whole server.
+    let Some(program) = server.program() else { return };
+    let functions: &[&str] = if server.is_mysql() { &["--log-bin-trust-function-creators=ON"] } else { &[] };
+    let server = Server::start(program, functions).expect("a server");
+    let schema = Schema::named(&server, "app", "");
+    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0)");
+    let keyed = keyed(|options| {
+        options.definer = Some("slotted@localhost".parse().expect("an account"));
+        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
+        options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
+    });
+    for name in ["setup.sql", "accounts.sql", "import.sql"] {
+        schema.run(&file(&keyed, name));
+    }
+    schema.run("CALL slotted_counter_add(1, 7, 41); CALL slotted_counter_rollup(NULL); CALL slotted_counter_add(1, 7, 1)");
+    let options = mysql::Opts::from(server.options());
+    let mut dump = std::process::Command::new(server.dump());
+    dump.args(["--no-defaults", "--user=root", "--single-transaction", "--routines", "--events"]);
+    dump.args(["--loose-set-gtid-purged=OFF", "app"]);
+    dump.arg(format!("--socket={}", options.get_socket().expect("a socket")));
+    let dump = dump.output().expect("the program runs");
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+
+    // A server on which the account of the routines does not exist.
+    let restored = Schema::named(&server, "restored", "");
+    let definer = if server.is_mysql() { "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER" } else { "SET USER" };
+    schema.run(&format!(
+        "DROP USER slotted@localhost; CREATE USER dba@localhost; GRANT ALL PRIVILEGES ON restored.* TO dba@localhost;
+         GRANT {definer} ON *.* TO dba@localhost"
+    ));
+    let account = server.options().user(Some("dba"));
+    let client = server.client_of(&account.into(), "restored");
+    let said = client.pipe(&[], &String::from_utf8(dump.stdout).expect("text"));
+    assert!(said.success, "{said:?}");
+    let error = error_of(restored.connect().query_drop("CALL slotted_counter_increment(1, 7)"));
+    assert_eq!(error.0, 1449, "{error:?}");
+    restored.run(&file(&keyed, "accounts.sql"));
+    restored.run("CALL slotted_counter_increment(1, 7); CALL slotted_counter_rollup(NULL)");
+    assert_eq!(restored.first::<(i64, i64)>("SELECT slotted_counter_get(1, 7), views FROM pages"), (43, 43));
 }
 
 fn sql_for_one_server_installs_on_it(server: &Server) {

@@ -241,14 +241,14 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
         maintain(&schema);
         done.store(true, SeqCst);
     });
-    schema.run("ALTER EVENT slotted_counter_rollup DISABLE; CALL slotted_counter_rollup(NULL)");
+    schema.run("ALTER DEFINER = slotted@localhost EVENT slotted_counter_rollup DISABLE; CALL slotted_counter_rollup(NULL)");
     assert_eq!(schema.first::<i64>("SELECT counter_get('counted')"), counted.into_inner());
     pair.wait();
     let of_source = contents(&pair.source);
     for (source, replica) in of_source.iter().zip(contents(&pair.replica)) {
         assert_eq!(*source, replica);
     }
-    schema.run("ALTER EVENT slotted_counter_rollup ENABLE");
+    schema.run("ALTER DEFINER = slotted@localhost EVENT slotted_counter_rollup ENABLE");
     pair.wait();
 
     // The replica rejects calls, also of administrators of counters, and answers reads.
@@ -269,7 +269,7 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
     assert!(status.as_deref().is_some_and(|status| status.ends_with("SIDE_DISABLED")), "{status:?}");
     schema.run("SET GLOBAL read_only = ON");
     for statement in
-        ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = OFF", "ALTER EVENT slotted_counter_rollup ENABLE"]
+        ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = OFF", "ALTER DEFINER = slotted@localhost EVENT slotted_counter_rollup ENABLE"]
     {
         administrator.query_drop(statement).expect(statement);
     }

@@ -46,7 +46,9 @@ ON DUPLICATE KEY UPDATE total = {{ rollup.written }}.total;
 {%- endfor %}
 {%- if package.options.rollup_every.is_some() %}{% if let Some(event) = package.event() %}
 
-ALTER EVENT {{ event }} ENABLE;
+-- Without DEFINER, ALTER EVENT changes the account of the event to yours.
+ALTER
+{%- include "shared/_definer.sql" %} EVENT {{ event }} ENABLE;
 {%- endif %}{% endif %}
 
 {% include "files/_session_end.sql" %}

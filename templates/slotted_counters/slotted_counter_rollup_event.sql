@@ -6,7 +6,7 @@ CREATE EVENT IF NOT EXISTS {{ name }}
   DISABLE
   DO CALL {{ name }}(NULL);
 ALTER
-{%- if let Some(definer) = package.options.definer.as_ref() %} DEFINER = {{ definer }}{% endif %} EVENT {{ name }}
+{%- include "shared/_definer.sql" %} EVENT {{ name }}
   ON SCHEDULE EVERY {{ every }}
   COMMENT {% filter sql_string %}Calls {{ name.typed() }}.{% endfilter %}
   DO CALL {{ name }}(NULL);

@@ -232,9 +232,23 @@ impl Server {
             .unwrap_or_else(|| PathBuf::from(names[0]))
     }
 
+    /// The server's program for logical dumps.
+    pub fn dump(&self) -> PathBuf {
+        self.tool(&[if self.is_mysql() {
+            "mysqldump"
+        } else {
+            "mariadb-dump"
+        }])
+    }
+
     /// The server's command-line client.
     pub fn client(&self, schema: &str) -> Client {
+        self.client_of(&self.options, schema)
+    }
+
+    /// The server's command-line client, with the options of another account.
+    pub fn client_of(&self, options: &Opts, schema: &str) -> Client {
         let name = if self.is_mysql() { "mysql" } else { "mariadb" };
-        Client::new(self.tool(&[name]), &self.options, schema)
+        Client::new(self.tool(&[name]), options, schema)
     }
 }
