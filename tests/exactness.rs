@@ -238,7 +238,7 @@ fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
     });
 }
 
-struct SetOnDrop<'a>(&'a AtomicBool);
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {

@@ -38,6 +38,7 @@ promises! {
     queries
     rendering
     replication
+    resize
     rollup
     slotted_counters
     surroundings

@@ -473,11 +473,44 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
   END IF;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  UPDATE `counters`
-     SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
-         start_date = IF(p_restart, NOW(), start_date)
-   WHERE counter_name = p_counter_name;
+  -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
+  -- COMMITTED, a statement that reads upwards could miss it.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+  UPDATE (
+      (
+        SELECT counter_id AS slot,
+               counter AS amount
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id > 1
+         ORDER BY counter_id DESC
+         LIMIT 10000
+           FOR UPDATE
+      )
+      UNION ALL
+      (
+        SELECT counter_id AS slot,
+               counter AS amount
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = 1
+           FOR UPDATE
+      )
+      UNION ALL
+      (
+        SELECT counter_id AS slot,
+               counter AS amount
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id < 1
+           FOR UPDATE
+      )
+    ) AS locked
+    STRAIGHT_JOIN `counters` AS target
+      ON target.counter_id = locked.slot
+     SET target.counter = IF(target.counter_id = 1, COALESCE(p_value, 0), 0),
+         target.start_date = IF(p_restart, NOW(), target.start_date)
+   WHERE target.counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
     -- as this statement, unlike a read of the snapshot.
@@ -530,10 +563,11 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Changes the number of slots of a counter. The total does not change, and concurrent increments are not lost.
-  Growing is one statement. Shrinking moves the counts of the slots after p_slots to slot 1 and deletes these slots. It
-  repeats both statements until no slot after p_slots is left.
+  Growing is one statement. Shrinking gives the slots after p_slots negative numbers, from the highest on, one in each
+  statement. The last statements move their counts to slot 1 and delete them.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
-  connection), the total is correct. A second call completes the resize.
+  connection), the total is correct, and resize_incomplete in counter_totals can be 1. A second call completes
+  the resize.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -550,8 +584,13 @@ Example
   CALL counter_resize(''downloads'', 64);'
 BEGIN
   DECLARE v_last BIGINT;
-  DECLARE v_rows BIGINT;
+  DECLARE v_slots BIGINT;
+  DECLARE v_first BIGINT;
+  DECLARE v_retired BIGINT;
   DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_filled BOOLEAN DEFAULT FALSE;
+  DECLARE v_fold BOOLEAN;
+  DECLARE v_done BOOLEAN DEFAULT FALSE;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -572,11 +611,11 @@ BEGIN
              MESSAGE_TEXT = v_message;
     END;
   END IF;
-  SELECT MAX(counter_id), COUNT(*), SUM(IF(counter_id = 1 OR counter_id > p_slots, counter, 0))
-    INTO v_last, v_rows, v_total
+  SELECT COUNT(IF(counter_id = 1, 1, NULL)), SUM(IF(counter_id BETWEEN 2 AND p_slots, 0, counter))
+    INTO v_first, v_total
     FROM `counters`
    WHERE counter_name = p_counter_name;
-  IF v_last IS NULL THEN
+  IF v_first = 0 THEN
     BEGIN
       DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
         DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
@@ -585,84 +624,160 @@ BEGIN
              MESSAGE_TEXT = v_message;
     END;
   END IF;
+  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30008,
+             MESSAGE_TEXT = v_message;
+    END;
+  END IF;
 
-  IF p_slots < v_last THEN
-    IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+  -- Each pass is one step. Under autocommit, it commits by itself. The steps lock slots in the order of increments, or one
+  -- slot only.
+  REPEAT
+    SET v_fold = FALSE;
+    -- A locking read: the snapshot of the transaction may not contain the changes of other sessions.
+    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT MAX(counter_id)
+      INTO v_last
+      FROM `counters`
+     WHERE counter_name = LEFT(p_counter_name, 100)
+       FOR UPDATE;
+    IF v_last IS NULL OR v_last < 1 THEN
       BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT');
+          DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
         SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30008,
+           SET MYSQL_ERRNO = 30003,
                MESSAGE_TEXT = v_message;
       END;
     END IF;
-    REPEAT
-      -- Moves the counts of the slots after p_slots to slot 1. The subquery locks the slots in the order of
-      -- the key and sums them, and the same statement writes exactly these slots. STRAIGHT_JOIN makes the server
-      -- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
-      -- be summed but not written. If slot 1 does not exist, another connection has deleted the counter, and no row
-      -- is changed.
+
+    IF v_last > p_slots THEN
+      -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
+      BEGIN
+        -- A resize that was interrupted has left a retired slot with this number.
+        DECLARE CONTINUE HANDLER FOR 1062 SET v_fold = TRUE;
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `counters`
+           SET counter_id = -counter_id
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_last;
+      END;
+    ELSE
+      SELECT MIN(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
+        INTO v_first, v_slots
+        FROM `counters`
+       WHERE counter_name = p_counter_name;
+      IF NOT v_filled AND (v_last < p_slots OR v_slots < p_slots) THEN
+        -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
+        SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+          FROM `counters` AS first
+         CROSS JOIN (
+           WITH digits (digit) AS (
+             SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+             UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+           )
+           SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
+             FROM digits AS units
+            CROSS JOIN digits AS tens
+            CROSS JOIN digits AS hundreds
+            CROSS JOIN digits AS thousands
+            WHERE tens.digit <= (p_slots - 1) DIV 10
+              AND hundreds.digit <= (p_slots - 1) DIV 100
+              AND thousands.digit <= (p_slots - 1) DIV 1000
+         ) AS numbers
+         WHERE first.counter_name = p_counter_name
+           AND numbers.number > IF(v_slots = v_last, v_last, 1)
+           AND first.counter_id = 1
+           AND numbers.number <= p_slots
+         ORDER BY first.counter_name, numbers.number
+          LOCK IN SHARE MODE
+        ON DUPLICATE KEY UPDATE counter = `counters`.counter;
+        SET v_filled = TRUE;
+      ELSE
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT COUNT(*)
+          INTO v_retired
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = LEAST(v_first, 0)
+          LOCK IN SHARE MODE;
+        SET v_fold = v_retired > 0,
+            v_done = v_retired = 0;
+      END IF;
+    END IF;
+
+    IF v_fold THEN
+      -- Moves the counts to slot 1. The subquery locks the slots and sums them, and the same statement writes exactly these
+      -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
+      -- inserts in between could otherwise be summed but not written. If slot 1 does not exist, another connection has
+      -- deleted the counter, and no row is changed.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
       UPDATE (
-          SELECT counter_id AS slot,
-                 MIN(counter_id) OVER () AS first_slot,
-                 SUM(IF(counter_id > p_slots, counter, 0)) OVER () AS moved
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND (counter_id = 1 OR counter_id > p_slots)
-             FOR UPDATE
-        ) AS locked
+          SELECT slot,
+                 SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
+                 SUM(IF(slot = 1, 0, amount)) OVER () AS moved
+            FROM (
+              (
+                SELECT counter_id AS slot,
+                       counter AS amount
+                  FROM `counters`
+                 WHERE counter_name = p_counter_name
+                   AND counter_id = 1
+                   FOR UPDATE
+              )
+              UNION ALL
+              (
+                SELECT counter_id AS slot,
+                       counter AS amount
+                  FROM `counters`
+                 WHERE counter_name = p_counter_name
+                   AND counter_id < 1
+                   FOR UPDATE
+              )
+            ) AS locked
+        ) AS moving
         STRAIGHT_JOIN `counters` AS target
-          ON target.counter_id = locked.slot
-         SET target.counter = IF(target.counter_id = 1, target.counter + locked.moved, 0)
+          ON target.counter_id = moving.slot
+         SET target.counter = IF(target.counter_id = 1, target.counter + moving.moved, 0)
        WHERE target.counter_name = p_counter_name
-         AND locked.first_slot = 1;
+         AND moving.first_slots = 1;
 
       -- Deletes only slots whose count is 0: another connection may have incremented one since.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      DELETE FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id > p_slots
-         AND counter = 0;
-
-      -- A locking read, because a read of the snapshot of the transaction would return the deleted slots.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
-        INTO v_rows
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND (counter_id = 1 OR counter_id > p_slots)
-        LOCK IN SHARE MODE;
-    UNTIL v_rows = 0 END REPEAT;
-  ELSEIF p_slots > v_rows THEN
-    -- Missing slots between 1 and the last slot are inserted too.
-    -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-    SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
-      FROM `counters` AS first
-     CROSS JOIN (
-       WITH digits (digit) AS (
-         SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-         UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-       )
-       SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-         FROM digits AS units
-        CROSS JOIN digits AS tens
-        CROSS JOIN digits AS hundreds
-        CROSS JOIN digits AS thousands
-        WHERE tens.digit <= (p_slots - 1) DIV 10
-          AND hundreds.digit <= (p_slots - 1) DIV 100
-          AND thousands.digit <= (p_slots - 1) DIV 1000
-     ) AS numbers
-     WHERE first.counter_name = p_counter_name
-       AND numbers.number > IF(v_rows = v_last, v_last, 1)
-       AND first.counter_id = 1
-       AND numbers.number <= p_slots
-     ORDER BY first.counter_name, numbers.number
-      LOCK IN SHARE MODE
-    ON DUPLICATE KEY UPDATE counter = `counters`.counter;
-  END IF;
+      DELETE target
+        FROM (
+          (
+            SELECT counter_id AS slot,
+                   counter AS amount
+              FROM `counters`
+             WHERE counter_name = p_counter_name
+               AND counter_id = 1
+               FOR UPDATE
+          )
+          UNION ALL
+          (
+            SELECT counter_id AS slot,
+                   counter AS amount
+              FROM `counters`
+             WHERE counter_name = p_counter_name
+               AND counter_id < 1
+               FOR UPDATE
+          )
+        ) AS locked
+        STRAIGHT_JOIN `counters` AS target
+          ON target.counter_id = locked.slot
+       WHERE target.counter_name = p_counter_name
+         AND target.counter_id <> 1
+         AND target.counter = 0;
+    END IF;
+  UNTIL v_done END REPEAT;
 END;;
 DELIMITER ;
 
@@ -699,9 +814,43 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
   END IF;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  DELETE FROM `counters`
-   WHERE counter_name = p_counter_name;
+  -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
+  -- COMMITTED, a statement that reads upwards could miss it.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+  DELETE target
+    FROM (
+      (
+        SELECT counter_id AS slot,
+               counter AS amount
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id > 1
+         ORDER BY counter_id DESC
+         LIMIT 10000
+           FOR UPDATE
+      )
+      UNION ALL
+      (
+        SELECT counter_id AS slot,
+               counter AS amount
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = 1
+           FOR UPDATE
+      )
+      UNION ALL
+      (
+        SELECT counter_id AS slot,
+               counter AS amount
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id < 1
+           FOR UPDATE
+      )
+    ) AS locked
+    STRAIGHT_JOIN `counters` AS target
+      ON target.counter_id = locked.slot
+   WHERE target.counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
     -- as this statement, unlike a read of the snapshot.
@@ -762,8 +911,10 @@ CREATE OR REPLACE
 SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
-       COUNT(*) AS slots,
-       SUM(counter) AS total
+       COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
+       SUM(counter) AS total,
+       -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
+       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
   FROM `counters`
  GROUP BY counter_name;
 

@@ -440,35 +440,78 @@ BEGIN
     VALUES (p_record_type, p_record_id, 0, 0)
     ON DUPLICATE KEY UPDATE `count` = `count` + 0;
 
-    -- Moves the counts of the slots after 0 to slot 0. The subquery locks the slots in the order of
-    -- the key and sums them, and the same statement writes exactly these slots. STRAIGHT_JOIN makes the server
-    -- run the subquery first: at READ COMMITTED, a slot that another connection inserts in between could otherwise
-    -- be summed but not written. If slot 0 does not exist, another connection has deleted the record, and no row
-    -- is changed.
+    -- Moves the counts to slot 0. The subquery locks the slots and sums them, and the same statement writes exactly these
+    -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
+    -- inserts in between could otherwise be summed but not written. If slot 0 does not exist, another connection has
+    -- deleted the record, and no row is changed.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     UPDATE (
-        SELECT slot AS slot,
-               MIN(slot) OVER () AS first_slot,
-               SUM(IF(slot > 0, `count`, 0)) OVER () AS moved
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           FOR UPDATE
-      ) AS locked
+        SELECT slot,
+               SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
+               SUM(IF(slot = 0, 0, amount)) OVER () AS moved
+          FROM (
+            (
+              SELECT slot AS slot,
+                     `count` AS amount
+                FROM `slotted_counters`
+               WHERE record_type = p_record_type
+                 AND record_id = p_record_id
+                 AND slot = 0
+                 FOR UPDATE
+            )
+            UNION ALL
+            (
+              SELECT slot AS slot,
+                     `count` AS amount
+                FROM `slotted_counters`
+               WHERE record_type = p_record_type
+                 AND record_id = p_record_id
+                 AND slot > 0
+               ORDER BY slot DESC
+               LIMIT 10000
+                 FOR UPDATE
+            )
+          ) AS locked
+      ) AS moving
       STRAIGHT_JOIN `slotted_counters` AS target
-        ON target.slot = locked.slot
-       SET target.`count` = IF(target.slot = 0, target.`count` + locked.moved, 0)
+        ON target.slot = moving.slot
+       SET target.`count` = IF(target.slot = 0, target.`count` + moving.moved, 0)
      WHERE target.record_type = p_record_type
        AND target.record_id = p_record_id
-       AND locked.first_slot = 0;
+       AND moving.first_slots = 1;
 
     -- Deletes only slots whose count is 0: another connection may have incremented one since.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-    DELETE FROM `slotted_counters`
-     WHERE record_type = p_record_type
-       AND record_id = p_record_id
-       AND slot > 0
-       AND `count` = 0;
+    DELETE target
+      FROM (
+        (
+          SELECT slot AS slot,
+                 `count` AS amount
+            FROM `slotted_counters`
+           WHERE record_type = p_record_type
+             AND record_id = p_record_id
+             AND slot = 0
+             FOR UPDATE
+        )
+        UNION ALL
+        (
+          SELECT slot AS slot,
+                 `count` AS amount
+            FROM `slotted_counters`
+           WHERE record_type = p_record_type
+             AND record_id = p_record_id
+             AND slot > 0
+           ORDER BY slot DESC
+           LIMIT 10000
+             FOR UPDATE
+        )
+      ) AS locked
+      STRAIGHT_JOIN `slotted_counters` AS target
+        ON target.slot = locked.slot
+     WHERE target.record_type = p_record_type
+       AND target.record_id = p_record_id
+       AND target.slot <> 0
+       AND target.`count` = 0;
   END IF;
 END;;
 DELIMITER ;

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::key::{Arguments, Key, text_type};
 use super::{filters, fragment};
-use crate::package::{DESCRIPTION_MAX, Ident, Kind, NAME_MAX, Options, Package, Servers, Slots};
+use crate::package::{DESCRIPTION_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers, Slots};
 
 /// The table of a package as statements see it.
 #[derive(Clone, Copy)]
@@ -57,16 +57,17 @@ impl<'a> Table<'a> {
         any_slot() "shared/_any_slot.sql"
         /// Declares `v_slot`: the slot of this connection on a node of a cluster.
         slot_of_node() "shared/_slot_of_node.sql"
-        /// Moves the counts of all slots behind `last` into the first one, and deletes those slots.
-        fold(last) "shared/_fold.sql"
+        /// Moves the counts of the [slots that a fold moves](Self::moved_slots) into the first slot, and deletes them.
+        fold() "shared/_fold.sql"
         /// The numbers from 1 to `limit` and some more, as a derived table.
         numbers(limit) "shared/_numbers.sql"
         /// Inserts the missing slots of the counters that `chosen` selects, a condition of the rows `first` and `numbers`.
         insert_slots(chosen) "counters/_insert_slots.sql"
         /// Selects the slots that are missing, of all counters. Locks no existing slot exclusively.
         missing_slots() "counters/_missing_slots.sql"
-        /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter.
-        last_slot(variable) "counters/_last_slot.sql"
+        /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter. `lock` is a locking
+        /// clause or empty.
+        last_slot(variable, lock) "counters/_last_slot.sql"
         /// Adds to a slot of a named counter.
         update_slot(amount, slot) "counters/_update_slot.sql"
         /// Adds to a slot of a record, and creates it if it does not exist.
@@ -77,6 +78,34 @@ impl<'a> Table<'a> {
         create_counters() "counters/counters.sql"
         /// The CREATE TABLE statement of counters keyed by record.
         create_slotted_counters() "slotted_counters/slotted_counters.sql"
+    }
+
+    /// All slots of a named counter, locked in the order of increments: an increment that does not find its slot locks
+    /// slot 1 next. A resize gives a slot a lower number, so that a slot cannot move past this subquery, which reads downwards.
+    pub(super) fn all_slots(&self) -> String {
+        self.locked_slots(&["> 1", "= 1", "< 1"])
+    }
+
+    /// The first slot and the slots that a fold moves into it: the retired slots of a named counter, all slots of a record.
+    pub(super) fn moved_slots(&self) -> String {
+        self.locked_slots(if self.keyed() {
+            &["= 0", "> 0"]
+        } else {
+            &["= 1", "< 1"]
+        })
+    }
+
+    /// The slots of these ranges as a derived table that locks them range by range. Each range is followed by a slot of
+    /// the same counter, or is read downwards: reading to the end of a range locks the row after it, which can belong to
+    /// another counter (seen on MySQL 9.7 and MariaDB 10.11). Without LIMIT, the server ignores ORDER BY here.
+    fn locked_slots(&self, ranges: &[&str]) -> String {
+        #[derive(Template)]
+        #[template(path = "shared/_locked_slots.sql")]
+        struct Part<'a> {
+            table: &'a Table<'a>,
+            ranges: &'a [&'a str],
+        }
+        fragment(&Part { table: self, ranges })
     }
 
     /// Exempts a change from innodb_snapshot_isolation of MariaDB.

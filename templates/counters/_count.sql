@@ -1,5 +1,5 @@
 {%- if package.options.per_counter() -%}
-{{ table.last_slot("v_slots") }}
+{{ table.last_slot("v_slots", "") }}
 
 {% endif %}
 {#- -#}

@@ -31,7 +31,7 @@ BEGIN
     -- ROW_COUNT() is 0 for an UPDATE by 0 and for an unknown counter. A SELECT tells them apart.
     BEGIN
       DECLARE v_last BIGINT;
-      {{ table.last_slot("v_last")|indent(6) }}
+      {{ table.last_slot("v_last", "")|indent(6) }}
       IF v_last IS NULL THEN
         {{ r.signal(E::UnknownCounter)|indent(8) }}
       END IF;

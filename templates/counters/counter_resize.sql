@@ -12,10 +12,11 @@ Description
   Gives a counter that was created with other options the {{ package.options.setup_slots() }} slots of this package. The total does not change, and
   concurrent increments are not lost.
 {%- endif %}
-  Growing is one statement. Shrinking moves the counts of the slots after {{ table.slots_wanted() }} to slot 1 and deletes these slots. It
-  repeats both statements until no slot after {{ table.slots_wanted() }} is left.
+  Growing is one statement. Shrinking gives the slots after {{ table.slots_wanted() }} negative numbers, from the highest on, one in each
+  statement. The last statements move their counts to slot 1 and delete them.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
-  connection), the total is correct. A second call completes the resize.
+  connection), the total is correct, and resize_incomplete in {{ package.totals.typed() }} can be 1. A second call completes
+  the resize.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
@@ -33,8 +34,13 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_last BIGINT;
-  DECLARE v_rows BIGINT;
+  DECLARE v_slots BIGINT;
+  DECLARE v_first BIGINT;
+  DECLARE v_retired BIGINT;
   DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_filled BOOLEAN DEFAULT FALSE;
+  DECLARE v_fold BOOLEAN;
+  DECLARE v_done BOOLEAN DEFAULT FALSE;
 
   {{ r.check_name()|indent(2) }}
 {%- if package.options.per_counter() %}
@@ -46,32 +52,60 @@ BEGIN
     {{ r.signal(E::SlotsFixed)|indent(4) }}
   END IF;
 {%- endif %}
-  SELECT MAX(counter_id), COUNT(*), SUM(IF(counter_id = 1 OR counter_id > {{ table.slots_wanted() }}, counter, 0))
-    INTO v_last, v_rows, v_total
+  SELECT COUNT(IF(counter_id = 1, 1, NULL)), SUM(IF(counter_id BETWEEN 2 AND {{ table.slots_wanted() }}, 0, counter))
+    INTO v_first, v_total
     FROM {{ table.name }}
    WHERE counter_name = p_counter_name;
-  IF v_last IS NULL THEN
+  IF v_first = 0 THEN
     {{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;
-
-  IF {{ table.slots_wanted() }} < v_last THEN
-    IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-      {{ r.signal(E::TotalOutOfRange)|indent(6) }}
-    END IF;
-    REPEAT
-      {{ table.fold(table.slots_wanted())|indent(6) }}
-
-      -- A locking read, because a read of the snapshot of the transaction would return the deleted slots.
-      {{ table.over_snapshot()|before(6) }}SELECT IF(MIN(counter_id) = 1, COUNT(*) - 1, 0)
-        INTO v_rows
-        FROM {{ table.name }}
-       WHERE counter_name = p_counter_name
-         AND (counter_id = 1 OR counter_id > {{ table.slots_wanted() }})
-        LOCK IN SHARE MODE;
-    UNTIL v_rows = 0 END REPEAT;
-  ELSEIF {{ table.slots_wanted() }} > v_rows THEN
-    -- Missing slots between 1 and the last slot are inserted too.
-    {{ table.insert_slots("first.counter_name = p_counter_name
-   AND numbers.number > IF(v_rows = v_last, v_last, 1)")|indent(4) }}
+  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    {{ r.signal(E::TotalOutOfRange)|indent(4) }}
   END IF;
+
+  -- Each pass is one step. Under autocommit, it commits by itself. The steps lock slots in the order of increments, or one
+  -- slot only.
+  REPEAT
+    SET v_fold = FALSE;
+    -- A locking read: the snapshot of the transaction may not contain the changes of other sessions.
+    {{ table.last_slot("v_last", "FOR UPDATE")|indent(4) }}
+    IF v_last IS NULL OR v_last < 1 THEN
+      {{ r.signal(E::UnknownCounter)|indent(6) }}
+    END IF;
+
+    IF v_last > {{ table.slots_wanted() }} THEN
+      -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
+      BEGIN
+        -- A resize that was interrupted has left a retired slot with this number.
+        DECLARE CONTINUE HANDLER FOR 1062 SET v_fold = TRUE;
+        {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
+           SET counter_id = -counter_id
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_last;
+      END;
+    ELSE
+      SELECT MIN(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
+        INTO v_first, v_slots
+        FROM {{ table.name }}
+       WHERE counter_name = p_counter_name;
+      IF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
+        {{ table.insert_slots("first.counter_name = p_counter_name
+   AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(8) }}
+        SET v_filled = TRUE;
+      ELSE
+        {{ table.over_snapshot()|before(8) }}SELECT COUNT(*)
+          INTO v_retired
+          FROM {{ table.name }}
+         WHERE counter_name = p_counter_name
+           AND counter_id = LEAST(v_first, 0)
+          LOCK IN SHARE MODE;
+        SET v_fold = v_retired > 0,
+            v_done = v_retired = 0;
+      END IF;
+    END IF;
+
+    IF v_fold THEN
+      {{ table.fold()|indent(6) }}
+    END IF;
+  UNTIL v_done END REPEAT;
 END

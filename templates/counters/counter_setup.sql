@@ -48,7 +48,7 @@ BEGIN
 {%- endif %}
 
   -- Query the counter first: an INSERT that fails holds a lock on slot 1 until the caller commits.
-  {{ table.last_slot("v_existing")|indent(2) }}
+  {{ table.last_slot("v_existing", "")|indent(2) }}
   IF v_existing IS NOT NULL THEN
     {{ r.signal(E::CounterExists)|indent(4) }}
   END IF;

@@ -33,6 +33,6 @@ BEGIN
   IF v_rows > 0 THEN
     {{ table.first_row()|indent(4) }}
 
-    {{ table.fold("0")|indent(4) }}
+    {{ table.fold()|indent(4) }}
   END IF;
 END
