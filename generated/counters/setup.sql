@@ -699,7 +699,8 @@ BEGIN
          ORDER BY first.counter_name, numbers.number
           LOCK IN SHARE MODE
         ON DUPLICATE KEY UPDATE counter = `counters`.counter;
-        SET v_filled = TRUE;
+        SET v_filled = TRUE,
+            v_done = v_first = 1;
       ELSE
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         SELECT COUNT(*)

@@ -278,6 +278,9 @@ BEGIN
     WHERE record_type = p_record_type
       AND record_id = p_record_id
       AND slot > 0
+    -- Reading upwards would lock the next record, too. Without LIMIT, the server ignores ORDER BY here.
+    ORDER BY slot DESC
+    LIMIT 10000
       FOR UPDATE)
   ON DUPLICATE KEY UPDATE `count` = IF(`slotted_counters`.slot = 0, COALESCE(p_value, 0), 0);
 END;;
@@ -366,7 +369,9 @@ BEGIN
                 FROM `slotted_counters`
                WHERE record_type = p_record_type
                  AND record_id = p_record_id
-                 AND slot = 0
+                 AND slot > 0
+               ORDER BY slot DESC
+               LIMIT 10000
                  FOR UPDATE
             )
             UNION ALL
@@ -376,9 +381,7 @@ BEGIN
                 FROM `slotted_counters`
                WHERE record_type = p_record_type
                  AND record_id = p_record_id
-                 AND slot > 0
-               ORDER BY slot DESC
-               LIMIT 10000
+                 AND slot = 0
                  FOR UPDATE
             )
           ) AS locked
@@ -400,7 +403,9 @@ BEGIN
             FROM `slotted_counters`
            WHERE record_type = p_record_type
              AND record_id = p_record_id
-             AND slot = 0
+             AND slot > 0
+           ORDER BY slot DESC
+           LIMIT 10000
              FOR UPDATE
         )
         UNION ALL
@@ -410,9 +415,7 @@ BEGIN
             FROM `slotted_counters`
            WHERE record_type = p_record_type
              AND record_id = p_record_id
-             AND slot > 0
-           ORDER BY slot DESC
-           LIMIT 10000
+             AND slot = 0
              FOR UPDATE
         )
       ) AS locked
@@ -543,10 +546,35 @@ BEGIN
              MESSAGE_TEXT = 'slotted_counter_delete: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  DELETE FROM `slotted_counters`
-   WHERE record_type = p_record_type
-     AND record_id = p_record_id;
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+  DELETE target
+    FROM (
+      (
+        SELECT slot AS slot,
+               `count` AS amount
+          FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot > 0
+         ORDER BY slot DESC
+         LIMIT 10000
+           FOR UPDATE
+      )
+      UNION ALL
+      (
+        SELECT slot AS slot,
+               `count` AS amount
+          FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot = 0
+           FOR UPDATE
+      )
+    ) AS locked
+    STRAIGHT_JOIN `slotted_counters` AS target
+      ON target.slot = locked.slot
+   WHERE target.record_type = p_record_type
+     AND target.record_id = p_record_id;
   IF ROW_COUNT() = 0 THEN
     -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
     -- as this statement, unlike a read of the snapshot.

@@ -59,6 +59,8 @@ impl<'a> Table<'a> {
         slot_of_node() "shared/_slot_of_node.sql"
         /// Moves the counts of the [slots that a fold moves](Self::moved_slots) into the first slot, and deletes them.
         fold() "shared/_fold.sql"
+        /// Deletes all slots of a counter or record.
+        delete_slots() "shared/_delete_slots.sql"
         /// The numbers from 1 to `limit` and some more, as a derived table.
         numbers(limit) "shared/_numbers.sql"
         /// Inserts the missing slots of the counters that `chosen` selects, a condition of the rows `first` and `numbers`.
@@ -80,19 +82,16 @@ impl<'a> Table<'a> {
         create_slotted_counters() "slotted_counters/slotted_counters.sql"
     }
 
-    /// All slots of a named counter, locked in the order of increments: an increment that does not find its slot locks
-    /// slot 1 next. A resize gives a slot a lower number, so that a slot cannot move past this subquery, which reads downwards.
+    /// All slots of a counter or record, locked from the highest to the first, in the order of increments: an increment
+    /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
+    /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(&["> 1", "= 1", "< 1"])
+        self.locked_slots(if self.keyed() { &["> 0", "= 0"] } else { &["> 1", "= 1", "< 1"] })
     }
 
     /// The first slot and the slots that a fold moves into it: the retired slots of a named counter, all slots of a record.
-    pub(super) fn moved_slots(&self) -> String {
-        self.locked_slots(if self.keyed() {
-            &["= 0", "> 0"]
-        } else {
-            &["= 1", "< 1"]
-        })
+    fn moved_slots(&self) -> String {
+        self.locked_slots(if self.keyed() { &["> 0", "= 0"] } else { &["= 1", "< 1"] })
     }
 
     /// The slots of these ranges as a derived table that locks them range by range. Each range is followed by a slot of

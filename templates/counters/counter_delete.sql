@@ -20,11 +20,7 @@ BEGIN
   {{ r.check_name()|indent(2) }}
   -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
   -- COMMITTED, a statement that reads upwards could miss it.
-  {{ table.over_checks()|before(2) }}DELETE target
-    FROM {{ table.all_slots()|indent(4) }}
-    STRAIGHT_JOIN {{ table.name }} AS target
-      ON target.counter_id = locked.slot
-   WHERE target.counter_name = p_counter_name;
+  {{ table.delete_slots()|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     {{ r.if_interrupted(table.key.equals("").as_str())|before(4) }}{{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;

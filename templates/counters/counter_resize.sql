@@ -91,7 +91,8 @@ BEGIN
       IF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
         {{ table.insert_slots("first.counter_name = p_counter_name
    AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(8) }}
-        SET v_filled = TRUE;
+        SET v_filled = TRUE,
+            v_done = v_first = 1;
       ELSE
         {{ table.over_snapshot()|before(8) }}SELECT COUNT(*)
           INTO v_retired

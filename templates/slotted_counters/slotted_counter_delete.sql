@@ -17,8 +17,7 @@ Example
 {%- endfilter %}
 BEGIN
   {{ r.check_key()|indent(2) }}
-  {{ table.over_snapshot()|before(2) }}DELETE FROM {{ table.name }}
-   WHERE {{ table.key.equals("")|indent(2) }};
+  {{ table.delete_slots()|indent(2) }}
 {%- if package.options.servers != Servers::Mysql %}
   IF ROW_COUNT() = 0 THEN
     {{ r.if_interrupted(table.key.equals("").as_str())|indent(4) }}

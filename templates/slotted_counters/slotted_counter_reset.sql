@@ -27,6 +27,9 @@ BEGIN
      FROM {{ table.name }}
     WHERE {{ table.key.equals("")|indent(3) }}
       AND slot > 0
+    -- Reading upwards would lock the next record, too. Without LIMIT, the server ignores ORDER BY here.
+    ORDER BY slot DESC
+    LIMIT {{ MAX_SLOTS }}
       FOR UPDATE)
   ON DUPLICATE KEY UPDATE `count` = IF({{ table.name }}.slot = 0, COALESCE(p_value, 0), 0);
 END
