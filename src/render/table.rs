@@ -86,12 +86,20 @@ impl<'a> Table<'a> {
     /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
     /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(if self.keyed() { &["> 0", "= 0"] } else { &["> 1", "= 1", "< 1"] })
+        self.locked_slots(if self.keyed() {
+            &["> 0", "= 0"]
+        } else {
+            &["> 1", "= 1", "< 1"]
+        })
     }
 
     /// The first slot and the slots that a fold moves into it: the retired slots of a named counter, all slots of a record.
     fn moved_slots(&self) -> String {
-        self.locked_slots(if self.keyed() { &["> 0", "= 0"] } else { &["= 1", "< 1"] })
+        self.locked_slots(if self.keyed() {
+            &["> 0", "= 0"]
+        } else {
+            &["= 1", "< 1"]
+        })
     }
 
     /// The slots of these ranges as a derived table that locks them range by range. Each range is followed by a slot of

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::{Flavour, Program};
 
 /// The timeout until a server accepts connections. A machine under load takes much longer than an idle one.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The maximum length of a socket's path, in bytes. Source: unix(7): sun_path has 108 bytes with the terminating zero.
 const SOCKET_MAX: usize = 107;
