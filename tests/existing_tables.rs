@@ -10,7 +10,7 @@ use rand::RngExt;
 use slotted::package::Package;
 use slotted::script;
 
-use crate::support::{Module, Server, calls, error_of, file, keyed, package, repeatable, root};
+use crate::support::{Module, Server, calls, error_of, file, keyed, package, repeatable, sql_blocks};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -20,13 +20,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_recount_under_writers_is_exact);
 }
 
-/// The SQL blocks in a section of the page.
 fn blocks(section: &str) -> Vec<String> {
-    let page = std::fs::read_to_string(root().join("docs/existing-tables.md")).expect("the page");
-    let (_, rest) = page.split_once(&format!("\n## {section}\n")).expect("the section");
-    let text = rest.split("\n## ").next().unwrap_or_default();
-    let parts = text.split("```sql\n").skip(1);
-    parts.map(|part| part.split("```").next().unwrap_or_default().to_owned()).collect()
+    sql_blocks("docs/existing-tables.md", section)
 }
 
 /// Runs statements until the first error.

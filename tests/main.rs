@@ -28,6 +28,7 @@ promises! {
     bad_input
     bench
     command_line
+    counts_by_day
     demo
     documents
     drivers

@@ -4,18 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use mysql::prelude::Queryable;
+use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Params, Row, TxOpts, Value};
 use slotted::package::{Package, Pick, Slots};
 use slotted::script::{self, Query};
 
-use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, repeatable};
+use crate::support::{
+    Module, Schema, Server, calls, error_of, file, keyed, package, repeatable, variants as named_variants,
+};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
     module
         .on_servers(every_query_has_the_parameters_of_its_comment)
         .on_servers(increments_by_query_are_exact)
+        .on_servers(named_counters_by_query_need_only_the_table)
+        .on_servers(totals_are_exact_during_resizes_by_query)
         .on_servers(queries_need_only_the_table)
         .on_servers(queries_work_after_a_select_in_the_same_transaction)
         .on_servers(totals_are_exact_during_compactions_by_query)
@@ -23,18 +27,76 @@ pub fn promises(mut module: Module<'_>) {
 }
 
 /// The statements of a package by name.
-struct Queries(BTreeMap<String, Query>);
+pub struct Queries(BTreeMap<String, Query>);
 
 impl Queries {
-    fn of(package: &Package) -> Self {
+    pub fn of(package: &Package) -> Self {
         let text = file(package, "queries.sql");
         let queries = script::queries(&text);
         assert_eq!(queries.len(), text.matches("-- name: ").count(), "each name has a statement");
         Self(queries.into_iter().map(|query| (query.name.clone(), query)).collect())
     }
 
-    fn run(&self, connection: &mut impl Queryable, name: &str, values: &[i64]) -> mysql::Result<()> {
-        connection.exec_drop(&self.0[name].sql, Params::Positional(values.iter().map(|&n| Value::from(n)).collect()))
+    fn values(&self, name: &str, arguments: &[(&str, Value)]) -> (&str, Params) {
+        let query = &self.0[name];
+        let value = |parameter: &String| {
+            let argument = arguments.iter().find(|(name, _)| name == parameter);
+            argument.unwrap_or_else(|| panic!("{name} needs {parameter}")).1.clone()
+        };
+        (&query.sql, Params::Positional(query.parameters.iter().map(value).collect()))
+    }
+
+    /// Executes a statement with arguments by name, and returns the number of rows that it changed.
+    fn change(&self, connection: &mut impl Queryable, name: &str, arguments: &[(&str, Value)]) -> mysql::Result<u64> {
+        let (sql, values) = self.values(name, arguments);
+        Ok(connection.exec_iter(sql, values)?.affected_rows())
+    }
+
+    /// The one value that a statement returns. None for NULL.
+    fn number(&self, connection: &mut impl Queryable, name: &str, counter: &str) -> Option<i64> {
+        let (sql, values) = self.values(name, &[("counter_name", counter.into())]);
+        connection.exec_first::<Option<i64>, _, _>(sql, values).expect(name).expect("a row")
+    }
+
+    /// Increments a named counter in the steps that the comment in queries.sql describes. Returns whether it exists.
+    pub fn count(&self, connection: &mut impl Queryable, counter: &str, slots: i64) -> mysql::Result<bool> {
+        for slots in [slots, 1] {
+            let arguments = [("counter_name", counter.into()), ("slots", slots.into()), ("random", random().into())];
+            if self.change(connection, "increment", &arguments)? == 1 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The number of slots that increments select from: a result, or the number in the statement.
+    pub fn slots(&self, connection: &mut impl Queryable, counter: &str) -> Option<i64> {
+        if self.0.contains_key("slots") { self.number(connection, "slots", counter) } else { Some(0) }
+    }
+
+    /// Resizes a named counter in the steps that the comment in queries.sql describes.
+    fn resize(&self, connection: &mut Conn, counter: &str, slots: i64) -> mysql::Result<()> {
+        let with = |slot: i64| [("counter_name", counter.into()), ("slot", slot.into()), ("slots", slots.into())];
+        self.change(connection, "grow", &with(0))?;
+        let highest = self.number(connection, "highest_slot", counter).expect("the counter exists");
+        for slot in (slots + 1..=highest).rev() {
+            self.change(connection, "retire_slot", &with(slot))?;
+        }
+        self.change(connection, "fold", &with(0))?;
+        self.change(connection, "delete_folded", &with(0))?;
+        Ok(())
+    }
+
+    pub fn rows<R: FromRow>(&self, connection: &mut impl Queryable, name: &str, values: Vec<Value>) -> Vec<R> {
+        connection.exec(&self.0[name].sql, Params::Positional(values)).expect(name)
+    }
+
+    pub fn exec(&self, connection: &mut impl Queryable, name: &str, values: Vec<Value>) -> mysql::Result<()> {
+        connection.exec_drop(&self.0[name].sql, Params::Positional(values))
+    }
+
+    pub fn run(&self, connection: &mut impl Queryable, name: &str, values: &[i64]) -> mysql::Result<()> {
+        self.exec(connection, name, values.iter().map(|&n| Value::from(n)).collect())
     }
 
     fn total(&self, connection: &mut impl Queryable, key: (i64, i64)) -> i64 {
@@ -59,6 +121,11 @@ fn variants() -> Vec<Package> {
     [Pick::Connection, Pick::Random].map(|pick| keyed(|options| options.pick = pick)).into()
 }
 
+/// The parameter `random`.
+fn random() -> f64 {
+    rand::random_range(0.0..1.0)
+}
+
 /// A schema with the table and no routines.
 fn with_table<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
     let schema = server.schema();
@@ -75,15 +142,20 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
             let same = if options.key.0.len() == 2 { "record_type=1" } else { "record_type=1,record_id=0x0001" };
             options.rollups = vec![format!("{same}:parents.id:n").parse().expect("a roll-up")];
         });
-        let schema = with_table(server, &package);
-        schema.run("CREATE TABLE parents (id VARCHAR(200) COLLATE utf8mb4_general_ci PRIMARY KEY, n BIGINT)");
-        let mut connection = schema.connect();
-        for (name, query) in Queries::of(&package).0 {
-            let statement = connection.prep(&query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(usize::from(statement.num_params()), query.parameters.len(), "{name}");
-            let values = vec![Value::from("12"); statement.num_params().into()];
-            connection.exec::<Row, _, _>(&statement, Params::Positional(values)).expect(&name);
-        }
+        check_parameters(server, &package);
+    }
+    named_variants().iter().for_each(|(_, package)| check_parameters(server, package));
+}
+
+fn check_parameters(server: &Server, package: &Package) {
+    let schema = with_table(server, package);
+    schema.run("CREATE TABLE parents (id VARCHAR(200) COLLATE utf8mb4_general_ci PRIMARY KEY, n BIGINT)");
+    let mut connection = schema.connect();
+    for (name, query) in Queries::of(package).0 {
+        let statement = connection.prep(&query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(usize::from(statement.num_params()), query.parameters.len(), "{name}");
+        let values = vec![Value::from("12"); statement.num_params().into()];
+        connection.exec::<Row, _, _>(&statement, Params::Positional(values)).expect(&name);
     }
 }
 
@@ -108,6 +180,113 @@ fn increments_by_query_are_exact(server: &Server) {
         let (slots, least, most): (u64, i64, i64) =
             schema.first("SELECT COUNT(*), MIN(slot), MAX(slot) FROM slotted_counters");
         assert!(slots > 1 && least >= 0 && most < 100, "{slots} slots from {least} to {most}");
+    }
+}
+
+fn named_counters_by_query_need_only_the_table(server: &Server) {
+    for (what, package) in named_variants() {
+        let queries = Queries::of(&package);
+        let schema = with_table(server, &package);
+        let mut connection = schema.connect();
+        let with = |value: i64| {
+            let name = ("counter_name", Value::from("downloads"));
+            let numbers = ["value", "amount", "restart"].map(|name| (name, Value::from(value)));
+            let others = [("description", Value::NULL), ("slots", 20.into()), ("random", random().into())];
+            [name].into_iter().chain(numbers).chain(others).collect::<Vec<_>>()
+        };
+        assert_eq!(queries.number(&mut connection, "get", "downloads"), None, "{what}: no counter");
+        assert!(!queries.count(&mut connection, "downloads", 20).expect("increment"), "{what}: no counter");
+
+        assert_eq!(queries.change(&mut connection, "setup", &with(5)).expect("setup"), 20, "{what}");
+        assert_eq!(error_of(queries.change(&mut connection, "setup", &with(6))).0, 1062, "{what}");
+        let slots = queries.slots(&mut connection, "downloads").expect("the counter exists");
+        for _ in 0..11 {
+            // Each increment in its own connection, so that they use several slots.
+            assert!(queries.count(&mut schema.connect(), "Downloads", slots).expect("increment"), "{what}");
+        }
+        assert_eq!(queries.change(&mut connection, "add", &with(-7)).expect("add"), 1, "{what}");
+        assert_eq!(queries.number(&mut connection, "get", "downloads"), Some(9), "{what}");
+        let changed: i64 = schema.first("SELECT COUNT(*) FROM counters WHERE counter <> 0");
+        assert!(changed > 2, "{what}: {changed} slots");
+        let totals: Vec<Row> = connection.query(&queries.0["totals"].sql).expect("totals");
+        let (name, total): (String, i64) =
+            (totals[0].get("counter_name").expect("a name"), totals[0].get("total").expect("a total"));
+        assert_eq!((name.as_str(), total, totals.len()), ("downloads", 9, 1), "{what}");
+
+        queries.change(&mut connection, "reset", &with(1000)).expect("reset");
+        assert_eq!(queries.number(&mut connection, "get", "downloads"), Some(1000), "{what}");
+        assert_eq!(queries.change(&mut connection, "delete", &with(0)).expect("delete"), 20, "{what}");
+        assert_eq!(queries.number(&mut connection, "get", "downloads"), None, "{what}");
+
+        // The routines and the queries use the same rows.
+        schema.run(&file(&package, "create_procedures.sql"));
+        queries.change(&mut connection, "setup", &with(5)).expect("setup");
+        schema.run("CALL counter_increment('downloads')");
+        assert!(queries.count(&mut connection, "downloads", slots).expect("increment"), "{what}");
+        assert_eq!(schema.first::<i64>("SELECT counter_get('downloads')"), 7, "{what}");
+        if package.options.per_counter() {
+            queries.resize(&mut connection, "downloads", 3).expect("a resize");
+            assert!(queries.count(&mut connection, "downloads", slots).expect("increment"), "{what}: earlier slots");
+            let state: (i64, i64, i64) = schema.first("SELECT slots, total, resize_incomplete FROM counter_totals");
+            assert_eq!(state, (3, 8, 0), "{what}");
+            queries.resize(&mut connection, "downloads", 30).expect("a resize");
+            let state: (i64, i64, i64) = schema.first("SELECT slots, total, resize_incomplete FROM counter_totals");
+            assert_eq!(state, (30, 8, 0), "{what}");
+        }
+    }
+}
+
+fn totals_are_exact_during_resizes_by_query(server: &Server) {
+    const WRITERS: usize = 16;
+    const CALLS: usize = 300;
+    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
+        let package = package(|options| options.default_slots = Some(12));
+        let queries = &Queries::of(&package);
+        let schema = server.schema();
+        schema.install(&package);
+        schema.run("CALL counter_setup('hot', NULL, NULL, NULL)");
+        let (done, counted, resizes) = (AtomicBool::new(false), AtomicI64::new(0), AtomicU64::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut connection = schema.isolated(isolation);
+                for slots in [5, 12, 1, 7].into_iter().cycle() {
+                    if done.load(SeqCst) {
+                        break;
+                    }
+                    while let Err(error) = queries.resize(&mut connection, "hot", slots) {
+                        repeatable(error);
+                    }
+                    let now = schema.first::<i64>("SELECT slots FROM counter_totals");
+                    assert_eq!(now, slots, "{isolation}: after a resize without an error");
+                    resizes.fetch_add(1, SeqCst);
+                }
+            });
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|_| {
+                    let (schema, counted) = (&schema, &counted);
+                    scope.spawn(move || {
+                        let mut connection = schema.isolated(isolation);
+                        for _ in calls(CALLS) {
+                            loop {
+                                match queries.count(&mut connection, "hot", 12) {
+                                    Ok(exists) => break assert!(exists, "slot 1 always exists"),
+                                    Err(error) => drop(repeatable(error)),
+                                }
+                            }
+                            counted.fetch_add(1, SeqCst);
+                        }
+                    })
+                })
+                .collect();
+            let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+            done.store(true, SeqCst);
+            written.into_iter().for_each(|result| result.expect("a writer"));
+        });
+        let total = queries.number(&mut schema.connect(), "get", "hot");
+        assert_eq!(total, Some(counted.into_inner()), "{isolation}");
+        let resizes = resizes.into_inner();
+        eprintln!("{}, {isolation}: {total:?} increments by query, {resizes} resizes", server.version);
+        assert!(resizes > 0);
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Row;
+use mysql::{Row, Value};
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::Package;
+use slotted::package::{Package, Servers};
 
+use crate::queries::Queries;
 use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
@@ -17,6 +18,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_writes_only_rows_that_differ)
         .on_servers(the_next_call_completes_an_aborted_rollup)
         .on_servers(a_rollup_uses_all_columns_of_the_key)
+        .on_servers(a_rollup_writes_the_totals_of_every_key_type)
         .on_servers(a_rollup_neither_waits_for_slots_nor_locks_them)
         .on_servers(concurrent_rollups_never_overwrite_a_newer_total)
         .on_servers(a_rollup_skips_locked_rows_and_delays_no_writer)
@@ -206,6 +208,66 @@ fn a_rollup_uses_all_columns_of_the_key(server: &Server) {
             [("/", Some(10), Some(20)), ("/about", Some(30), None), ("/it's", Some(4), Some(40))],
             "{batch}"
         );
+    }
+}
+
+fn a_rollup_writes_the_totals_of_every_key_type(server: &Server) {
+    let values = |values: &[&'static str]| values.to_vec();
+    for (kind, values) in [
+        ("TINYINT UNSIGNED", values(&["0", "7", "255"])),
+        ("BIGINT UNSIGNED", values(&["0", "7", "18446744073709551615"])),
+        ("YEAR", values(&["1999", "2026", "2155"])),
+        ("DATE", values(&["'2026-11-23'", "'1999-12-31'", "'2026-01-01'"])),
+        ("DATETIME", values(&["'2026-11-23 10:00:00'", "'1999-12-31 23:59:59'", "'2026-11-23 10:00:01'"])),
+        // By text, the order is another one.
+        ("ENUM('z','b','it''s','a')", values(&["'b'", "'a'", "'z'", "'it''s'"])),
+        ("VARCHAR(20)", values(&["'b'", "'a'", "'it''s'"])),
+        ("BINARY(2)", values(&["0x0001", "0xff00"])),
+        ("UUID", values(&["'6ccd780c-baba-1026-9564-5b8c656024db'", "'00000000-0000-1000-0000-00000000000f'"])),
+    ] {
+        if kind == "UUID" && server.is_mysql() {
+            continue;
+        }
+        let package = keyed(|options| {
+            options.key = format!("site {kind}, record {kind}").parse().expect("a key");
+            options.rollups = vec![format!("site={}:parents.id:n", values[0]).parse().expect("a roll-up")];
+            options.servers = if kind == "UUID" { Servers::Mariadb } else { Servers::Both };
+        });
+        let schema = server.schema();
+        schema.install(&package);
+        let text = if kind.starts_with("ENUM") || kind.starts_with("VARCHAR") {
+            "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+        } else {
+            ""
+        };
+        schema.run(&format!("CREATE TABLE parents (id {kind} {text} PRIMARY KEY, n BIGINT NOT NULL DEFAULT 0)"));
+        for (at, value) in values.iter().enumerate() {
+            schema.run(&format!("INSERT INTO parents (id) VALUES ({value})"));
+            schema.run(&format!("CALL slotted_counter_add({}, {value}, {})", values[0], 10 + at));
+            schema.run(&format!("CALL slotted_counter_add({}, {value}, 500)", values[1]));
+        }
+        for more in [0, 100] {
+            // Batches of one record.
+            schema.run("CALL slotted_counter_rollup(1)");
+            for (at, value) in values.iter().enumerate() {
+                let total: usize = schema.first(&format!("SELECT n FROM parents WHERE id = {value}"));
+                assert_eq!(total, 10 + at + more, "{kind}: {value}");
+                schema.run(&format!("CALL slotted_counter_add({}, {value}, 100)", values[0]));
+            }
+        }
+        // The statements of queries.sql do the same.
+        let queries = Queries::of(&package);
+        let mut connection = schema.connect();
+        let least = if kind.starts_with("ENUM") { "MIN(CONCAT(id))" } else { "MIN(id)" };
+        let first: Option<Value> = connection.query_first(format!("SELECT {least} FROM parents")).expect("a value");
+        let page: Vec<(Value, i64)> = queries.rows(&mut connection, "rollup_parents_n_page", vec![first.expect("a row")]);
+        let mut totals: Vec<_> = page.iter().map(|(_, total)| *total).collect();
+        totals.sort_unstable();
+        let expected: Vec<_> = (0..values.len() as i64).map(|at| 210 + at).collect();
+        assert_eq!(totals, expected, "{kind}: {page:?}");
+        // An idle record is compacted.
+        schema.run("CALL slotted_counter_compact_idle(0, NULL)");
+        assert_eq!(schema.first::<usize>("SELECT COUNT(*) FROM slotted_counters"), 2 * values.len(), "{kind}");
     }
 }
 

@@ -9,6 +9,7 @@ use proptest::test_runner::TestRunner;
 use slotted::package::{Ident, Kind, Options, Package, Routine, Slots, SqlStr};
 use slotted::render;
 
+use crate::queries::Queries;
 use crate::support::{Module, Schema, Server, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
@@ -289,6 +290,7 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
                 let rows: Vec<(i64, i64)> = schema.connect().query(query).expect("the slots");
                 rows.into_iter().filter(|(_, count)| *count > 0).collect()
             };
+            let queries = Queries::of(&package);
             let mut others: Vec<(i64, i64)> = Vec::new();
             for node in 1..=3 {
                 for _ in 0..7 {
@@ -301,12 +303,18 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
                     connection.query_drop(call(&package, Routine::Increment, key)).expect(&what);
                     connection.query_drop(call(&package, Routine::Add, &format!("{key}, 2"))).expect(&what);
                     if keyed {
+                        queries.run(&mut connection, "increment", &[7, 7]).expect(&what);
+                    } else {
+                        let slots = queries.slots(&mut connection, "hot").expect("the counter exists");
+                        assert!(queries.count(&mut connection, "hot", slots).expect("a count"), "{what}: slot");
+                    }
+                    if keyed {
                         let error = error_of(connection.query_drop(call(&package, Routine::Increment, "7, NULL")));
                         assert_eq!(error.0, 30009, "{what}: {error:?}");
                     }
                 }
                 let all = counts();
-                assert_eq!(all.iter().map(|(_, count)| count).sum::<i64>(), node * 21, "{what}");
+                assert_eq!(all.iter().map(|(_, count)| count).sum::<i64>(), node * 28, "{what}");
                 // With two slots, three nodes cannot use different slots.
                 if slots > 3 {
                     assert!(all.len() > others.len(), "{what}: node {node} has no slot of its own: {all:?}");

@@ -115,8 +115,8 @@ SET @slotted_problem = (
          AND actual.TABLE_NAME = 'counters'
          AND actual.COLUMN_NAME = expected.name
        WHERE actual.COLUMN_NAME IS NULL
-          -- MariaDB has a display width: int(11) unsigned is INT UNSIGNED.
-          OR IF(actual.DATA_TYPE LIKE '%int',
+          -- MariaDB has a display width: int(11) unsigned is INT UNSIGNED, year(4) is YEAR.
+          OR IF(actual.DATA_TYPE LIKE '%int' OR actual.DATA_TYPE = 'year',
                 CONCAT(actual.DATA_TYPE, IF(actual.COLUMN_TYPE LIKE '%unsigned%', ' unsigned', '')),
                 actual.COLUMN_TYPE) <> expected.type
           OR COALESCE(actual.COLLATION_NAME, '') <> expected.collation

@@ -5,7 +5,7 @@ use clap::builder::PossibleValue;
 use mysql::Value;
 
 use super::Setting;
-use crate::package::{Options, OptionsError, Package, Pick, Slots};
+use crate::package::{self, Options, OptionsError, Package, Pick, Slots};
 use crate::render;
 use crate::script::{self, Query};
 
@@ -60,7 +60,7 @@ macro_rules! sql {
 }
 
 /// All contenders, in the order of a report.
-pub static CONTENDERS: [Contender; 13] = [
+pub static CONTENDERS: [Contender; 15] = [
     Contender {
         name: "uncontended",
         kind: Kind::Reference,
@@ -166,7 +166,27 @@ pub static CONTENDERS: [Contender; 13] = [
         kind: Kind::Ours,
         colors: ["#1a7f37", "#56d364"],
         description: "The upsert of queries.sql, without a procedure",
-        statements: |setting| Statements::of_queries("queries", setting),
+        statements: |setting| Statements::of_queries(Options::slotted_counters(), "queries", setting),
+    },
+    Contender {
+        name: "counters-plain",
+        kind: Kind::Ours,
+        colors: ["#6639ba", "#d2a8ff"],
+        description: "The UPDATE of queries.sql of counters, without a procedure; the number of slots is a parameter",
+        statements: |setting| Statements::of_queries(Options::default(), "counters_plain", setting),
+    },
+    Contender {
+        name: "counters-fixed-plain",
+        kind: Kind::Ours,
+        colors: ["#116329", "#7ee787"],
+        description: "The UPDATE of queries.sql of counters-fixed, without a procedure",
+        statements: |setting| {
+            let options = Options {
+                slots: Slots::Fixed(setting.slots),
+                ..Options::default()
+            };
+            Statements::of_queries(options, "counters_fixed_plain", setting)
+        },
     },
 ];
 
@@ -292,33 +312,35 @@ impl Statements {
     }
 
     /// The statements of queries.sql.
-    fn of_queries(table: &str, setting: &Setting) -> Result<Self, OptionsError> {
+    fn of_queries(options: Options, table: &str, setting: &Setting) -> Result<Self, OptionsError> {
+        let named = options.kind == package::Kind::Counters;
         let package = Package::new(Options {
-            slots: Slots::Fixed(setting.slots),
+            slots: if named {
+                options.slots
+            } else {
+                Slots::Fixed(setting.slots)
+            },
             table: table.parse().expect("a name"),
-            ..Options::slotted_counters()
+            ..options
         })?;
-        let statements = script::queries(&file_of(&package, "queries.sql"));
-        let named = |name: &str, parameters: &[&str]| {
-            let found = statements.iter().find(|query| query.name == name);
-            query(&found.expect("queries.sql has it").sql, parameters)
+        let mut statements = script::queries(&file_of(&package, "queries.sql"));
+        let mut take = |name: &str| {
+            let at = statements.iter().position(|query| query.name == name);
+            statements.swap_remove(at.expect("queries.sql has it"))
         };
+        let count = if named { "counter" } else { "`count`" };
         Ok(Self {
             setup: script::statements(&file_of(&package, "create_tables.sql")),
-            fill: None,
-            increment: if setting.amount == 1 {
-                named("increment", &["record type", "counter"])
-            } else {
-                named("add", &["record type", "counter", "amount", "amount"])
-            },
-            read: named("get", &["record type", "counter"]),
-            total: format!("SELECT COALESCE(SUM(`count`), 0) FROM {}", package.options.table),
+            fill: named.then(|| take("setup")),
+            increment: take(if setting.amount == 1 { "increment" } else { "add" }),
+            read: take("get"),
+            total: format!("SELECT COALESCE(SUM({count}), 0) FROM {}", package.options.table),
         })
     }
 
     /// The upsert of queries.sql in a procedure with no other statement. Each question mark becomes a parameter.
     fn of_queries_in_a_procedure(setting: &Setting) -> Result<Self, OptionsError> {
-        let mut statements = Self::of_queries("queries_call", setting)?;
+        let mut statements = Self::of_queries(Options::slotted_counters(), "queries_call", setting)?;
         let increment = &mut statements.increment;
         let parameters: Vec<_> = (1..=increment.parameters.len())
             .map(|n| format!("p_{n}"))
@@ -362,13 +384,15 @@ fn query(sql: &str, parameters: &[&str]) -> Query {
 pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
     let value = |parameter: &String| match parameter.as_str() {
         "connection" => who.connection.into(),
-        "counter" => who.counter.into(),
+        "counter" | "record_id" => who.counter.into(),
         // A string, as an application sends it. A plain SUM is faster with a number in its place.
-        "name" => who.counter.to_string().into(),
+        "name" | "counter_name" => who.counter.to_string().into(),
         "slot" => who.slot.into(),
         "amount" => setting.amount.into(),
         "slots" => setting.slots.into(),
-        "record type" => 123.into(),
+        "record_type" => 123.into(),
+        "description" => Value::NULL,
+        "value" => 0.into(),
         other => unreachable!("no contender has a parameter {other}"),
     };
     query.parameters.iter().map(value).collect()
@@ -385,7 +409,7 @@ pub fn filled_for(query: &Query, setting: &Setting) -> Vec<Who> {
     };
     let mut filled = Vec::new();
     for connection in all(&["connection"], setting.connections) {
-        for counter in all(&["counter", "name"], setting.counters) {
+        for counter in all(&["counter", "name", "counter_name"], setting.counters) {
             for slot in all(&["slot"], setting.slots) {
                 filled.push(Who {
                     connection,

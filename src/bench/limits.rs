@@ -36,7 +36,7 @@ enum Figure {
 use Figure::{P99, Rate};
 
 /// All loads, in the order of a report.
-pub static LOADS: [Load; 7] = [
+pub static LOADS: [Load; 8] = [
     Load {
         name: "connections-64",
         title: "64 connections, 100 slots",
@@ -53,6 +53,13 @@ pub static LOADS: [Load; 7] = [
             "slotted_counters",
         ],
         bases: &[("uncontended", Rate), ("single-row", Rate)],
+    },
+    Load {
+        name: "plain-statements",
+        title: "64 connections, 100 slots, statements of queries.sql",
+        setting: Setting::DEFAULT,
+        contenders: &["uncontended", "queries", "counters-plain", "counters-fixed-plain"],
+        bases: &[("uncontended", Rate)],
     },
     Load {
         name: "published",

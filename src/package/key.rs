@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::ident::{IDENT_MAX, Ident, IdentError};
+use super::ident::{IDENT_MAX, Ident, IdentError, SqlStr};
 use super::{NAME_MAX, NAME_PARAMETER};
 
 /// A column of the key.
@@ -21,8 +21,16 @@ pub struct KeyColumn {
 pub enum KeyType {
     /// The name of a counter of the package `counters`.
     Name,
-    /// An integer: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types".
+    /// An integer or YEAR: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types" and "The
+    /// YEAR Type".
     Integer(&'static str, i128, i128),
+    /// DATE or DATETIME: the type in SQL, the minimum and the maximum as literals. Source: MySQL manual, "The DATE,
+    /// DATETIME, and TIMESTAMP Types".
+    Date(&'static str, &'static str, &'static str),
+    /// ENUM, and its values.
+    Enum(Vec<String>),
+    /// UUID, which only MariaDB has.
+    Uuid,
     /// CHAR or VARCHAR, and its length in characters.
     Text(&'static str, u32),
     /// BINARY or VARBINARY, and its length in bytes.
@@ -35,7 +43,7 @@ pub enum KeyError {
     /// A column without a type, or with a type that is not supported in a key.
     #[error(
         "'{0}' is not a key column: expected a name and a type, which is TINYINT, SMALLINT, MEDIUMINT, INT or BIGINT, \
-         each also UNSIGNED, or CHAR(n), VARCHAR(n), BINARY(n) or VARBINARY(n)"
+         each also UNSIGNED, CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE, DATETIME, YEAR, ENUM('a', 'b') or UUID"
     )]
     Column(String),
     /// The name of the column is not an identifier.
@@ -66,6 +74,13 @@ const UNSIGNED: [&str; 5] = [
     "INT UNSIGNED",
     "BIGINT UNSIGNED",
 ];
+const YEAR: KeyType = KeyType::Integer("YEAR", 1901, 2155);
+const DATE: KeyType = KeyType::Date("DATE", "DATE '1000-01-01'", "DATE '9999-12-31'");
+const DATETIME: KeyType = KeyType::Date(
+    "DATETIME",
+    "TIMESTAMP '1000-01-01 00:00:00'",
+    "TIMESTAMP '9999-12-31 23:59:59'",
+);
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
@@ -89,15 +104,20 @@ impl KeyType {
                 Self::Integer(UNSIGNED[at], 0, (1 << bits) - 1)
             });
         }
+        match words[..] {
+            ["YEAR"] => return Some(YEAR),
+            ["DATE"] => return Some(DATE),
+            ["DATETIME"] => return Some(DATETIME),
+            ["UUID"] => return Some(Self::Uuid),
+            _ => {}
+        }
         let (name, rest) = text.trim().split_once('(')?;
-        let length: u32 = rest
-            .trim()
-            .strip_suffix(')')?
-            .trim()
-            .parse()
-            .ok()
-            .filter(|n| (1..=3072).contains(n))?;
+        let inner = rest.strip_suffix(')')?;
         let name = name.trim().to_uppercase();
+        if name == "ENUM" {
+            return enum_values(inner).map(Self::Enum);
+        }
+        let length: u32 = inner.trim().parse().ok().filter(|n| (1..=3072).contains(n))?;
         let one_of = |names: [&'static str; 2]| names.into_iter().find(|candidate| *candidate == name);
         one_of(TEXTS)
             .map(|name| Self::Text(name, length))
@@ -108,7 +128,9 @@ impl KeyType {
     fn bytes(&self) -> u64 {
         match self {
             Self::Name => u64::from(NAME_MAX) * 4,
-            Self::Integer(..) => 8,
+            Self::Integer(..) | Self::Date(..) => 8,
+            Self::Enum(_) => 2,
+            Self::Uuid => 16,
             Self::Text(_, characters) => u64::from(*characters) * 4,
             Self::Binary(_, bytes) => u64::from(*bytes),
         }
@@ -118,8 +140,19 @@ impl KeyType {
     pub fn text(&self) -> String {
         match self {
             Self::Name => format!("VARCHAR({NAME_MAX})"),
-            Self::Integer(name, ..) => (*name).to_owned(),
+            Self::Integer(name, ..) | Self::Date(name, ..) => (*name).to_owned(),
+            Self::Enum(values) => format!("ENUM({})", list(values, ",")),
+            Self::Uuid => "UUID".to_owned(),
             Self::Text(name, n) | Self::Binary(name, n) => format!("{name}({n})"),
+        }
+    }
+
+    /// The type of a local variable with a value of the column.
+    pub fn variable(&self) -> String {
+        match self {
+            // The servers sort an ENUM by the numbers of its values, and compare two of them by their texts.
+            Self::Enum(values) => format!("VARCHAR({})", longest(values)),
+            _ => self.text(),
         }
     }
 
@@ -131,6 +164,9 @@ impl KeyType {
             Self::Name => format!("VARCHAR({NAME_PARAMETER})"),
             Self::Integer(name, ..) if name.starts_with("BIGINT") => (*name).to_owned(),
             Self::Integer(..) => "BIGINT".to_owned(),
+            Self::Date(name, ..) => (*name).to_owned(),
+            Self::Enum(values) => format!("VARCHAR({})", longest(values) + 1),
+            Self::Uuid => "UUID".to_owned(),
             Self::Text(_, n) => format!("VARCHAR({})", n + 1),
             Self::Binary(_, n) => format!("VARBINARY({})", n + 1),
         }
@@ -138,8 +174,46 @@ impl KeyType {
 
     /// Whether the type has a character set and a collation.
     pub fn is_text(&self) -> bool {
-        matches!(self, Self::Name | Self::Text(..))
+        matches!(self, Self::Name | Self::Text(..) | Self::Enum(_))
     }
+}
+
+/// The values of an ENUM. None if they are not a list of different strings that every server stores as they are.
+fn enum_values(list: &str) -> Option<Vec<String>> {
+    let mut values: Vec<String> = Vec::new();
+    for quoted in split_outside_quotes(list, ',') {
+        let value = quoted
+            .trim()
+            .strip_prefix('\'')?
+            .strip_suffix('\'')?
+            .replace("''", "'");
+        let lower = value.to_lowercase();
+        let stored = !value.is_empty()
+            && value.chars().count() <= 255
+            && !value.ends_with(' ')
+            // A backslash depends on the sql_mode of the session.
+            && !value.chars().any(|c| c.is_control() || c == '\\');
+        if !stored || values.iter().any(|other| other.to_lowercase() == lower) {
+            return None;
+        }
+        values.push(value);
+    }
+    Some(values)
+}
+
+/// The values of an ENUM as string literals.
+fn list(values: &[String], separator: &str) -> String {
+    let literals: Vec<_> = values.iter().map(|value| SqlStr(value).to_string()).collect();
+    literals.join(separator)
+}
+
+/// The length of the longest value, in characters.
+fn longest(values: &[String]) -> usize {
+    values
+        .iter()
+        .map(|value| value.chars().count())
+        .max()
+        .unwrap_or_default()
 }
 
 impl KeyColumn {
@@ -153,15 +227,33 @@ impl KeyColumn {
         }
     }
 
-    /// A condition that is true if the argument does not fit the column, and NULL if the argument is NULL. None for
-    /// BIGINT, because every argument fits.
+    /// A condition that is true if the argument does not fit the column. Not true if the argument is NULL, except for
+    /// dates. None if every argument fits.
     pub fn misfit(&self) -> Option<String> {
-        self.compared("NOT BETWEEN", ">", "<>")
+        let p = self.parameter.typed();
+        match &self.kind {
+            KeyType::Enum(values) => Some(format!(
+                "{} OR {p} NOT IN ({})",
+                self.compared("", ">", "")?,
+                list(values, ", ")
+            )),
+            // MySQL compares '0000-00-00 00:00:00' as NULL if sql_mode has NO_ZERO_DATE.
+            KeyType::Date(..) => Some(format!("({}) IS NOT TRUE", self.fits()?)),
+            _ => self.compared("NOT BETWEEN", ">", "<>"),
+        }
     }
 
     /// The negation of [`KeyColumn::misfit`], also NULL if the argument is NULL.
     pub fn fits(&self) -> Option<String> {
-        self.compared("BETWEEN", "<=", "=")
+        let p = self.parameter.typed();
+        match &self.kind {
+            KeyType::Enum(values) => Some(format!(
+                "{} AND {p} IN ({})",
+                self.compared("", "<=", "")?,
+                list(values, ", ")
+            )),
+            _ => self.compared("BETWEEN", "<=", "="),
+        }
     }
 
     /// Compares the argument with the limits of the column. `range` is the operator for a number and its range, `most`
@@ -170,8 +262,13 @@ impl KeyColumn {
         let p = self.parameter.typed();
         match &self.kind {
             KeyType::Integer(name, ..) if name.starts_with("BIGINT") => None,
+            // Without strict mode, the server changes an invalid UUID to NULL.
+            KeyType::Uuid => None,
             KeyType::Name => Some(format!("CHAR_LENGTH({p}) {most} {NAME_MAX}")),
             KeyType::Integer(_, least, greatest) => Some(format!("{p} {range} {least} AND {greatest}")),
+            // Without strict mode, the server changes an invalid date to '0000-00-00'.
+            KeyType::Date(_, least, greatest) => Some(format!("{p} {range} {least} AND {greatest}")),
+            KeyType::Enum(values) => Some(format!("CHAR_LENGTH({p}) {most} {}", longest(values))),
             KeyType::Text(_, n) => Some(format!("CHAR_LENGTH({p}) {most} {n}")),
             // BINARY pads a shorter value when it is stored, and a query with the argument would not find it.
             KeyType::Binary("BINARY", n) => Some(format!("LENGTH({p}) {only} {n}")),
@@ -179,13 +276,16 @@ impl KeyColumn {
         }
     }
 
-    /// A condition that is true if a string argument is too long, although it may equal a stored value. A server
-    /// without strict mode truncates the string to the parameter's length, and the rest may differ from a stored
-    /// value only in trailing spaces, which the collations ignore.
-    pub fn too_long(&self) -> Option<String> {
+    /// A condition that is true if the argument does not fit the column, although it may equal a stored value. Without
+    /// strict mode, the server truncates a string to the parameter's length, and the rest may differ from a stored value
+    /// only in trailing spaces, which the collations ignore. MariaDB compares 26 and a YEAR of 2026 as equal, MySQL
+    /// '2' and the second value of an ENUM.
+    pub fn may_equal(&self) -> Option<String> {
         match &self.kind {
-            KeyType::Name | KeyType::Text(..) => self.misfit(),
-            KeyType::Integer(..) | KeyType::Binary(..) => None,
+            KeyType::Name | KeyType::Text(..) | KeyType::Enum(_) | KeyType::Integer("YEAR", ..) => {
+                self.misfit()
+            }
+            KeyType::Integer(..) | KeyType::Date(..) | KeyType::Uuid | KeyType::Binary(..) => None,
         }
     }
 }
@@ -239,16 +339,18 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// Splits at each separator that is not between backticks or single quotes.
+/// Splits at each separator that is not between backticks, single quotes or parentheses.
 pub(super) fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
-    let mut quote = None;
+    let (mut quote, mut depth) = (None, 0_usize);
     text.split(|c| {
-        match quote {
-            None if "`'".contains(c) => quote = Some(c),
-            Some(open) if open == c => quote = None,
+        match (quote, c) {
+            (None, '`' | '\'') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth = depth.saturating_sub(1),
+            (Some(open), _) if open == c => quote = None,
             _ => {}
         }
-        c == separator && quote.is_none()
+        c == separator && quote.is_none() && depth == 0
     })
     .collect()
 }
@@ -284,6 +386,12 @@ mod tests {
             (" url  varchar( 255 ) ", "url VARCHAR(255)"),
             ("a integer unsigned,b Binary(16)", "a INT UNSIGNED, b BINARY(16)"),
             ("`a, b` CHAR(3), `c``d` TINYINT", "`a, b` CHAR(3), `c``d` TINYINT"),
+            ("page BIGINT, day date", "page BIGINT, day DATE"),
+            ("a year,b datetime , c uuid", "a YEAR, b DATETIME, c UUID"),
+            (
+                "k enum('a,b','it''s' , '(') , n INT",
+                "k ENUM('a,b','it''s','('), n INT",
+            ),
         ] {
             let key: Key = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(key.to_string(), written);
@@ -304,6 +412,16 @@ mod tests {
             "a INT b",
             "`a INT",
             "a INT,,b INT",
+            "a YEAR(4)",
+            "a DATETIME(6)",
+            "a TIMESTAMP",
+            "a ENUM",
+            "a ENUM()",
+            "a ENUM('')",
+            "a ENUM('a', 'A')",
+            "a ENUM('a ')",
+            "a ENUM('a\\b')",
+            "a ENUM(a)",
         ] {
             assert!(matches!(text.parse::<Key>(), Err(KeyError::Column(_))), "{text}");
         }

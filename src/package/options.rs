@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use super::MAX_SLOTS;
 use super::ident::{Definer, Ident, IdentError, Prefix, Roles};
-use super::key::{Key, KeyColumn};
+use super::key::{Key, KeyColumn, KeyType};
 use super::rollup::{Interval, Rollup, RollupError};
 
 /// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
@@ -286,6 +286,11 @@ pub enum OptionsError {
         "the name {0} contains */, which ends an executable comment: use --server mysql or --server mariadb"
     )]
     EndOfComment(Ident),
+    /// A type that MySQL does not have.
+    #[error(
+        "the key column '{0}' cannot be UUID, which MySQL does not have: use BINARY(16), or --server mariadb"
+    )]
+    UuidOnMysql(String),
     /// The table and a view have the same name.
     #[error("--table {0} is also the name of a view of the package: use another --table or --prefix")]
     TableIsView(String),
@@ -313,6 +318,10 @@ impl Options {
     }
 
     pub(super) fn check(&self) -> Result<(), OptionsError> {
+        let uuid = self.key.0.iter().find(|column| column.kind == KeyType::Uuid);
+        if let Some(column) = uuid.filter(|_| self.servers != Servers::Mariadb) {
+            return Err(OptionsError::UuidOnMysql(column.name.name().to_owned()));
+        }
         if self.rollups.is_empty() && self.rollup_every.is_some() {
             return Err(OptionsError::EveryOfNothing);
         }

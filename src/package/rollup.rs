@@ -24,7 +24,7 @@ pub struct Rollup {
 pub enum Value {
     /// The value of an integer column.
     Integer(i128),
-    /// The value of a CHAR or VARCHAR column.
+    /// The value of a CHAR, VARCHAR, ENUM, DATE, DATETIME or UUID column.
     Text(String),
     /// The value of a BINARY or VARBINARY column.
     Binary(Vec<u8>),
@@ -135,6 +135,16 @@ impl FromStr for Value {
     }
 }
 
+/// Whether a text has a digit for each 0 of the form, a hexadecimal digit for each x, and the other characters.
+fn has_form(text: &str, form: &str) -> bool {
+    text.len() == form.len()
+        && text.chars().zip(form.chars()).all(|(c, form)| match form {
+            '0' => c.is_ascii_digit(),
+            'x' => c.is_ascii_hexdigit(),
+            _ => c == form,
+        })
+}
+
 impl Value {
     /// The value as an SQL literal.
     pub fn sql(&self) -> String {
@@ -148,6 +158,10 @@ impl Value {
         match (self, kind) {
             (Self::Integer(n), KeyType::Integer(_, least, most)) => (least..=most).contains(&n),
             (Self::Text(text), KeyType::Text(_, most)) => text.chars().count() <= *most as usize,
+            (Self::Text(text), KeyType::Enum(values)) => values.contains(text),
+            (Self::Text(text), KeyType::Date("DATE", ..)) => has_form(text, "0000-00-00"),
+            (Self::Text(text), KeyType::Date(..)) => has_form(text, "0000-00-00 00:00:00"),
+            (Self::Text(text), KeyType::Uuid) => has_form(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"),
             (Self::Binary(bytes), KeyType::Binary("BINARY", n)) => bytes.len() == *n as usize,
             (Self::Binary(bytes), KeyType::Binary(_, most)) => bytes.len() <= *most as usize,
             _ => false,

@@ -62,7 +62,8 @@ files! {
     "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
     "import.sql" "files/import.sql" [SlottedCounters] Parameters if has_rollups;
     "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
-    "queries.sql" "files/queries.sql" [SlottedCounters] Placeholders;
+    "queries.sql" "files/counter_queries.sql" [Counters] Placeholders;
+    "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders;
 }
 
 fn has_definer(options: &Options) -> bool {

@@ -61,8 +61,8 @@ impl<'a> Key<'a> {
         valid() "valid"
         /// The condition that an argument is not valid.
         invalid() "invalid"
-        /// An OR for each argument that the server may have truncated.
-        or_truncated() "or_truncated"
+        /// An OR for each argument that may equal a stored value although it does not fit.
+        or_unfit() "or_unfit"
         /// The declarations of the parameters.
         parameters(mode) "parameters"
         /// The parameters in the manual of a routine.
@@ -71,6 +71,11 @@ impl<'a> Key<'a> {
 
     pub(super) fn columns(&self) -> &'a [KeyColumn] {
         self.columns
+    }
+
+    /// Whether a statement takes the values from a caller, and is not part of a routine.
+    pub(super) fn placeholders(&self) -> bool {
+        self.source == Arguments::Placeholders
     }
 
     /// The same key with the values of local variables.
@@ -100,6 +105,10 @@ impl<'a> Key<'a> {
 
     pub(super) fn column_type(&self, column: &KeyColumn) -> String {
         self.with_collation(column, column.kind.text())
+    }
+
+    pub(super) fn variable_type(&self, column: &KeyColumn) -> String {
+        self.with_collation(column, column.kind.variable())
     }
 
     pub(super) fn parameter_type(&self, column: &KeyColumn) -> String {

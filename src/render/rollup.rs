@@ -117,10 +117,21 @@ impl<'a> Rollup<'a> {
         }
     }
 
+    /// The key column as the records are compared and sorted.
+    pub(super) fn record_value(&self) -> String {
+        let column = self.record.name.typed();
+        match self.record.kind {
+            // The servers sort an ENUM by the numbers of its values, and compare it by their texts.
+            KeyType::Enum(_) => format!("CONCAT({column})"),
+            _ => column,
+        }
+    }
+
     /// A value of the key column as JSON can have it.
     fn as_json(&self, value: &str) -> String {
         match self.record.kind {
             KeyType::Binary(..) => format!("HEX({value})"),
+            KeyType::Date(..) | KeyType::Uuid => format!("CAST({value} AS CHAR)"),
             _ => value.to_owned(),
         }
     }
@@ -128,9 +139,11 @@ impl<'a> Rollup<'a> {
     /// The type of [`as_json`](Self::as_json).
     fn json_type(&self) -> String {
         match self.record.kind {
+            KeyType::Integer("YEAR", ..) => "INT".to_owned(),
             KeyType::Binary(_, bytes) => format!("VARCHAR({})", 2 * bytes),
+            KeyType::Date(..) | KeyType::Uuid => "CHAR(36)".to_owned(),
             KeyType::Text(_, characters) => format!("VARCHAR({characters})"),
-            _ => self.record.kind.text(),
+            _ => self.record.kind.variable(),
         }
     }
 
@@ -138,7 +151,8 @@ impl<'a> Rollup<'a> {
     fn out_of_json(&self, value: &str) -> String {
         match self.record.kind {
             KeyType::Binary(..) => format!("UNHEX({value})"),
-            KeyType::Text(..) => {
+            KeyType::Date(..) | KeyType::Uuid => format!("CAST({value} AS {})", self.record.kind.text()),
+            KeyType::Text(..) | KeyType::Enum(_) => {
                 format!(
                     "CONVERT({value} USING utf8mb4) COLLATE {}",
                     self.package.options.collation

@@ -7,7 +7,7 @@ use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
     self, BATCH, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
-    NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Servers, Signal,
+    NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Servers, Signal, SqlStr,
 };
 
 /// A routine that a template creates.
@@ -149,6 +149,11 @@ impl Routine<'_> {
         let examples = ["123", "456", "789"];
         let example = |(column, number): (&KeyColumn, &str)| match column.kind {
             KeyType::Name => "'downloads'".to_owned(),
+            KeyType::Integer("YEAR", ..) => "YEAR(CURRENT_DATE)".to_owned(),
+            KeyType::Date("DATE", ..) => "CURRENT_DATE".to_owned(),
+            KeyType::Date(..) => "NOW()".to_owned(),
+            KeyType::Enum(ref values) => SqlStr(&values[0]).to_string(),
+            KeyType::Uuid => "UUID()".to_owned(),
             KeyType::Integer(_, _, most) => if most < 1000 { "12" } else { number }.to_owned(),
             KeyType::Text(..) => "'/'".to_owned(),
             KeyType::Binary("BINARY", n) => format!("REPEAT('x', {n})"),

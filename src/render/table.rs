@@ -25,6 +25,14 @@ pub(super) struct Column {
     pub(super) null: bool,
 }
 
+impl Column {
+    /// The type as in `COLUMN_TYPE` of `information_schema.COLUMNS`, which has the values of an ENUM as they are.
+    pub(super) fn column_type(&self) -> String {
+        let (name, values) = self.kind.split_at(self.kind.find('(').unwrap_or(self.kind.len()));
+        name.to_lowercase() + values
+    }
+}
+
 /// A part of a statement each: its template and its arguments.
 macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),*) $path:literal)*) => {
@@ -53,16 +61,32 @@ impl<'a> Table<'a> {
         set_statement(settings) "shared/_set_statement.sql"
         /// The slot of this connection on a server that is not a cluster, as an expression.
         own_slot() "shared/_own_slot.sql"
-        /// A random slot, as an expression.
-        any_slot() "shared/_any_slot.sql"
+        /// A random slot, as an expression. `random` is a number from 0 on and less than 1.
+        any_slot(random) "shared/_any_slot.sql"
+        /// The number of slots that the nodes of a cluster can divide evenly, as an expression.
+        usable_slots(slots) "shared/_usable_slots.sql"
+        /// The slot of this connection on a node of a cluster, as an expression. `usable` is a number of usable slots.
+        node_slot(usable) "shared/_node_slot.sql"
         /// Declares `v_slot`: the slot of this connection on a node of a cluster.
         slot_of_node() "shared/_slot_of_node.sql"
-        /// Moves the counts of the [slots that a fold moves](Self::moved_slots) into the first slot, and deletes them.
+        /// Moves the counts of the [slots that a fold moves](Self::moved_slots) into the first slot.
         fold() "shared/_fold.sql"
+        /// Deletes the slots that a fold has moved.
+        delete_folded() "shared/_delete_folded.sql"
         /// Deletes all slots of a counter or record.
         delete_slots() "shared/_delete_slots.sql"
         /// The numbers from 1 to `limit` and some more, as a derived table.
         numbers(limit) "shared/_numbers.sql"
+        /// Creates a named counter. `most` is the maximum of `slots` as an expression that can be repeated.
+        create_counter(most, slots, value, description) "counters/_create_counter.sql"
+        /// Sets the total of a named counter.
+        reset(value, restart) "counters/_reset.sql"
+        /// Gives a slot of a named counter a negative number, which no increment selects.
+        retire_slot(slot) "counters/_retire_slot.sql"
+        /// Selects the totals of all named counters.
+        counter_totals() "counters/_totals.sql"
+        /// Selects the totals of all records.
+        record_totals() "slotted_counters/_totals.sql"
         /// Inserts the missing slots of the counters that `chosen` selects, a condition of the rows `first` and `numbers`.
         insert_slots(chosen) "counters/_insert_slots.sql"
         /// Selects the slots that are missing, of all counters. Locks no existing slot exclusively.
@@ -159,18 +183,29 @@ impl<'a> Table<'a> {
         if self.keyed() { "" } else { "1 + " }
     }
 
-    /// The number of slots in a routine: the variable that an increment reads, or the fixed number.
+    /// The number of slots that an increment selects from: the variable of the routine, the parameter of the statement,
+    /// or the fixed number.
     pub(super) fn slots(&self) -> String {
-        match self.options().slots {
-            Slots::PerCounter => "v_slots".into(),
-            Slots::Fixed(n) => n.to_string(),
+        self.fixed_slots_or("v_slots")
+    }
+
+    /// The number of slots that a resize gives to a counter.
+    pub(super) fn slots_wanted(&self) -> String {
+        self.fixed_slots_or("p_slots")
+    }
+
+    /// A number that is at least the number of slots wanted, as an expression that can be repeated.
+    pub(super) fn most_slots(&self) -> String {
+        match self.slots_wanted() {
+            parameter if parameter == "?" => MAX_SLOTS.to_string(),
+            slots => slots,
         }
     }
 
-    /// The number of slots that a resize gives to a counter: the parameter, or the fixed number.
-    pub(super) fn slots_wanted(&self) -> String {
+    fn fixed_slots_or(&self, name: &str) -> String {
         match self.options().slots {
-            Slots::PerCounter => "p_slots".into(),
+            Slots::PerCounter if self.key.placeholders() => "?".to_owned(),
+            Slots::PerCounter => name.to_owned(),
             Slots::Fixed(n) => n.to_string(),
         }
     }
@@ -215,10 +250,12 @@ impl<'a> Table<'a> {
 
     /// The slot that a statement without a routine selects, as an expression.
     pub(super) fn slot_expression(&self) -> String {
-        if self.options().random() {
-            self.any_slot()
-        } else {
-            self.own_slot()
+        match (self.options().random(), self.options().slots) {
+            // The server evaluates RAND() in a WHERE clause for each row.
+            (true, _) if !self.keyed() => self.any_slot("?"),
+            (true, _) => self.any_slot("RAND()"),
+            (false, Slots::PerCounter) => self.node_slot(self.slots()),
+            (false, Slots::Fixed(_)) => self.node_slot(self.usable_slots(self.slots())),
         }
     }
 

@@ -6,7 +6,7 @@
 -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
 -- shorter name with trailing spaces.
 {% if package.options.random() -%}
-SET v_slot = {{ table.any_slot() }};
+SET v_slot = {{ table.any_slot("RAND()") }};
 {{ table.update_slot(amount, "v_slot") }}
 {%- else -%}
 {% include "shared/_if_single_server.sql" %} THEN

@@ -2,7 +2,7 @@
 {{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
 SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
   FROM {{ table.name }} AS first
- CROSS JOIN {{ table.numbers(table.slots_wanted())|indent(1) }} AS numbers
+ CROSS JOIN {{ table.numbers(table.most_slots())|indent(1) }} AS numbers
  WHERE {{ chosen }}
    AND first.counter_id = 1
    AND numbers.number <= {{ table.slots_wanted() }}

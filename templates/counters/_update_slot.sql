@@ -1,5 +1,8 @@
 {{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
    SET counter = counter + {{ amount }}
- WHERE counter_name = p_counter_name
-   AND counter_id = {{ slot }}
-   AND CHAR_LENGTH(p_counter_name) <= {{ NAME_MAX }};
+ WHERE {{ table.key.equals("") }}
+   AND counter_id = {{ slot|indent(7) }}
+{%- if !table.key.placeholders() %}
+   AND CHAR_LENGTH(p_counter_name) <= {{ NAME_MAX }}
+{%- endif -%}
+;

@@ -27,12 +27,7 @@ BEGIN
   {{ r.check_name()|indent(2) }}
   -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
   -- COMMITTED, a statement that reads upwards could miss it.
-  {{ table.over_checks()|before(2) }}UPDATE {{ table.all_slots()|indent(4) }}
-    STRAIGHT_JOIN {{ table.name }} AS target
-      ON target.counter_id = locked.slot
-     SET target.counter = IF(target.counter_id = 1, COALESCE(p_value, 0), 0),
-         target.start_date = IF(p_restart, NOW(), target.start_date)
-   WHERE target.counter_name = p_counter_name;
+  {{ table.reset("p_value", "p_restart")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     {{ r.if_interrupted("counter_name = p_counter_name
    AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)")|before(4) }}-- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows

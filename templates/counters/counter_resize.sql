@@ -78,10 +78,7 @@ BEGIN
       BEGIN
         -- A resize that was interrupted has left a retired slot with this number.
         DECLARE CONTINUE HANDLER FOR 1062 SET v_fold = TRUE;
-        {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
-           SET counter_id = -counter_id
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_last;
+        {{ table.retire_slot("v_last")|indent(8) }}
       END;
     ELSE
       SELECT MIN(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
@@ -107,6 +104,8 @@ BEGIN
 
     IF v_fold THEN
       {{ table.fold()|indent(6) }}
+
+      {{ table.delete_folded()|indent(6) }}
     END IF;
   UNTIL v_done END REPEAT;
 END

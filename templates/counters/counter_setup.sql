@@ -53,10 +53,5 @@ BEGIN
     {{ r.signal(E::CounterExists)|indent(4) }}
   END IF;
 
-  -- In the order of the key, so that two sessions that create the same counter do not deadlock.
-  INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
-  SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
-    FROM {{ table.numbers("v_slots")|indent(4) }} AS numbers
-   WHERE numbers.number <= v_slots
-   ORDER BY numbers.number;
+  {{ table.create_counter("v_slots", "v_slots", "p_value", "p_description")|indent(2) }}
 END

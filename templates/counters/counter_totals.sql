@@ -5,12 +5,4 @@ CREATE OR REPLACE
 {%- endif %}
   SQL SECURITY {{ package.options.security.sql() }}
   VIEW {{ package.totals }} AS
-SELECT counter_name,
-       MAX(description) AS description,
-       MAX(start_date) AS start_date,
-       COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       SUM(counter) AS total,
-       -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
-       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
-  FROM {{ table.name }}
- GROUP BY counter_name;
+{{ table.counter_totals() }}

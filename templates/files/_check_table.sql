@@ -31,7 +31,7 @@ SET @slotted_problem = (
 {%- for column in table.columns() %}
           SELECT {{ loop.index }} AS position,
                  {{ column.name.name()|sql_string }} AS name,
-                 {{ column.kind|lower|sql_string }} AS type,
+                 {{ column.column_type()|sql_string }} AS type,
                  {% if column.text %}{{ package.options.collation|sql_string }}{% else %}''{% endif %} AS collation,
                  {% if column.null %}'YES'{% else %}'NO'{% endif %} AS nullable,
                  {% filter sql_string %}{{ column.name }} {{ column.kind }}{% if column.text %} CHARACTER SET utf8mb4 COLLATE {{ package.options.collation }}{% endif %}{% if column.null %} NULL{% else %} NOT NULL{% endif %}{% endfilter %} AS definition
@@ -45,8 +45,8 @@ SET @slotted_problem = (
          AND actual.TABLE_NAME = {{ table.name.name()|sql_string }}
          AND actual.COLUMN_NAME = expected.name
        WHERE actual.COLUMN_NAME IS NULL
-          -- MariaDB has a display width: int(11) unsigned is INT UNSIGNED.
-          OR IF(actual.DATA_TYPE LIKE '%int',
+          -- MariaDB has a display width: int(11) unsigned is INT UNSIGNED, year(4) is YEAR.
+          OR IF(actual.DATA_TYPE LIKE '%int' OR actual.DATA_TYPE = 'year',
                 CONCAT(actual.DATA_TYPE, IF(actual.COLUMN_TYPE LIKE '%unsigned%', ' unsigned', '')),
                 actual.COLUMN_TYPE) <> expected.type
           OR COALESCE(actual.COLLATION_NAME, '') <> expected.collation

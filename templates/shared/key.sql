@@ -47,10 +47,10 @@
 {%- endfor -%}
 {%- endblock %}
 
-{#- For each argument that the server may have truncated: that it is longer than its column. -#}
-{% block or_truncated -%}
+{#- For each argument that may equal a stored value although it does not fit: that it does not fit. -#}
+{% block or_unfit -%}
 {%- for column in key.columns() -%}
-{%- if let Some(too_long) = column.too_long() %} OR {{ too_long }}{% endif -%}
+{%- if let Some(unfit) = column.may_equal() %} OR {{ unfit }}{% endif -%}
 {%- endfor -%}
 {%- endblock %}
 

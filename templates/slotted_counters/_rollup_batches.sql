@@ -1,17 +1,17 @@
 -- {{ rollup.column() }}
 BEGIN
-  DECLARE v_first {{ table.key.column_type(rollup.record) }};
-  DECLARE v_last {{ table.key.column_type(rollup.record) }};
+  DECLARE v_first {{ table.key.variable_type(rollup.record) }};
+  DECLARE v_last {{ table.key.variable_type(rollup.record) }};
 
   SELECT MIN(next.record)
     INTO v_first
     FROM (
-      SELECT {{ rollup.record.name.typed() }} AS record
+      SELECT {{ rollup.record_value() }} AS record
         FROM {{ table.name }}
 {%- if !rollup.model.same.is_empty() %}
        WHERE {{ rollup.same()|indent(6) }}
 {%- endif %}
-       ORDER BY {{ rollup.record.name.typed() }}
+       ORDER BY {{ rollup.record_value() }}
        LIMIT 1
     ) AS next;
 
@@ -19,10 +19,10 @@ BEGIN
     SELECT MAX(batch.record)
       INTO v_last
       FROM (
-        SELECT DISTINCT {{ rollup.record.name.typed() }} AS record
+        SELECT DISTINCT {{ rollup.record_value() }} AS record
           FROM {{ table.name }}
-         WHERE {{ rollup.same_and()|indent(8) }}{{ rollup.record.name.typed() }} >= v_first
-         ORDER BY {{ rollup.record.name.typed() }}
+         WHERE {{ rollup.same_and()|indent(8) }}{{ rollup.record_value() }} >= v_first
+         ORDER BY {{ rollup.record_value() }}
          LIMIT v_batch
       ) AS batch;
     -- A SELECT reads the totals and an UPDATE writes them, because an UPDATE that joins the sums would lock the slots.
@@ -36,11 +36,11 @@ BEGIN
       INTO v_not_imported,
            v_changes
       FROM (
-        SELECT {{ rollup.record.name.typed() }} AS record,
+        SELECT {{ rollup.record_value() }} AS record,
                SUM(`count`) AS total
           FROM {{ table.name }}
-         WHERE {{ rollup.same_and()|indent(8) }}{{ rollup.record.name.typed() }} BETWEEN v_first AND v_last
-         GROUP BY {{ rollup.record.name.typed() }}
+         WHERE {{ rollup.same_and()|indent(8) }}{{ rollup.record_value() }} BETWEEN v_first AND v_last
+         GROUP BY {{ rollup.record_value() }}
       ) AS counted
      INNER JOIN {{ rollup.model.table }} AS parent
         ON parent.{{ rollup.model.id.typed() }} = counted.record
@@ -82,10 +82,10 @@ BEGIN
     SELECT MIN(next.record)
       INTO v_first
       FROM (
-        SELECT {{ rollup.record.name.typed() }} AS record
+        SELECT {{ rollup.record_value() }} AS record
           FROM {{ table.name }}
-         WHERE {{ rollup.same_and()|indent(8) }}{{ rollup.record.name.typed() }} > v_last
-         ORDER BY {{ rollup.record.name.typed() }}
+         WHERE {{ rollup.same_and()|indent(8) }}{{ rollup.record_value() }} > v_last
+         ORDER BY {{ rollup.record_value() }}
          LIMIT 1
       ) AS next;
   END WHILE;

@@ -34,5 +34,7 @@ BEGIN
     {{ table.first_row()|indent(4) }}
 
     {{ table.fold()|indent(4) }}
+
+    {{ table.delete_folded()|indent(4) }}
   END IF;
 END

@@ -32,7 +32,7 @@ BEGIN
     INTO v_total
     FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};
-  IF v_total IS NULL{{ table.key.or_truncated() }} THEN
+  IF v_total IS NULL{{ table.key.or_unfit() }} THEN
     -- In the normal case, the key needs no validation.
     {{ r.check_key()|indent(4) }}
     RETURN 0;

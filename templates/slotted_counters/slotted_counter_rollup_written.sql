@@ -1,6 +1,6 @@
 -- From templates/slotted_counters/slotted_counter_rollup_written.sql
 CREATE TABLE IF NOT EXISTS {{ rollup.written }} (
-  record {{ rollup.table.key.column_type(rollup.record) }} NOT NULL
+  record {{ rollup.table.key.variable_type(rollup.record) }} NOT NULL
     COMMENT {% filter sql_string %}{{ rollup.record.name.typed() }} of the record{% endfilter %},
   total DECIMAL(65, 0) NOT NULL
     COMMENT {% filter sql_string %}The value of {{ rollup.column() }} that was written or imported last{% endfilter %},

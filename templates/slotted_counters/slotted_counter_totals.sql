@@ -5,8 +5,4 @@ CREATE OR REPLACE
 {%- endif %}
   SQL SECURITY {{ package.options.security.sql() }}
   VIEW {{ package.totals }} AS
-SELECT {{ table.key.lines()|indent(7) }},
-       COUNT(*) AS slots,
-       SUM(`count`) AS total
-  FROM {{ table.name }}
- GROUP BY {{ table.key.list() }};
+{{ table.record_totals() }}

@@ -42,6 +42,19 @@ pub fn measured(measurement: impl Fn() -> Result<(), String>) {
     }
 }
 
+/// The SQL blocks in a section of a document.
+pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
+    let page = std::fs::read_to_string(root().join(page)).expect("the page");
+    let (_, rest) = page
+        .split_once(&format!("\n## {section}\n"))
+        .expect("the section");
+    let text = rest.split("\n## ").next().unwrap_or_default();
+    let parts = text.split("```sql\n").skip(1);
+    parts
+        .map(|part| part.split("```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
 /// The text of a file of a package.
 pub fn file(package: &Package, name: &str) -> String {
     let files = render::files(package);

@@ -1,20 +1,13 @@
-{% include "files/_banner.sql" %}
+{% include "files/_queries.sql" %}
+{%- if package.options.random() %}
 --
--- Each operation as a parameterized statement, for servers and proxies without stored routines. The statements use the
--- table of create_tables.sql and can be combined with the procedures.
+-- The slot is FLOOR(RAND() * {{ table.slots() }}), 0 to {{ table.last_slot_number() }}. Without FLOOR(), the server would round and use one slot more.
+{%- endif %}
 --
 -- Tested on MySQL and MariaDB. Vitess (PlanetScale) and TiDB support the same statements, which is not tested. With
 -- Vitess, shard the table by the key, so that one shard has all slots of a record.
 --
-{%- if package.options.random() %}
--- The slot is FLOOR(RAND() * {{ table.slots() }}), 0 to {{ table.last_slot_number() }}. Without FLOOR(), the server would round and use one slot more.
-{%- else %}
--- The slot is MOD(CONNECTION_ID(), {{ table.slots() }}), so that a connection always selects the same slot. If connection IDs
--- are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
-{%- endif %}
-{%- include "files/_notes.sql" %}
---
--- The server rejects NULL for a key column (1048) and, in strict mode, a value that exceeds its column (1264, 1406).
+-- The server rejects NULL for a key column (1048) and, in strict mode, a value that its column cannot store (1264, 1265, 1292, 1406).
 
 {%- let slot = table.slot_expression() %}
 
@@ -38,11 +31,7 @@ SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
 -- name: totals
 -- Returns all totals. Reads the whole table.
 -- Parameters: none
-SELECT {{ table.key.lines()|indent(7) }},
-       COUNT(*) AS slots,
-       SUM({{ table.count() }}) AS total
-  FROM {{ table.name }}
- GROUP BY {{ table.key.list() }};
+{{ table.record_totals() }}
 
 -- name: reset_first
 -- Sets the total. Run reset_first and then reset_rest in one transaction.
@@ -93,12 +82,12 @@ SELECT slot, {{ table.count() }}
 -- Returns up to {{ BATCH }} totals to roll up. The first page starts with the smallest {{ rollup.record.name.typed() }}, each following page with the
 -- last one of the previous page. A page of one row is the last page.
 -- Parameters: {{ rollup.record.name.typed() }}
-SELECT {{ rollup.record.name.typed() }},
+SELECT {{ rollup.record_value() }},
        SUM({{ table.count() }}) AS total
   FROM {{ table.name }}
- WHERE {{ rollup.same_and() }}{{ rollup.record.name.typed() }} >= ?
- GROUP BY {{ rollup.record.name.typed() }}
- ORDER BY {{ rollup.record.name.typed() }}
+ WHERE {{ rollup.same_and() }}{{ rollup.record_value() }} >= ?
+ GROUP BY {{ rollup.record_value() }}
+ ORDER BY {{ rollup.record_value() }}
  LIMIT {{ BATCH }};
 
 -- name: {{ rollup.model.suffix() }}_start

@@ -1,0 +1,4 @@
+{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
+   SET counter_id = -counter_id
+ WHERE {{ table.key.equals("") }}
+   AND counter_id = {{ slot }};

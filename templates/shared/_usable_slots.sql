@@ -1,0 +1,3 @@
+IF({{ slots }} < @@auto_increment_increment,
+   {{ slots }},
+   {{ slots }} - MOD({{ slots }}, @@auto_increment_increment))
