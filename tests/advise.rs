@@ -15,6 +15,8 @@ pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(recommended_changes_remove_the_lock_waits)
         .on_servers(hot_records_are_reported)
+        .on_servers(the_condition_of_a_hot_record_finds_it)
+        .on_servers(advise_reads_a_counter_whose_resize_is_incomplete)
         .on_servers(advise_needs_only_select_and_process)
         .on_servers(adopt_loses_no_increment_under_load)
         .on_servers(a_rejected_adopt_changes_nothing);
@@ -171,6 +173,47 @@ fn hot_records_are_reported(server: &Server) {
     let record = of(&report, &schema, "slotted_counters: record_type = 1 AND record_id = 2");
     assert_eq!(record["verdict"]["do"], "grow", "{report:#}");
     assert!(record["because"].as_str().expect("text").contains("the package has 2 slots"), "{record}");
+}
+
+fn the_condition_of_a_hot_record_finds_it(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    let uuid = if server.is_mysql() { "" } else { ", id UUID" };
+    let key = format!("day DATE, moment DATETIME, season YEAR, kind ENUM('view', 'it''s'), token BINARY(2){uuid}");
+    schema.install(&keyed(|options| {
+        options.key = key.parse().expect("a key");
+        options.slots = slotted::package::Slots::Fixed(2);
+        if !server.is_mysql() {
+            options.servers = slotted::package::Servers::Mariadb;
+        }
+    }));
+    let uuid = if server.is_mysql() { "" } else { ", '6ba7b810-9dad-11d1-80b4-00c04fd430c8'" };
+    let record = format!("'2026-11-23', '2026-11-23 23:59:58', 2026, 'it''s', x'00ff'{uuid}");
+    let call = format!("CALL slotted_counter_increment({record})");
+    let report = under_load(&schema, &[(&call, SESSIONS)], || {
+        thread::sleep(Duration::from_millis(300));
+        advised(&server.url(), "2")
+    });
+    let subject = format!("{}.slotted_counters: ", schema.ident().name());
+    let advice = report["advice"].as_array().expect("a list");
+    let mut subjects = advice.iter().filter_map(|one| one["subject"].as_str()?.strip_prefix(&subject));
+    let condition = subjects.next().unwrap_or_else(|| panic!("{report:#}"));
+    assert!(condition.contains("day = '2026-11-23' AND moment = '2026-11-23 23:59:58'"), "{condition}");
+    assert!(condition.contains("season = 2026 AND kind = 'it''s'"), "{condition}");
+    let all: i64 = schema.first("SELECT SUM(count) FROM slotted_counters");
+    let found: i64 = schema.first(&format!("SELECT SUM(count) FROM slotted_counters WHERE {condition}"));
+    assert_eq!(found, all, "{condition}");
+}
+
+fn advise_reads_a_counter_whose_resize_is_incomplete(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('one', NULL, 3, 0); UPDATE counters SET counter_id = -3 WHERE counter_id = 3");
+    let output = slotted(&["advise", "--url", &server.url(), "--seconds", "0.5"]);
+    // Recommendations for counters of other tests make the exit code 1.
+    assert!([Some(0), Some(1)].contains(&output.status.code()), "{}", printed(&output));
+    assert!(printed(&output).contains(&format!("{}.counters: one", schema.ident().name())), "{}", printed(&output));
 }
 
 fn advise_needs_only_select_and_process(server: &Server) {

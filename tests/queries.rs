@@ -74,16 +74,19 @@ impl Queries {
         if self.0.contains_key("slots") { self.number(connection, "slots", counter) } else { Some(0) }
     }
 
-    /// Resizes a named counter in the steps that the comment in queries.sql describes.
-    fn resize(&self, connection: &mut Conn, counter: &str, slots: i64) -> mysql::Result<()> {
+    /// Resizes a named counter in the steps that the comment in queries.sql describes. `retired` is the number of slots
+    /// that earlier attempts may have retired.
+    fn resize(&self, connection: &mut Conn, counter: &str, slots: i64, retired: i64) -> mysql::Result<()> {
         let with = |slot: i64| [("counter_name", counter.into()), ("slot", slot.into()), ("slots", slots.into())];
         self.change(connection, "grow", &with(0))?;
         let highest = self.number(connection, "highest_slot", counter).expect("the counter exists");
         for slot in (slots + 1..=highest).rev() {
             self.change(connection, "retire_slot", &with(slot))?;
         }
-        self.change(connection, "fold", &with(0))?;
-        self.change(connection, "delete_folded", &with(0))?;
+        let retired = retired.max(highest - slots).max(0);
+        let with = [("counter_name", counter.into()), ("retired", retired.into())];
+        self.change(connection, "fold", &with)?;
+        self.change(connection, "delete_folded", &with)?;
         Ok(())
     }
 
@@ -225,11 +228,11 @@ fn named_counters_by_query_need_only_the_table(server: &Server) {
         assert!(queries.count(&mut connection, "downloads", slots).expect("increment"), "{what}");
         assert_eq!(schema.first::<i64>("SELECT counter_get('downloads')"), 7, "{what}");
         if package.options.per_counter() {
-            queries.resize(&mut connection, "downloads", 3).expect("a resize");
+            queries.resize(&mut connection, "downloads", 3, 0).expect("a resize");
             assert!(queries.count(&mut connection, "downloads", slots).expect("increment"), "{what}: earlier slots");
             let state: (i64, i64, i64) = schema.first("SELECT slots, total, resize_incomplete FROM counter_totals");
             assert_eq!(state, (3, 8, 0), "{what}");
-            queries.resize(&mut connection, "downloads", 30).expect("a resize");
+            queries.resize(&mut connection, "downloads", 30, 0).expect("a resize");
             let state: (i64, i64, i64) = schema.first("SELECT slots, total, resize_incomplete FROM counter_totals");
             assert_eq!(state, (30, 8, 0), "{what}");
         }
@@ -253,8 +256,10 @@ fn totals_are_exact_during_resizes_by_query(server: &Server) {
                     if done.load(SeqCst) {
                         break;
                     }
-                    while let Err(error) = queries.resize(&mut connection, "hot", slots) {
+                    let mut retired = 0;
+                    while let Err(error) = queries.resize(&mut connection, "hot", slots, retired) {
                         repeatable(error);
+                        retired = 10_000;
                     }
                     let now = schema.first::<i64>("SELECT slots FROM counter_totals");
                     assert_eq!(now, slots, "{isolation}: after a resize without an error");

@@ -327,8 +327,26 @@ BEGIN
     END;
   END IF;
   IF ROW_COUNT() = 0 THEN
-    -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
-    -- has slot 1.
+    -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. Slot 1 would be
+    -- contended if all connections that have waited for the slot selected it.
+    SET v_slots = GREATEST(v_slots - 1, 1);
+    BEGIN
+      DECLARE v_slot BIGINT
+        DEFAULT 1 + MOD(
+          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+          IF(v_slots < @@auto_increment_increment,
+             v_slots,
+             v_slots - MOD(v_slots, @@auto_increment_increment)));
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      UPDATE `counters`
+         SET counter = counter + 1
+       WHERE counter_name = p_counter_name
+         AND counter_id = v_slot
+         AND CHAR_LENGTH(p_counter_name) <= 100;
+    END;
+  END IF;
+  IF ROW_COUNT() = 0 THEN
+    -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
@@ -478,8 +496,26 @@ BEGIN
       END;
     END IF;
     IF ROW_COUNT() = 0 THEN
-      -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
-      -- has slot 1.
+      -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. Slot 1 would be
+      -- contended if all connections that have waited for the slot selected it.
+      SET v_slots = GREATEST(v_slots - 1, 1);
+      BEGIN
+        DECLARE v_slot BIGINT
+          DEFAULT 1 + MOD(
+            CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+            IF(v_slots < @@auto_increment_increment,
+               v_slots,
+               v_slots - MOD(v_slots, @@auto_increment_increment)));
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `counters`
+           SET counter = counter + p_amount
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_slot
+           AND CHAR_LENGTH(p_counter_name) <= 100;
+      END;
+    END IF;
+    IF ROW_COUNT() = 0 THEN
+      -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + p_amount
@@ -678,7 +714,8 @@ Errors
 Example
   CALL counter_resize(''downloads'', 64);'
 BEGIN
-  DECLARE v_last BIGINT;
+  DECLARE v_last BIGINT DEFAULT 0;
+  DECLARE v_highest BIGINT;
   DECLARE v_slots BIGINT;
   DECLARE v_first BIGINT;
   DECLARE v_retired BIGINT;
@@ -733,41 +770,50 @@ BEGIN
   -- slot only.
   REPEAT
     SET v_fold = FALSE;
-    -- A locking read: the snapshot of the transaction may not contain the changes of other sessions.
-    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT MAX(counter_id)
-      INTO v_last
-      FROM `counters`
-     WHERE counter_name = LEFT(p_counter_name, 100)
-       FOR UPDATE;
-    IF v_last IS NULL OR v_last < 1 THEN
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30003,
-               MESSAGE_TEXT = v_message;
-      END;
-    END IF;
-
     IF v_last > p_slots THEN
       -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
       BEGIN
         -- A resize that was interrupted has left a retired slot with this number.
-        DECLARE CONTINUE HANDLER FOR 1062 SET v_fold = TRUE;
+        DECLARE CONTINUE HANDLER FOR 1062
+          SET v_fold = TRUE,
+              v_retired = 10000;
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
            SET counter_id = -counter_id
          WHERE counter_name = p_counter_name
            AND counter_id = v_last;
       END;
+      SET v_last = v_last - IF(v_fold, 0, 1);
     ELSE
-      SELECT MIN(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
-        INTO v_first, v_slots
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+        INTO v_first, v_highest, v_slots, v_retired
         FROM `counters`
        WHERE counter_name = p_counter_name;
-      IF NOT v_filled AND (v_last < p_slots OR v_slots < p_slots) THEN
+      IF v_highest IS NULL OR v_highest <> v_last THEN
+        -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
+        -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
+        -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
+        -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT MAX(counter_id)
+          INTO v_last
+          FROM `counters`
+         WHERE counter_name = LEFT(p_counter_name, 100)
+           FOR UPDATE;
+        IF v_last IS NULL OR v_last < 1 THEN
+          BEGIN
+            DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+              DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
+            SIGNAL SQLSTATE '45000'
+               SET MYSQL_ERRNO = 30003,
+                   MESSAGE_TEXT = v_message;
+          END;
+        END IF;
+      END IF;
+
+      IF v_last > p_slots THEN
+        SET v_done = FALSE;
+      ELSEIF NOT v_filled AND (v_last < p_slots OR v_slots < p_slots) THEN
         -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
@@ -794,11 +840,13 @@ BEGIN
          ORDER BY first.counter_name, numbers.number
           LOCK IN SHARE MODE
         ON DUPLICATE KEY UPDATE counter = `counters`.counter;
-        SET v_filled = TRUE,
+        SET v_last = p_slots,
+            v_filled = TRUE,
             v_done = v_first = 1;
       ELSE
+        -- Another session can have deleted the retired slots of the snapshot.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT COUNT(*)
+        SELECT v_retired * COUNT(*)
           INTO v_retired
           FROM `counters`
          WHERE counter_name = p_counter_name
@@ -835,6 +883,8 @@ BEGIN
                   FROM `counters`
                  WHERE counter_name = p_counter_name
                    AND counter_id < 1
+                 ORDER BY counter_id
+                 LIMIT v_retired
                    FOR UPDATE
               )
             ) AS locked
@@ -845,33 +895,15 @@ BEGIN
        WHERE target.counter_name = p_counter_name
          AND moving.first_slots = 1;
 
-      -- Deletes only slots whose count is 0: another connection may have incremented one since.
+      -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+      -- which increments lock.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      DELETE target
-        FROM (
-          (
-            SELECT counter_id AS slot,
-                   counter AS amount
-              FROM `counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id = 1
-               FOR UPDATE
-          )
-          UNION ALL
-          (
-            SELECT counter_id AS slot,
-                   counter AS amount
-              FROM `counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id < 1
-               FOR UPDATE
-          )
-        ) AS locked
-        STRAIGHT_JOIN `counters` AS target
-          ON target.counter_id = locked.slot
-       WHERE target.counter_name = p_counter_name
-         AND target.counter_id <> 1
-         AND target.counter = 0;
+      DELETE FROM `counters`
+       WHERE counter_name = p_counter_name
+         AND counter_id < 1
+         AND counter = 0
+       ORDER BY counter_id
+       LIMIT v_retired;
     END IF;
   UNTIL v_done END REPEAT;
 END;;

@@ -170,8 +170,8 @@ DELETE target
  WHERE target.counter_name = ?;
 
 -- To grow a counter, execute grow. To shrink it, execute retire_slot for each slot from the highest to the new number of
--- slots + 1, then fold, then delete_folded. The total is correct at any time. After an error, begin again with the
--- highest slot.
+-- slots + 1, then fold and delete_folded with the number of retired slots. The total is correct at any time. After an error,
+-- begin again with the highest slot, and with 10000 as the number of retired slots.
 
 -- name: grow
 -- Creates the slots that the counter does not have.
@@ -220,7 +220,8 @@ UPDATE `counters`
    AND counter_id = ?;
 
 -- name: fold
--- Parameters: counter_name, counter_name, counter_name
+-- Moves the counts of the retired slots to slot 1.
+-- Parameters: counter_name, counter_name, retired, counter_name
 -- Moves the counts to slot 1. The subquery locks the slots and sums them, and the same statement writes exactly these
 -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
 -- inserts in between could otherwise be summed but not written. If slot 1 does not exist, another connection has
@@ -246,6 +247,8 @@ UPDATE (
             FROM `counters`
            WHERE counter_name = ?
              AND counter_id < 1
+           ORDER BY counter_id
+           LIMIT ?
              FOR UPDATE
         )
       ) AS locked
@@ -257,31 +260,13 @@ UPDATE (
    AND moving.first_slots = 1;
 
 -- name: delete_folded
--- Parameters: counter_name, counter_name, counter_name
--- Deletes only slots whose count is 0: another connection may have incremented one since.
+-- Parameters: counter_name, retired
+-- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+-- which increments lock.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-DELETE target
-  FROM (
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id = 1
-         FOR UPDATE
-    )
-    UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id < 1
-         FOR UPDATE
-    )
-  ) AS locked
-  STRAIGHT_JOIN `counters` AS target
-    ON target.counter_id = locked.slot
- WHERE target.counter_name = ?
-   AND target.counter_id <> 1
-   AND target.counter = 0;
+DELETE FROM `counters`
+ WHERE counter_name = ?
+   AND counter_id < 1
+   AND counter = 0
+ ORDER BY counter_id
+ LIMIT ?;

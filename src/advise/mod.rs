@@ -1,5 +1,6 @@
 //! Recommends the number of slots of a counter from the lock waits of a server.
 
+mod lock_data;
 mod watch;
 
 pub use watch::{WatchError, watch};
@@ -363,37 +364,6 @@ fn words(statement: &str) -> Vec<String> {
     words
 }
 
-/// The values of a locked key in the format of the servers: `'downloads', 3`. None if the text is not a list of values,
-/// such as the supremum record or a truncated list.
-fn key_values(lock_data: &str) -> Option<Vec<String>> {
-    let mut values = Vec::new();
-    let mut rest = lock_data.trim();
-    while !rest.is_empty() {
-        let end = if let Some(text) = rest.strip_prefix('\'') {
-            let mut end = None;
-            let mut characters = text.char_indices().peekable();
-            while let Some((at, c)) = characters.next() {
-                if c == '\'' && characters.next_if(|(_, next)| *next == '\'').is_none() {
-                    end = Some(at + 2);
-                    break;
-                }
-            }
-            end?
-        } else {
-            rest.find(',').unwrap_or(rest.len())
-        };
-        values.push(rest[..end].trim().to_owned());
-        rest = rest[end..].trim_start().trim_start_matches(',').trim_start();
-    }
-    (!values.is_empty() && !values.iter().any(|value| value.contains("supremum"))).then_some(values)
-}
-
-/// The text of a quoted value.
-fn unquoted(value: &str) -> Option<String> {
-    let inner = value.strip_prefix('\'')?.strip_suffix('\'')?;
-    Some(inner.replace("''", "'"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,18 +392,6 @@ mod tests {
         ] {
             assert_eq!(counted_column(statement).as_deref(), column, "{statement}");
         }
-    }
-
-    #[test]
-    fn locked_keys_are_parsed() {
-        let values = |text| key_values(text).unwrap_or_default();
-        assert_eq!(values("'downloads', 3"), ["'downloads'", "3"]);
-        assert_eq!(values("123, 456, 7"), ["123", "456", "7"]);
-        assert_eq!(values("'it''s, well', 1"), ["'it''s, well'", "1"]);
-        assert_eq!(unquoted("'it''s'").as_deref(), Some("it's"));
-        assert_eq!(key_values("supremum pseudo-record"), None);
-        assert_eq!(key_values("'truncated"), None);
-        assert_eq!(key_values(""), None);
     }
 
     fn watched(connected: u32, running: u32) -> Watched {

@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::{Counter, Kind, Row, WAITING, Watched, counted_column, key_values, quoted, unquoted};
+use super::lock_data::{key_values, literal, unquoted};
+use super::{Counter, Kind, Row, WAITING, Watched, counted_column, quoted};
 use crate::server::{Flavour, Version};
 
 /// The number of reads of each counter, of which the median time is taken.
@@ -282,10 +283,10 @@ fn if_exists<T>(result: Result<T, mysql::Error>) -> Result<Option<T>, mysql::Err
     }
 }
 
-/// The counts of all slots.
+/// The counts of all slots that increments select. A slot that a resize has retired has a negative number.
 fn slots(connection: &mut Conn, package: &Package) -> Result<Slots, mysql::Error> {
     let rows: Option<Vec<(String, u32, i64)>> = if_exists(connection.query(format!(
-        "SELECT counter_name, counter_id, counter FROM {}.{}",
+        "SELECT counter_name, counter_id, counter FROM {}.{} WHERE counter_id > 0",
         quoted(&package.schema),
         quoted(&package.table)
     )))?;
@@ -339,9 +340,10 @@ fn rows(
             None if column.is_none() => continue,
             None => 0,
         };
-        let names: Vec<String> = connection.exec(
-            "SELECT COLUMN_NAME
+        let columns: Vec<(String, String, String)> = connection.exec(
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE
                FROM information_schema.STATISTICS
+               JOIN information_schema.COLUMNS USING (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME)
               WHERE TABLE_SCHEMA = ?
                 AND TABLE_NAME = ?
                 AND INDEX_NAME = ?
@@ -349,12 +351,14 @@ fn rows(
             (&waited.schema, &waited.table, &waited.index),
         )?;
         // A table without a primary key has a hidden one, which a condition cannot use.
-        if names.len() <= record {
+        if columns.len() <= record {
             continue;
         }
-        let pairs = names[..names.len() - record].iter().zip(&waited.key);
+        let pairs = columns[..columns.len() - record].iter().zip(&waited.key);
         let condition = pairs
-            .map(|(name, value)| format!("{name} = {value}"))
+            .map(|((name, data_type, column_type), value)| {
+                format!("{name} = {}", literal(value, data_type, column_type))
+            })
             .collect::<Vec<_>>()
             .join(" AND ");
         let key = (waited.schema.clone(), waited.table.clone(), condition.clone());

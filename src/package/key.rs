@@ -88,7 +88,8 @@ const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 const TAKEN: [&str; 4] = ["slot", "count", "amount", "value"];
 
 impl KeyType {
-    fn parse(text: &str) -> Option<Self> {
+    /// None if the text is not a type of a key column.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let words: Vec<_> = text.split_whitespace().map(str::to_uppercase).collect();
         let words: Vec<_> = words
             .iter()

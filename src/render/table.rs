@@ -14,6 +14,9 @@ pub(super) struct Table<'a> {
     pub(super) key: Key<'a>,
 }
 
+/// [`MAX_SLOTS`] as a limit.
+const ALL: &str = "10000";
+
 /// A column of a package's table.
 pub(super) struct Column {
     pub(super) name: Ident,
@@ -69,10 +72,12 @@ impl<'a> Table<'a> {
         node_slot(usable) "shared/_node_slot.sql"
         /// Declares `v_slot`: the slot of this connection on a node of a cluster.
         slot_of_node() "shared/_slot_of_node.sql"
-        /// Moves the counts of the [slots that a fold moves](Self::moved_slots) into the first slot.
-        fold() "shared/_fold.sql"
-        /// Deletes the slots that a fold has moved.
-        delete_folded() "shared/_delete_folded.sql"
+        /// Moves the counts of `slots`, a derived table, into the first slot, which is one of them.
+        fold(slots) "shared/_fold.sql"
+        /// Deletes the slots of a record that a fold has moved.
+        delete_folded() "slotted_counters/_delete_folded.sql"
+        /// Deletes the retired slots that a fold has moved. `retired` is their number.
+        delete_retired(retired) "counters/_delete_retired.sql"
         /// Deletes all slots of a counter or record.
         delete_slots() "shared/_delete_slots.sql"
         /// The numbers from 1 to `limit` and some more, as a derived table.
@@ -111,30 +116,28 @@ impl<'a> Table<'a> {
     /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
         self.locked_slots(if self.keyed() {
-            &["> 0", "= 0"]
+            &[("> 0", ALL), ("= 0", "")]
         } else {
-            &["> 1", "= 1", "< 1"]
+            &[("> 1", ALL), ("= 1", ""), ("< 1", "")]
         })
     }
 
-    /// The first slot and the slots that a fold moves into it: the retired slots of a named counter, all slots of a record.
-    fn moved_slots(&self) -> String {
-        self.locked_slots(if self.keyed() {
-            &["> 0", "= 0"]
-        } else {
-            &["= 1", "< 1"]
-        })
+    /// Slot 1 and the retired slots. `retired` is their number.
+    pub(super) fn retired_slots(&self, retired: &str) -> String {
+        self.locked_slots(&[("= 1", ""), ("< 1", retired)])
     }
 
-    /// The slots of these ranges as a derived table that locks them range by range. Each range is followed by a slot of
-    /// the same counter, or is read downwards: reading to the end of a range locks the row after it, which can belong to
-    /// another counter (seen on MySQL 9.7 and MariaDB 10.11). Without LIMIT, the server ignores ORDER BY here.
-    fn locked_slots(&self, ranges: &[&str]) -> String {
+    /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is
+    /// followed by a slot of the same counter, or is read downwards: reading to the end of a range locks the row after it,
+    /// which can belong to another counter (seen on MySQL 9.7 and MariaDB 10.11). MariaDB can read a range as the whole
+    /// counter, and then locks also the slots that a resize has just retired (seen on 11.8). A limit ends both. Without
+    /// LIMIT, the server ignores ORDER BY here.
+    fn locked_slots(&self, ranges: &[(&str, &str)]) -> String {
         #[derive(Template)]
         #[template(path = "shared/_locked_slots.sql")]
         struct Part<'a> {
             table: &'a Table<'a>,
-            ranges: &'a [&'a str],
+            ranges: &'a [(&'a str, &'a str)],
         }
         fragment(&Part { table: self, ranges })
     }

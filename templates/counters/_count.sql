@@ -18,9 +18,24 @@ ELSE
   END;
 END IF;
 {%- endif %}
+{%- if package.options.per_counter() %}
 IF ROW_COUNT() = 0 THEN
-  -- A resize has deleted the slot, or the counter was created after the snapshot of this transaction. Every counter
-  -- has slot 1.
+  -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. Slot 1 would be
+  -- contended if all connections that have waited for the slot selected it.
+  SET v_slots = GREATEST(v_slots - 1, 1);
+{%- if package.options.random() %}
+  SET v_slot = {{ table.any_slot("RAND()")|indent(2) }};
+  {{ table.update_slot(amount, "v_slot")|indent(2) }}
+{%- else %}
+  BEGIN
+    {{ table.slot_of_node()|indent(4) }}
+    {{ table.update_slot(amount, "v_slot")|indent(4) }}
+  END;
+{%- endif %}
+END IF;
+{%- endif %}
+IF ROW_COUNT() = 0 THEN
+  -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
   {{ table.update_slot(amount, "1")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     -- In the normal case, the name needs no validation.

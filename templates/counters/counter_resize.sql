@@ -33,7 +33,8 @@ Example
   CALL {{ r.name.typed() }}('downloads', {% if package.options.per_counter() %}64{% else %}NULL{% endif %});
 {%- endfilter %}
 BEGIN
-  DECLARE v_last BIGINT;
+  DECLARE v_last BIGINT DEFAULT 0;
+  DECLARE v_highest BIGINT;
   DECLARE v_slots BIGINT;
   DECLARE v_first BIGINT;
   DECLARE v_retired BIGINT;
@@ -67,31 +68,42 @@ BEGIN
   -- slot only.
   REPEAT
     SET v_fold = FALSE;
-    -- A locking read: the snapshot of the transaction may not contain the changes of other sessions.
-    {{ table.last_slot("v_last", "FOR UPDATE")|indent(4) }}
-    IF v_last IS NULL OR v_last < 1 THEN
-      {{ r.signal(E::UnknownCounter)|indent(6) }}
-    END IF;
-
     IF v_last > {{ table.slots_wanted() }} THEN
       -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
       BEGIN
         -- A resize that was interrupted has left a retired slot with this number.
-        DECLARE CONTINUE HANDLER FOR 1062 SET v_fold = TRUE;
+        DECLARE CONTINUE HANDLER FOR 1062
+          SET v_fold = TRUE,
+              v_retired = {{ MAX_SLOTS }};
         {{ table.retire_slot("v_last")|indent(8) }}
       END;
+      SET v_last = v_last - IF(v_fold, 0, 1);
     ELSE
-      SELECT MIN(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
-        INTO v_first, v_slots
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+        INTO v_first, v_highest, v_slots, v_retired
         FROM {{ table.name }}
        WHERE counter_name = p_counter_name;
-      IF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
+      IF v_highest IS NULL OR v_highest <> v_last THEN
+        -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
+        -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
+        -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
+        {{ table.last_slot("v_last", "FOR UPDATE")|indent(8) }}
+        IF v_last IS NULL OR v_last < 1 THEN
+          {{ r.signal(E::UnknownCounter)|indent(10) }}
+        END IF;
+      END IF;
+
+      IF v_last > {{ table.slots_wanted() }} THEN
+        SET v_done = FALSE;
+      ELSEIF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
         {{ table.insert_slots("first.counter_name = p_counter_name
    AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(8) }}
-        SET v_filled = TRUE,
+        SET v_last = {{ table.slots_wanted() }},
+            v_filled = TRUE,
             v_done = v_first = 1;
       ELSE
-        {{ table.over_snapshot()|before(8) }}SELECT COUNT(*)
+        -- Another session can have deleted the retired slots of the snapshot.
+        {{ table.over_snapshot()|before(8) }}SELECT v_retired * COUNT(*)
           INTO v_retired
           FROM {{ table.name }}
          WHERE counter_name = p_counter_name
@@ -103,9 +115,9 @@ BEGIN
     END IF;
 
     IF v_fold THEN
-      {{ table.fold()|indent(6) }}
+      {{ table.fold(table.retired_slots("v_retired"))|indent(6) }}
 
-      {{ table.delete_folded()|indent(6) }}
+      {{ table.delete_retired("v_retired")|indent(6) }}
     END IF;
   UNTIL v_done END REPEAT;
 END

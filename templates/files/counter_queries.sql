@@ -64,8 +64,8 @@ SELECT SUM({{ table.count() }}) AS total
 {%- if package.options.per_counter() %}
 
 -- To grow a counter, execute grow. To shrink it, execute retire_slot for each slot from the highest to the new number of
--- slots + 1, then fold, then delete_folded. The total is correct at any time. After an error, begin again with the
--- highest slot.
+-- slots + 1, then fold and delete_folded with the number of retired slots. The total is correct at any time. After an error,
+-- begin again with the highest slot, and with 10000 as the number of retired slots.
 
 -- name: grow
 -- Creates the slots that the counter does not have.
@@ -86,10 +86,11 @@ SELECT MAX(counter_id) AS slot
 {{ table.retire_slot("?") }}
 
 -- name: fold
--- Parameters: {{ name }}, {{ name }}, {{ name }}
-{{ table.fold() }}
+-- Moves the counts of the retired slots to slot 1.
+-- Parameters: {{ name }}, {{ name }}, retired, {{ name }}
+{{ table.fold(table.retired_slots("?")) }}
 
 -- name: delete_folded
--- Parameters: {{ name }}, {{ name }}, {{ name }}
-{{ table.delete_folded() }}
+-- Parameters: {{ name }}, retired
+{{ table.delete_retired("?") }}
 {%- endif %}

@@ -6,7 +6,7 @@
     SELECT slot,
            SUM(IF(slot = {{ table.first_slot() }}, 1, 0)) OVER () AS first_slots,
            SUM(IF(slot = {{ table.first_slot() }}, 0, amount)) OVER () AS moved
-      FROM {{ table.moved_slots()|indent(6) }}
+      FROM {{ slots|indent(6) }}
   ) AS moving
   STRAIGHT_JOIN {{ table.name }} AS target
     ON target.{{ table.slot() }} = moving.slot

@@ -1,5 +1,5 @@
 (
-{%- for slots in ranges %}
+{%- for (slots, limit) in ranges %}
   {% if !loop.first %}UNION ALL
   {% endif %}(
     SELECT {{ table.slot() }} AS slot,
@@ -7,9 +7,9 @@
       FROM {{ table.name }}
      WHERE {{ table.key.equals("")|indent(4) }}
        AND {{ table.slot() }} {{ slots }}
-{%- if slots.starts_with('>') %}
-     ORDER BY {{ table.slot() }} DESC
-     LIMIT {{ MAX_SLOTS }}
+{%- if !limit.is_empty() %}
+     ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
+     LIMIT {{ limit }}
 {%- endif %}
        FOR UPDATE
   )

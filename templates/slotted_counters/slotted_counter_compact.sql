@@ -33,7 +33,7 @@ BEGIN
   IF v_rows > 0 THEN
     {{ table.first_row()|indent(4) }}
 
-    {{ table.fold()|indent(4) }}
+    {{ table.fold(table.all_slots())|indent(4) }}
 
     {{ table.delete_folded()|indent(4) }}
   END IF;
