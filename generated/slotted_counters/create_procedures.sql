@@ -191,7 +191,7 @@ BEGIN
     AND p_record_id IS NOT NULL THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 100), 1)
+    VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), 1)
     ON DUPLICATE KEY UPDATE `count` = `count` + 1;
   ELSE
     IF p_record_type IS NULL
@@ -217,9 +217,9 @@ BEGIN
       DECLARE v_slot BIGINT
         DEFAULT MOD(
           CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(100 < @@auto_increment_increment,
-             100,
-             100 - MOD(100, @@auto_increment_increment)));
+          IF(521 < @@auto_increment_increment,
+             521,
+             521 - MOD(521, @@auto_increment_increment)));
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
       VALUES (p_record_type, p_record_id, v_slot, 1)
@@ -293,16 +293,16 @@ BEGIN
     IF @@auto_increment_increment = 1 THEN
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-      VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 100), p_amount)
+      VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), p_amount)
       ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
     ELSE
       BEGIN
         DECLARE v_slot BIGINT
           DEFAULT MOD(
             CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-            IF(100 < @@auto_increment_increment,
-               100,
-               100 - MOD(100, @@auto_increment_increment)));
+            IF(521 < @@auto_increment_increment,
+               521,
+               521 - MOD(521, @@auto_increment_increment)));
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
         VALUES (p_record_type, p_record_id, v_slot, p_amount)
@@ -705,8 +705,8 @@ CREATE OR REPLACE
 SELECT '0.1.0' AS version,
        'slotted_counters' AS package,
        'record_type INT, record_id BIGINT' AS key_columns,
-       '100' AS slots,
-       100 AS default_slots,
+       '521' AS slots,
+       521 AS default_slots,
        'connection' AS pick,
        'slotted_counters' AS table_name,
        'slotted_counter_' AS prefix,

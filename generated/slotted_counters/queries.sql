@@ -25,9 +25,9 @@
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(
           CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(100 < @@auto_increment_increment,
-             100,
-             100 - MOD(100, @@auto_increment_increment))), 1)
+          IF(521 < @@auto_increment_increment,
+             521,
+             521 - MOD(521, @@auto_increment_increment))), 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
 -- name: add
@@ -37,9 +37,9 @@ ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(
           CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(100 < @@auto_increment_increment,
-             100,
-             100 - MOD(100, @@auto_increment_increment))), ?)
+          IF(521 < @@auto_increment_increment,
+             521,
+             521 - MOD(521, @@auto_increment_increment))), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 
 -- name: get

@@ -14,8 +14,9 @@ use super::rollup::{Interval, Rollup, RollupError};
 /// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
 pub const DEFAULT_SLOTS: u32 = 5;
 
-/// The number of slots of a record, as in the published table of `slotted_counters`.
-pub const RECORD_SLOTS: u32 = 100;
+/// The number of slots of a record: a prime number, and more than most servers have connections. Source: the measurement in
+/// docs/design-notes.md, "The default number of slots".
+pub const RECORD_SLOTS: u32 = 521;
 
 // The enums of this file are also the values of options on the command line, and their documentation is the help.
 
