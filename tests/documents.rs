@@ -377,6 +377,8 @@ fn the_error_table_is_the_enum() {
             Detail::Name => "'NAME'",
             Detail::Slots => "SLOTS",
             Detail::Column => "COLUMN",
+            Detail::Entry => "N",
+            Detail::Left => "TOTAL left of 'NAME'",
         };
         format!("| {} | {head}{detail}{tail} | {} |", error.number(), error.remedy())
     };

@@ -62,7 +62,7 @@ fn setup_can_be_sourced_from_any_folder(server: &Server) {
     typed("CALL counter_increment('typed');", "Query OK");
     typed("SELECT counter_get('typed') AS total;", "1001");
     typed("quit", "Bye");
-    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"), 8);
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"), 10);
     works(&schema);
 }
 
@@ -644,7 +644,9 @@ fn every_routine_has_its_manual(server: &Server) {
             let mut connection = schema.connect();
             connection.query_drop(format!("DELETE FROM {}", package.options.table)).expect("an empty table");
             if package.options.kind == Kind::Counters && routine != Routine::Setup {
-                connection.query_drop("CALL counter_setup('downloads', NULL, NULL, NULL)").expect("setup");
+                for name in ["downloads", "signups", "seats"] {
+                    connection.query_drop(format!("CALL counter_setup('{name}', NULL, NULL, 10)")).expect("setup");
+                }
             }
             connection.query::<mysql::Row, _>(example).unwrap_or_else(|error| panic!("{example}: {error}"));
         }

@@ -23,6 +23,7 @@ macro_rules! promises {
 }
 
 promises! {
+    add_many
     advise
     article
     bad_input
@@ -43,6 +44,7 @@ promises! {
     rollup
     slotted_counters
     surroundings
+    take
     transactions
 }
 

@@ -90,6 +90,35 @@ impl Queries {
         Ok(())
     }
 
+    /// Takes an amount in the steps that the comments in queries.sql describe. Returns whether a slot had it.
+    pub fn take(&self, connection: &mut Conn, counter: &str, slots: i64, amount: i64) -> bool {
+        let with = |slot: i64| {
+            let numbers = [("amount", amount), ("slots", slots), ("slot", slot)];
+            let mut arguments: Vec<_> = numbers.map(|(name, number)| (name, Value::from(number))).into();
+            arguments.extend([("counter_name", Value::from(counter)), ("random", random().into())]);
+            arguments
+        };
+        if self.change(connection, "take", &with(0)).expect("take") == 1 {
+            return true;
+        }
+        let found: Vec<i64> = self.rows(connection, "slots_to_take_from", vec![counter.into(), amount.into()]);
+        let mut from = |slot: i64| self.change(connection, "take_from_slot", &with(slot)).expect("take_from_slot") == 1;
+        found.into_iter().any(&mut from)
+    }
+
+    /// Adds amounts to many counters in the steps that the comments in queries.sql describe.
+    pub fn add_many(&self, connection: &mut Conn, amounts: &str) {
+        if !self.0.contains_key("add_many_slots") {
+            self.exec(connection, "add_many", vec![amounts.into()]).expect("add_many");
+            return;
+        }
+        let found: Vec<(i64, String, Option<i64>)> = self.rows(connection, "add_many_slots", vec![amounts.into()]);
+        let (counters, amounts, unknown) = found.into_iter().next().expect("a row");
+        assert_eq!(unknown, None);
+        let arguments = [("amounts", amounts.into()), ("counters", counters.into())];
+        assert_eq!(self.change(connection, "add_many", &arguments).expect("add_many"), counters as u64);
+    }
+
     pub fn rows<R: FromRow>(&self, connection: &mut impl Queryable, name: &str, values: Vec<Value>) -> Vec<R> {
         connection.exec(&self.0[name].sql, Params::Positional(values)).expect(name)
     }

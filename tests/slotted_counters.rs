@@ -9,7 +9,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
-use slotted::package::{Key, Package, Pick, Routine, Servers, Slots};
+use slotted::package::{Key, KeyType, Package, Pick, Routine, Servers, Slots};
 
 use crate::queries::Queries;
 use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, repeatable};
@@ -80,6 +80,15 @@ fn the_key_can_be_a_url(server: &Server) {
     assert_eq!(schema.first::<(String, i64)>("SELECT url, total FROM pageview_totals WHERE url = '/about'").1, 1);
 }
 
+/// A value of the key as JSON, as an expression.
+fn json(package: &Package, value: &str) -> String {
+    match package.options.key.0[0].kind {
+        KeyType::Integer(..) => value.to_owned(),
+        KeyType::Binary(..) => format!("JSON_QUOTE(HEX({value}))"),
+        _ => format!("JSON_QUOTE(CAST({value} AS CHAR))"),
+    }
+}
+
 fn every_key_type_identifies_its_record(server: &Server) {
     // In strict mode, the server rejects some arguments before the routine runs.
     const OF_THE_SERVER: [u16; 4] = [1264, 1265, 1292, 1406];
@@ -138,14 +147,21 @@ fn every_key_type_identifies_its_record(server: &Server) {
             }
             let parameter: Value = connection.query_first(format!("SELECT {value}")).expect(key).expect("a row");
             queries.exec(&mut connection, "increment", vec![parameter]).expect(key);
+            let array = format!("CONCAT('[[', {}, ', 3]]')", json(&package, value));
+            connection.query_drop(format!("CALL slotted_counter_add_many({array})")).expect(key);
+            let array: String = connection.query_first(format!("SELECT {array}")).expect(key).expect("a row");
+            queries.exec(&mut connection, "add_many", vec![array.into()]).expect(key);
             let total: Option<i64> =
                 connection.query_first(format!("SELECT slotted_counter_get({value})")).expect(key);
-            assert_eq!(total, Some(2), "{key}: {value}");
+            assert_eq!(total, Some(8), "{key}: {value}");
         }
         let rows: u64 = schema.first("SELECT COUNT(*) FROM slotted_counter_totals");
         assert_eq!(rows, good.len() as u64, "{key}");
         let before = schema.rows(&package.options.table);
         for value in bad {
+            let array = format!("CONCAT('[[', {}, ', 3]]')", json(&package, value));
+            let (number, _) = error_of(connection.query_drop(format!("CALL slotted_counter_add_many({array})")));
+            assert_eq!(number, 30015, "{key}: {value}");
             // Also without strict mode, in which a truncated key would identify another record.
             for mode in ["DEFAULT", "''"] {
                 connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a mode");
@@ -480,7 +496,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
             assert!(got.0 == number && got.1.contains(message), "{mode}: {call}: {got:?}");
             assert_eq!(schema.rows(&package.options.table), before, "{mode}: {call}");
         };
-        for (routine, name) in package.routines().filter(|(routine, _)| *routine != Routine::CompactIdle) {
+        for (routine, name) in package.routines().filter(|(routine, _)| !matches!(routine, Routine::CompactIdle | Routine::AddMany)) {
             let verb = if routine == Routine::Get { "SELECT" } else { "CALL" };
             let more = if matches!(routine, Routine::Add | Routine::Reset) { ", 1" } else { "" };
             let name = name.name();

@@ -154,7 +154,7 @@ fn every_sql_mode_installs_equal_routines(server: &Server) {
     let plain = package(|_| {});
     client_installs(&schema, &plain, &[]);
     let expected = installed(&schema);
-    assert_eq!(expected.len(), 8);
+    assert_eq!(expected.len(), 10);
     let mut modes = vec!["", "ANSI_QUOTES", "ANSI", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "TRADITIONAL"];
     if !server.is_mysql() {
         modes.extend(["ORACLE", "MSSQL"]);

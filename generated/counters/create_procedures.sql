@@ -426,6 +426,9 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
 
+  DECLARE v_first BIGINT;
+  DECLARE v_short BOOLEAN DEFAULT FALSE;
+
   IF p_amount IS NULL OR p_amount = 0 THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
       SIGNAL SQLSTATE '45000'
@@ -461,105 +464,684 @@ BEGIN
       END IF;
     END;
   ELSE
-    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-    SELECT MAX(counter_id)
-      INTO v_slots
-      FROM `counters`
-     WHERE counter_name = LEFT(p_counter_name, 100);
+    IF p_amount < 0 THEN
+      -- Row 0 marks that no slot is negative: counter_take relies on it.
+      SELECT MIN(counter_id)
+        INTO v_first
+        FROM `counters`
+       WHERE counter_name = LEFT(p_counter_name, 100);
+    END IF;
+    IF v_first = 0 THEN
+      BEGIN
+        DECLARE CONTINUE HANDLER FOR 30016
+          SET v_short = TRUE;
+        CALL counter_take(p_counter_name, -p_amount);
+      END;
+    END IF;
+    IF v_first IS NULL OR v_first <> 0 OR v_short THEN
+      -- The total becomes negative. Between the first and the last statement, another session can insert row 0.
+      IF v_short THEN
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        DELETE FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = 0;
+      END IF;
+      -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+      SELECT MAX(counter_id)
+        INTO v_slots
+        FROM `counters`
+       WHERE counter_name = LEFT(p_counter_name, 100);
 
-    -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
-    -- shorter name with trailing spaces.
-    -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-    -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
-    -- server, auto_increment_increment is 1.
-    IF @@auto_increment_increment = 1 THEN
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      UPDATE `counters`
-         SET counter = counter + p_amount
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1 + MOD(CONNECTION_ID(), v_slots)
-         AND CHAR_LENGTH(p_counter_name) <= 100;
-    ELSE
-      BEGIN
-        DECLARE v_slot BIGINT
-          DEFAULT 1 + MOD(
-            CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-            IF(v_slots < @@auto_increment_increment,
-               v_slots,
-               v_slots - MOD(v_slots, @@auto_increment_increment)));
+      -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
+      -- shorter name with trailing spaces.
+      -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
+      -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
+      -- server, auto_increment_increment is 1.
+      IF @@auto_increment_increment = 1 THEN
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
            SET counter = counter + p_amount
          WHERE counter_name = p_counter_name
-           AND counter_id = v_slot
+           AND counter_id = 1 + MOD(CONNECTION_ID(), v_slots)
            AND CHAR_LENGTH(p_counter_name) <= 100;
-      END;
-    END IF;
-    IF ROW_COUNT() = 0 THEN
-      -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. Slot 1 would be
-      -- contended if all connections that have waited for the slot selected it.
-      SET v_slots = GREATEST(v_slots - 1, 1);
-      BEGIN
-        DECLARE v_slot BIGINT
-          DEFAULT 1 + MOD(
-            CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-            IF(v_slots < @@auto_increment_increment,
-               v_slots,
-               v_slots - MOD(v_slots, @@auto_increment_increment)));
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        UPDATE `counters`
-           SET counter = counter + p_amount
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_slot
-           AND CHAR_LENGTH(p_counter_name) <= 100;
-      END;
-    END IF;
-    IF ROW_COUNT() = 0 THEN
-      -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      UPDATE `counters`
-         SET counter = counter + p_amount
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         AND CHAR_LENGTH(p_counter_name) <= 100;
+      ELSE
+        BEGIN
+          DECLARE v_slot BIGINT
+            DEFAULT 1 + MOD(
+              CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+              IF(v_slots < @@auto_increment_increment,
+                 v_slots,
+                 v_slots - MOD(v_slots, @@auto_increment_increment)));
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          UPDATE `counters`
+             SET counter = counter + p_amount
+           WHERE counter_name = p_counter_name
+             AND counter_id = v_slot
+             AND CHAR_LENGTH(p_counter_name) <= 100;
+        END;
+      END IF;
       IF ROW_COUNT() = 0 THEN
-        -- In the normal case, the name needs no validation.
+        -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. Slot 1 would be
+        -- contended if all connections that have waited for the slot selected it.
+        SET v_slots = GREATEST(v_slots - 1, 1);
+        BEGIN
+          DECLARE v_slot BIGINT
+            DEFAULT 1 + MOD(
+              CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+              IF(v_slots < @@auto_increment_increment,
+                 v_slots,
+                 v_slots - MOD(v_slots, @@auto_increment_increment)));
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          UPDATE `counters`
+             SET counter = counter + p_amount
+           WHERE counter_name = p_counter_name
+             AND counter_id = v_slot
+             AND CHAR_LENGTH(p_counter_name) <= 100;
+        END;
+      END IF;
+      IF ROW_COUNT() = 0 THEN
+        -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `counters`
+           SET counter = counter + p_amount
+         WHERE counter_name = p_counter_name
+           AND counter_id = 1
+           AND CHAR_LENGTH(p_counter_name) <= 100;
+        IF ROW_COUNT() = 0 THEN
+          -- In the normal case, the name needs no validation.
+          IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+            SIGNAL SQLSTATE '45000'
+               SET MYSQL_ERRNO = 30001,
+                   MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
+          END IF;
+          IF CHAR_LENGTH(p_counter_name) > 100 THEN
+            SIGNAL SQLSTATE '45000'
+               SET MYSQL_ERRNO = 30002,
+                   MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
+          END IF;
+          -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+          -- as this statement, unlike a read of the snapshot.
+          BEGIN
+            DECLARE v_left BIGINT;
+            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+            SELECT COUNT(*)
+              INTO v_left
+              FROM `counters`
+             WHERE counter_name = p_counter_name
+               AND counter_id = 1
+              LOCK IN SHARE MODE;
+            IF v_left > 0 THEN
+              SIGNAL SQLSTATE '70100'
+                 SET MYSQL_ERRNO = 1317,
+                     MESSAGE_TEXT = 'Query execution was interrupted';
+            END IF;
+          END;
+          BEGIN
+            DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+              DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
+            SIGNAL SQLSTATE '45000'
+               SET MYSQL_ERRNO = 30003,
+                   MESSAGE_TEXT = v_message;
+          END;
+        END IF;
+      END IF;
+      IF v_short THEN
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        DELETE FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = 0;
+      END IF;
+    END IF;
+  END IF;
+END;;
+DELIMITER ;
+
+-- From templates/counters/counter_add_many.sql
+/*!80000 DROP PROCEDURE IF EXISTS `counter_add_many` */;
+
+DELIMITER ;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add_many`(
+  IN p_amounts LONGTEXT CHARACTER SET utf8mb4
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Description
+  Adds amounts to many counters in one statement: all of them or, after an error, none. The change is part of the
+  transaction of the caller: COMMIT and ROLLBACK apply to it.
+  The call locks one slot of each counter, in the order of the names. Two calls with the same counters cannot deadlock.
+
+Parameters
+  p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the name of a counter and an integer.
+    A counter can have several entries.
+
+Errors
+  30003  unknown counter ''...''
+  30014  p_amounts must be a JSON array of at most 10000 entries
+  30015  entry ... must be an array of a name and an integer
+  1264   the new count of a slot exceeds the range of BIGINT (error of the server)
+
+Example
+  CALL counter_add_many(''[["downloads", 3], ["signups", -1]]'');'
+BEGIN
+  DECLARE v_entry BIGINT;
+  DECLARE v_counters BIGINT;
+  DECLARE v_amounts LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE v_valid BOOLEAN;
+  DECLARE v_tries INT DEFAULT 0;
+
+  IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30014,
+           MESSAGE_TEXT = 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+  END IF;
+  IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30014,
+           MESSAGE_TEXT = 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+  END IF;
+
+  -- A subquery of the UPDATE would lock the last slot of each counter.
+  /*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
+  SELECT COUNT(*) AS counters,
+         -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
+         JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
+           CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+           IF(v_slots < @@auto_increment_increment,
+              v_slots,
+              v_slots - MOD(v_slots, @@auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+         MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown,
+         MIN(valid) AS valid
+    INTO v_counters, v_amounts, v_entry, v_valid
+    FROM (
+      SELECT sums.counter_name,
+             sums.amount,
+             sums.entry,
+             sums.valid,
+             (
+               -- Reads the end of the index. Without these clauses, MySQL reads every slot, and MariaDB 11.8 the whole table.
+               SELECT slots.counter_id
+                 FROM `counters` AS slots FORCE INDEX (PRIMARY)
+                WHERE slots.counter_name = sums.counter_name
+                ORDER BY slots.counter_name DESC, slots.counter_id DESC
+                LIMIT 1
+             ) AS v_slots
+        FROM (
+          SELECT p_counter_name AS counter_name,
+                 MIN(entry) AS entry,
+                 SUM(p_amount) AS amount,
+                 MIN((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
+                    AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
+                    AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
+                    AND more = 0) IS TRUE) AS valid
+            FROM JSON_TABLE(
+              p_amounts, '$[*]' COLUMNS (
+                entry FOR ORDINALITY,
+                p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+                json_0 JSON PATH '$[0]',
+                json_amount JSON PATH '$[1]',
+                more INT EXISTS PATH '$[2]',
+                p_amount BIGINT PATH '$[1]'
+              )
+            ) AS entries
+           GROUP BY counter_name
+        ) AS sums
+       -- Without LIMIT, MariaDB moves the outer condition into the subquery and does not find the column (1054).
+       LIMIT 10000
+    ) AS found
+   WHERE amount <> 0
+      OR v_slots IS NULL
+      OR NOT valid;
+  IF NOT v_valid THEN
+    SELECT MIN(entry)
+      INTO v_entry
+      FROM JSON_TABLE(
+        p_amounts, '$[*]' COLUMNS (
+          entry FOR ORDINALITY,
+          p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+          json_0 JSON PATH '$[0]',
+          json_amount JSON PATH '$[1]',
+          more INT EXISTS PATH '$[2]',
+          p_amount BIGINT PATH '$[1]'
+        )
+      ) AS entries
+     WHERE NOT ((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
+       AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
+       AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
+       AND more = 0) IS TRUE);
+    IF v_entry IS NOT NULL THEN
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('counter_add_many: entry ', v_entry, ' must be an array of a name and an integer');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 30015,
+               MESSAGE_TEXT = v_message;
+      END;
+    END IF;
+  END IF;
+  IF v_counters > 0 THEN
+    -- If a resize has retired a slot, the first UPDATE changes no row. Every counter has slot 1.
+    REPEAT
+      SET v_tries = v_tries + 1;
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+      UPDATE (
+          SELECT counter_name,
+                 slot,
+                 amount,
+                 COUNT(*) OVER () AS slots
+            FROM (
+              SELECT existing.counter_name AS counter_name,
+                     existing.counter_id AS slot,
+                     entries.amount AS amount
+                FROM (
+                  SELECT *
+                    FROM JSON_TABLE(
+                      v_amounts, '$[*]' COLUMNS (
+                        counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+                        slot BIGINT PATH '$[1]',
+                        amount DECIMAL(65, 0) PATH '$[2]'
+                      )
+                    ) AS entries
+                   ORDER BY counter_name
+                   LIMIT 10000
+                ) AS entries
+                STRAIGHT_JOIN `counters` AS existing
+                  ON existing.counter_name = entries.counter_name
+                 AND existing.counter_id = IF(v_tries = 1, entries.slot, 1)
+                 FOR UPDATE /*!80000 OF existing */
+            ) AS locked
+        ) AS adding
+        STRAIGHT_JOIN `counters` AS target
+          ON target.counter_name = adding.counter_name
+         AND target.counter_id = adding.slot
+         SET target.counter = target.counter + adding.amount
+       WHERE adding.slots = v_counters;
+    UNTIL ROW_COUNT() > 0 OR v_tries = 2 END REPEAT;
+    IF ROW_COUNT() = 0 THEN
+      IF v_entry IS NULL THEN
+        -- Another session has deleted the counter after the snapshot of this transaction, which only a locking read sees.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT MIN(entries.entry)
+          INTO v_entry
+          FROM JSON_TABLE(
+            p_amounts, '$[*]' COLUMNS (
+              entry FOR ORDINALITY,
+              p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+              p_amount BIGINT PATH '$[1]'
+            )
+          ) AS entries
+          LEFT JOIN `counters` AS existing
+            ON existing.counter_name = entries.p_counter_name
+           AND existing.counter_id = 1
+         WHERE existing.counter_id IS NULL
+           FOR UPDATE /*!80000 OF existing */;
+      END IF;
+      IF v_entry IS NULL THEN
+        -- On MariaDB 11.8, KILL QUERY can end an UPDATE without an error.
+        SIGNAL SQLSTATE '70100'
+           SET MYSQL_ERRNO = 1317,
+               MESSAGE_TEXT = 'Query execution was interrupted';
+      END IF;
+      BEGIN
+        DECLARE v_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
+          DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_amounts, CONCAT('$[', v_entry - 1, '][0]')));
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('counter_add_many: unknown counter ''', LEFT(v_counter_name, 92), '''');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 30003,
+                 MESSAGE_TEXT = v_message;
+        END;
+      END;
+    END IF;
+  END IF;
+END;;
+DELIMITER ;
+
+-- From templates/counters/counter_take.sql
+/*!80000 DROP PROCEDURE IF EXISTS `counter_take` */;
+
+DELIMITER ;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_take`(
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_amount BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Description
+  Takes an amount from a counter that must not fall below 0: stock, seats, credits, quotas. If the total is less than the
+  amount, the call fails and changes nothing. To put an amount back, call counter_add.
+  The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
+  The call takes from the slot of the connection. If this slot has less than the amount, the call also takes from other
+  slots and spreads what is left over them. It then waits only if the rest is locked by other transactions.
+
+Parameters
+  p_counter_name VARCHAR: name of the counter, at most 100 characters
+  p_amount BIGINT: the amount, at least 1
+
+Errors
+  30001  p_counter_name is NULL or empty
+  30002  p_counter_name is longer than 100 characters
+  30003  unknown counter ''...''
+  30016  not enough: ... left of ''...''
+  30017  p_amount must be at least 1
+
+Example
+  CALL counter_take(''seats'', 2);'
+BEGIN
+  DECLARE v_slots BIGINT;
+  DECLARE v_slot BIGINT;
+  DECLARE v_first BIGINT;
+  DECLARE v_least BIGINT DEFAULT 0;
+  DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_other BIGINT;
+
+  IF p_amount IS NULL OR p_amount < 1 THEN
+    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30001,
+             MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
+    END IF;
+    IF CHAR_LENGTH(p_counter_name) > 100 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30002,
+             MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
+    END IF;
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30017,
+           MESSAGE_TEXT = 'counter_take: p_amount must be at least 1';
+  END IF;
+  -- Row 0 marks that no slot is negative. Then the slots that have the amount suffice, and the others need not be read.
+  -- Reads both ends of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+  SELECT MAX(counter_id), MIN(counter_id)
+    INTO v_slots, v_first
+    FROM `counters`
+   WHERE counter_name = LEFT(p_counter_name, 100);
+  IF v_first <> 0 THEN
+    SELECT MIN(counter)
+      INTO v_least
+      FROM `counters`
+     WHERE counter_name = p_counter_name;
+  END IF;
+  SET v_slot = 1 + MOD(
+    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+    IF(v_slots < @@auto_increment_increment,
+       v_slots,
+       v_slots - MOD(v_slots, @@auto_increment_increment)));
+  IF v_least >= 0 THEN
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    UPDATE `counters`
+       SET counter = counter - p_amount
+     WHERE counter_name = p_counter_name
+       AND counter_id = v_slot
+       AND counter >= p_amount
+       AND CHAR_LENGTH(p_counter_name) <= 100;
+  END IF;
+  IF v_least < 0 OR ROW_COUNT() = 0 THEN
+    BEGIN
+      DECLARE v_taken BOOLEAN DEFAULT FALSE;
+      DECLARE v_tries INT DEFAULT 0;
+
+      -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
+      SELECT SUM(counter)
+        INTO v_total
+        FROM `counters`
+       WHERE counter_name = p_counter_name;
+      IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
         IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
           SIGNAL SQLSTATE '45000'
              SET MYSQL_ERRNO = 30001,
-                 MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
+                 MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
         END IF;
         IF CHAR_LENGTH(p_counter_name) > 100 THEN
           SIGNAL SQLSTATE '45000'
              SET MYSQL_ERRNO = 30002,
-                 MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
+                 MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
         END IF;
-        -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-        -- as this statement, unlike a read of the snapshot.
-        BEGIN
-          DECLARE v_left BIGINT;
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          SELECT COUNT(*)
-            INTO v_left
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id = 1
-            LOCK IN SHARE MODE;
-          IF v_left > 0 THEN
-            SIGNAL SQLSTATE '70100'
-               SET MYSQL_ERRNO = 1317,
-                   MESSAGE_TEXT = 'Query execution was interrupted';
-          END IF;
-        END;
         BEGIN
           DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
+            DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
           SIGNAL SQLSTATE '45000'
              SET MYSQL_ERRNO = 30003,
                  MESSAGE_TEXT = v_message;
         END;
       END IF;
-    END IF;
+      IF v_total < p_amount THEN
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 30016,
+                 MESSAGE_TEXT = v_message;
+        END;
+      END IF;
+      IF v_first = 0 THEN
+        -- Half of what a slot has, from the average on: the next one after the own slot that no transaction has locked.
+        SET v_other = v_slot;
+        WHILE NOT v_taken AND v_tries < 3 DO
+          SELECT (
+                   SELECT counter_id
+                     FROM `counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id > 0
+                      AND counter_id NOT IN (v_slot, v_other)
+                      AND counter >= v_total DIV (2 * v_slots)
+                      AND counter > 0
+                    ORDER BY IF(counter_id > v_other, 0, 1), counter_id
+                    LIMIT 1
+                 )
+            INTO v_other;
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+          UPDATE (
+              -- The slots share what is left evenly. Retired slots get 0.
+              SELECT slot,
+                     IF(slot > 0, (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0), 0) AS amount
+                FROM (
+                  SELECT slot,
+                         SUM(amount) OVER () AS total,
+                         SUM(IF(slot > 0, 1, 0)) OVER () AS slots,
+                         ROW_NUMBER() OVER (ORDER BY IF(slot > 0, 0, 1), slot) AS number
+                    FROM (
+                      (
+                        SELECT counter_id AS slot,
+                               counter AS amount
+                          FROM `counters`
+                         WHERE counter_name = p_counter_name
+                           AND counter_id = v_slot
+                           FOR UPDATE SKIP LOCKED
+                      )
+                      UNION ALL
+                      (
+                        SELECT counter_id AS slot,
+                               counter AS amount
+                          FROM `counters`
+                         WHERE counter_name = p_counter_name
+                           AND counter_id = v_other
+                           FOR UPDATE SKIP LOCKED
+                      )
+                    ) AS locked
+                ) AS summed
+               WHERE total >= p_amount
+            ) AS spread
+            STRAIGHT_JOIN `counters` AS target
+              ON target.counter_id = spread.slot
+             SET target.counter = spread.amount
+           WHERE target.counter_name = p_counter_name;
+          SET v_taken = ROW_COUNT() > 0,
+              v_tries = v_tries + 1;
+        END WHILE;
+        IF NOT v_taken THEN
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+          UPDATE (
+              -- The slots share what is left evenly. Retired slots get 0.
+              SELECT slot,
+                     IF(slot > 0, (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0), 0) AS amount
+                FROM (
+                  SELECT slot,
+                         SUM(amount) OVER () AS total,
+                         SUM(IF(slot > 0, 1, 0)) OVER () AS slots,
+                         ROW_NUMBER() OVER (ORDER BY IF(slot > 0, 0, 1), slot) AS number
+                    FROM (
+                      (
+                        SELECT counter_id AS slot,
+                               counter AS amount
+                          FROM `counters`
+                         WHERE counter_name = p_counter_name
+                           AND counter_id > 1
+                         ORDER BY counter_id DESC
+                         LIMIT 10000
+                           FOR UPDATE SKIP LOCKED
+                      )
+                      UNION ALL
+                      (
+                        SELECT counter_id AS slot,
+                               counter AS amount
+                          FROM `counters`
+                         WHERE counter_name = p_counter_name
+                           AND counter_id = 1
+                           FOR UPDATE SKIP LOCKED
+                      )
+                    ) AS locked
+                ) AS summed
+               WHERE total >= p_amount
+            ) AS spread
+            STRAIGHT_JOIN `counters` AS target
+              ON target.counter_id = spread.slot
+             SET target.counter = spread.amount
+           WHERE target.counter_name = p_counter_name;
+          SET v_taken = ROW_COUNT() > 0;
+        END IF;
+      END IF;
+      SET v_tries = 0;
+      WHILE NOT v_taken DO
+        -- All slots, and row 0, which the statement inserts. Waits for the transactions that have locked one.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
+        SELECT first.counter_name, spread.slot, first.description, first.start_date, spread.amount
+          FROM (
+            -- The slots share what is left evenly. Retired slots get 0.
+            SELECT slot,
+                   IF(slot > 0, (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0), 0) AS amount
+              FROM (
+                SELECT slot,
+                       SUM(amount) OVER () AS total,
+                       SUM(IF(slot > 0, 1, 0)) OVER () AS slots,
+                       ROW_NUMBER() OVER (ORDER BY IF(slot > 0, 0, 1), slot) AS number
+                  FROM (
+                    (
+                      SELECT counter_id AS slot,
+                             counter AS amount
+                        FROM `counters`
+                       WHERE counter_name = p_counter_name
+                         AND counter_id > 1
+                       ORDER BY counter_id DESC
+                       LIMIT 10000
+                         FOR UPDATE
+                    )
+                    UNION ALL
+                    (
+                      SELECT counter_id AS slot,
+                             counter AS amount
+                        FROM `counters`
+                       WHERE counter_name = p_counter_name
+                         AND counter_id = 1
+                         FOR UPDATE
+                    )
+                    UNION ALL
+                    (
+                      SELECT counter_id AS slot,
+                             counter AS amount
+                        FROM `counters`
+                       WHERE counter_name = p_counter_name
+                         AND counter_id < 1
+                         FOR UPDATE
+                    )
+                    UNION ALL
+                    SELECT 0, 0
+                  ) AS locked
+              ) AS summed
+             WHERE total >= p_amount
+          ) AS spread
+          STRAIGHT_JOIN `counters` AS first
+            ON first.counter_name = p_counter_name
+           AND first.counter_id = 1
+        ON DUPLICATE KEY UPDATE counter = spread.amount;
+        SET v_taken = ROW_COUNT() > 0,
+            v_tries = v_tries + 1;
+        IF NOT v_taken THEN
+          -- Another session can have put an amount back since the statement.
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          SELECT SUM(amount)
+            INTO v_total
+            FROM (
+              (
+                SELECT counter_id AS slot,
+                       counter AS amount
+                  FROM `counters`
+                 WHERE counter_name = p_counter_name
+                   AND counter_id > 1
+                 ORDER BY counter_id DESC
+                 LIMIT 10000
+                   FOR UPDATE
+              )
+              UNION ALL
+              (
+                SELECT counter_id AS slot,
+                       counter AS amount
+                  FROM `counters`
+                 WHERE counter_name = p_counter_name
+                   AND counter_id = 1
+                   FOR UPDATE
+              )
+              UNION ALL
+              (
+                SELECT counter_id AS slot,
+                       counter AS amount
+                  FROM `counters`
+                 WHERE counter_name = p_counter_name
+                   AND counter_id < 1
+                   FOR UPDATE
+              )
+            ) AS locked;
+          IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
+            IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+              SIGNAL SQLSTATE '45000'
+                 SET MYSQL_ERRNO = 30001,
+                     MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
+            END IF;
+            IF CHAR_LENGTH(p_counter_name) > 100 THEN
+              SIGNAL SQLSTATE '45000'
+                 SET MYSQL_ERRNO = 30002,
+                     MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
+            END IF;
+            BEGIN
+              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
+              SIGNAL SQLSTATE '45000'
+                 SET MYSQL_ERRNO = 30003,
+                     MESSAGE_TEXT = v_message;
+            END;
+          END IF;
+          IF v_total < p_amount THEN
+            BEGIN
+              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
+              SIGNAL SQLSTATE '45000'
+                 SET MYSQL_ERRNO = 30016,
+                     MESSAGE_TEXT = v_message;
+            END;
+          END IF;
+          IF v_tries = 10 THEN
+            BEGIN
+              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
+              SIGNAL SQLSTATE '45000'
+                 SET MYSQL_ERRNO = 30016,
+                     MESSAGE_TEXT = v_message;
+            END;
+          END IF;
+        END IF;
+      END WHILE;
+    END;
   END IF;
 END;;
 DELIMITER ;
@@ -603,6 +1185,13 @@ BEGIN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
+  END IF;
+  IF p_value < 0 THEN
+    -- Row 0 marks that no slot is negative. Between the first and the last statement, another session can insert it.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    DELETE FROM `counters`
+     WHERE counter_name = p_counter_name
+       AND counter_id = 0;
   END IF;
   -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
   -- COMMITTED, a statement that reads upwards could miss it.
@@ -678,6 +1267,12 @@ BEGIN
                MESSAGE_TEXT = v_message;
       END;
     END IF;
+  END IF;
+  IF p_value < 0 THEN
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    DELETE FROM `counters`
+     WHERE counter_name = p_counter_name
+       AND counter_id = 0;
   END IF;
 END;;
 DELIMITER ;
@@ -1042,7 +1637,7 @@ SELECT counter_name,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
        SUM(counter) AS total,
        -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
-       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
+       MIN(IF(counter_id = 0, 1, counter_id)) <> 1 OR MAX(counter_id) <> COUNT(IF(counter_id = 0, NULL, 1)) AS resize_incomplete
   FROM `counters`
  GROUP BY counter_name;
 

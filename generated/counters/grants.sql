@@ -20,6 +20,8 @@ CREATE ROLE IF NOT EXISTS `counter_app`, `counter_admin`;
 
 GRANT EXECUTE ON PROCEDURE `counter_increment` TO `counter_app`;
 GRANT EXECUTE ON PROCEDURE `counter_add` TO `counter_app`;
+GRANT EXECUTE ON PROCEDURE `counter_add_many` TO `counter_app`;
+GRANT EXECUTE ON PROCEDURE `counter_take` TO `counter_app`;
 GRANT EXECUTE ON FUNCTION `counter_get` TO `counter_app`;
 GRANT SELECT ON `counter_totals` TO `counter_app`;
 GRANT SELECT ON `counter_package` TO `counter_app`;
@@ -27,6 +29,8 @@ GRANT SELECT ON `counter_package` TO `counter_app`;
 GRANT EXECUTE ON PROCEDURE `counter_setup` TO `counter_admin`;
 GRANT EXECUTE ON PROCEDURE `counter_increment` TO `counter_admin`;
 GRANT EXECUTE ON PROCEDURE `counter_add` TO `counter_admin`;
+GRANT EXECUTE ON PROCEDURE `counter_add_many` TO `counter_admin`;
+GRANT EXECUTE ON PROCEDURE `counter_take` TO `counter_admin`;
 GRANT EXECUTE ON PROCEDURE `counter_reset` TO `counter_admin`;
 GRANT EXECUTE ON PROCEDURE `counter_resize` TO `counter_admin`;
 GRANT EXECUTE ON PROCEDURE `counter_delete` TO `counter_admin`;

@@ -70,6 +70,119 @@ UPDATE `counters`
          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
          ?);
 
+-- name: take
+-- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
+-- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots:
+-- counter_take does. These statements require that no slot is negative, so do not subtract with add.
+-- Parameters: amount, counter_name, slots, amount
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `counters`
+   SET counter = counter - ?
+ WHERE counter_name = ?
+   AND counter_id = 1 + MOD(
+         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         ?)
+   AND counter >= ?;
+
+-- name: slots_to_take_from
+-- Parameters: counter_name, amount
+SELECT counter_id AS slot
+  FROM `counters`
+ WHERE counter_name = ?
+   AND counter_id > 0
+   AND counter >= ?
+ ORDER BY counter DESC;
+
+-- name: take_from_slot
+-- Parameters: amount, counter_name, slot, amount
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `counters`
+   SET counter = counter - ?
+ WHERE counter_name = ?
+   AND counter_id = ?
+   AND counter >= ?;
+
+-- name: add_many_slots
+-- The first statement of two that add amounts to many counters: a JSON array of arrays, each with a name and an integer.
+-- Returns the arguments of add_many, and the first entry with an unknown counter, or NULL.
+-- Parameters: amounts
+/*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
+SELECT COUNT(*) AS counters,
+       -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
+       JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
+         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         IF(v_slots < @@auto_increment_increment,
+            v_slots,
+            v_slots - MOD(v_slots, @@auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+       MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown
+  FROM (
+    SELECT sums.counter_name,
+           sums.amount,
+           sums.entry,
+           (
+             -- Reads the end of the index. Without these clauses, MySQL reads every slot, and MariaDB 11.8 the whole table.
+             SELECT slots.counter_id
+               FROM `counters` AS slots FORCE INDEX (PRIMARY)
+              WHERE slots.counter_name = sums.counter_name
+              ORDER BY slots.counter_name DESC, slots.counter_id DESC
+              LIMIT 1
+           ) AS v_slots
+      FROM (
+        SELECT p_counter_name AS counter_name,
+               MIN(entry) AS entry,
+               SUM(p_amount) AS amount
+          FROM JSON_TABLE(
+            ?, '$[*]' COLUMNS (
+              entry FOR ORDINALITY,
+              p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+              p_amount BIGINT PATH '$[1]'
+            )
+          ) AS entries
+         GROUP BY counter_name
+      ) AS sums
+     -- Without LIMIT, MariaDB moves the outer condition into the subquery and does not find the column (1054).
+     LIMIT 10000
+  ) AS found
+ WHERE amount <> 0
+    OR v_slots IS NULL;
+
+-- name: add_many
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again.
+-- Parameters: amounts, counters
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+UPDATE (
+    SELECT counter_name,
+           slot,
+           amount,
+           COUNT(*) OVER () AS slots
+      FROM (
+        SELECT existing.counter_name AS counter_name,
+               existing.counter_id AS slot,
+               entries.amount AS amount
+          FROM (
+            SELECT *
+              FROM JSON_TABLE(
+                ?, '$[*]' COLUMNS (
+                  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+                  slot BIGINT PATH '$[1]',
+                  amount DECIMAL(65, 0) PATH '$[2]'
+                )
+              ) AS entries
+             ORDER BY counter_name
+             LIMIT 10000
+          ) AS entries
+          STRAIGHT_JOIN `counters` AS existing
+            ON existing.counter_name = entries.counter_name
+           AND existing.counter_id = entries.slot
+           FOR UPDATE /*!80000 OF existing */
+      ) AS locked
+  ) AS adding
+  STRAIGHT_JOIN `counters` AS target
+    ON target.counter_name = adding.counter_name
+   AND target.counter_id = adding.slot
+   SET target.counter = target.counter + adding.amount
+ WHERE adding.slots = ?;
+
 -- name: get
 -- Returns the total as DECIMAL, or NULL if the counter does not exist. Locks no row.
 -- Parameters: counter_name
@@ -86,7 +199,7 @@ SELECT counter_name,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
        SUM(counter) AS total,
        -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
-       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
+       MIN(IF(counter_id = 0, 1, counter_id)) <> 1 OR MAX(counter_id) <> COUNT(IF(counter_id = 0, NULL, 1)) AS resize_incomplete
   FROM `counters`
  GROUP BY counter_name;
 

@@ -313,6 +313,123 @@ BEGIN
 END;;
 DELIMITER ;
 
+-- From templates/slotted_counters/slotted_counter_add_many.sql
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add_many` */;
+
+DELIMITER ;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add_many`(
+  IN p_amounts LONGTEXT CHARACTER SET utf8mb4
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Description
+  Adds amounts to many records in one statement: all of them or, after an error, none. The change is part of the
+  transaction of the caller: COMMIT and ROLLBACK apply to it.
+  The call locks one slot of each record, in the order of the key. Two calls with the same records cannot deadlock.
+
+Parameters
+  p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the columns of the key, in their
+    order, and the amount. A record can have several entries. Integers are numbers,
+    all other columns are strings, binary ones of hexadecimal digits.
+
+Errors
+  30014  p_amounts must be a JSON array of at most 10000 entries
+  30015  entry ... must be an array of the key and an integer
+  1264   the sum of the amounts of a record exceeds the range of BIGINT (error of the server)
+  1690   the count of a slot exceeds the range of BIGINT (error of the server)
+
+Example
+  CALL slotted_counter_add_many(''[[123, 456, 1]]'');'
+BEGIN
+  DECLARE v_entry BIGINT;
+  DECLARE v_slot BIGINT;
+  -- The statement inserts NULL for an entry that is not valid (1048), or a value that the column cannot store (the others). A
+  -- check before the statement would read the array twice.
+  DECLARE EXIT HANDLER FOR 1048, 1264, 1265, 1292, 1366, 1406
+    BEGIN
+      SELECT MIN(entry)
+        INTO v_entry
+        FROM JSON_TABLE(
+          p_amounts, '$[*]' COLUMNS (
+            entry FOR ORDINALITY,
+            p_record_type BIGINT PATH '$[0]',
+            p_record_id BIGINT PATH '$[1]',
+            json_0 JSON PATH '$[0]',
+            json_1 JSON PATH '$[1]',
+            json_amount JSON PATH '$[2]',
+            more INT EXISTS PATH '$[3]',
+            p_amount BIGINT PATH '$[2]'
+          )
+        ) AS entries
+       WHERE NOT ((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND p_record_type BETWEEN -2147483648 AND 2147483647
+         AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER')
+         AND (p_record_id BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR))
+         AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
+         AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
+         AND more = 0) IS TRUE);
+      IF v_entry IS NOT NULL THEN
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('slotted_counter_add_many: entry ', v_entry, ' must be an array of the key and an integer');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 30015,
+                 MESSAGE_TEXT = v_message;
+        END;
+      END IF;
+      RESIGNAL;
+    END;
+
+  IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30014,
+           MESSAGE_TEXT = 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+  END IF;
+  IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30014,
+           MESSAGE_TEXT = 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+  END IF;
+  SET v_slot = MOD(
+    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+    IF(521 < @@auto_increment_increment,
+       521,
+       521 - MOD(521, @@auto_increment_increment)));
+  -- ORDER BY, so that two calls with the same records lock them in the same order.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+  SELECT record_type, record_id, IF(valid, v_slot, NULL), amount
+    FROM (
+      SELECT p_record_type AS record_type,
+             p_record_id AS record_id,
+             MIN(entry) AS entry,
+             SUM(p_amount) AS amount,
+             MIN((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND p_record_type BETWEEN -2147483648 AND 2147483647
+                AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER')
+                AND (p_record_id BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR))
+                AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
+                AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
+                AND more = 0) IS TRUE) AS valid
+        FROM JSON_TABLE(
+          p_amounts, '$[*]' COLUMNS (
+            entry FOR ORDINALITY,
+            p_record_type BIGINT PATH '$[0]',
+            p_record_id BIGINT PATH '$[1]',
+            json_0 JSON PATH '$[0]',
+            json_1 JSON PATH '$[1]',
+            json_amount JSON PATH '$[2]',
+            more INT EXISTS PATH '$[3]',
+            p_amount BIGINT PATH '$[2]'
+          )
+        ) AS entries
+       GROUP BY record_type, record_id
+    ) AS sums
+   WHERE amount <> 0
+      OR NOT valid
+   ORDER BY record_type, record_id
+  ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
+END;;
+DELIMITER ;
+
 -- From templates/slotted_counters/slotted_counter_reset.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_reset` */;
 

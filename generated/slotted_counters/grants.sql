@@ -20,12 +20,14 @@ CREATE ROLE IF NOT EXISTS `slotted_counter_app`, `slotted_counter_admin`;
 
 GRANT EXECUTE ON PROCEDURE `slotted_counter_increment` TO `slotted_counter_app`;
 GRANT EXECUTE ON PROCEDURE `slotted_counter_add` TO `slotted_counter_app`;
+GRANT EXECUTE ON PROCEDURE `slotted_counter_add_many` TO `slotted_counter_app`;
 GRANT EXECUTE ON FUNCTION `slotted_counter_get` TO `slotted_counter_app`;
 GRANT SELECT ON `slotted_counter_totals` TO `slotted_counter_app`;
 GRANT SELECT ON `slotted_counter_package` TO `slotted_counter_app`;
 
 GRANT EXECUTE ON PROCEDURE `slotted_counter_increment` TO `slotted_counter_admin`;
 GRANT EXECUTE ON PROCEDURE `slotted_counter_add` TO `slotted_counter_admin`;
+GRANT EXECUTE ON PROCEDURE `slotted_counter_add_many` TO `slotted_counter_admin`;
 GRANT EXECUTE ON PROCEDURE `slotted_counter_reset` TO `slotted_counter_admin`;
 GRANT EXECUTE ON PROCEDURE `slotted_counter_compact` TO `slotted_counter_admin`;
 GRANT EXECUTE ON PROCEDURE `slotted_counter_compact_idle` TO `slotted_counter_admin`;

@@ -42,6 +42,37 @@ VALUES (?, ?, MOD(
              521 - MOD(521, @@auto_increment_increment))), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 
+-- name: add_many
+-- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
+-- not validate the values as the procedure does: a value of another type can be rounded.
+-- Parameters: amounts
+-- ORDER BY, so that two calls with the same records lock them in the same order.
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+SELECT record_type, record_id, MOD(
+         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         IF(521 < @@auto_increment_increment,
+            521,
+            521 - MOD(521, @@auto_increment_increment))), amount
+  FROM (
+    SELECT p_record_type AS record_type,
+           p_record_id AS record_id,
+           MIN(entry) AS entry,
+           SUM(p_amount) AS amount
+      FROM JSON_TABLE(
+        ?, '$[*]' COLUMNS (
+          entry FOR ORDINALITY,
+          p_record_type BIGINT PATH '$[0]',
+          p_record_id BIGINT PATH '$[1]',
+          p_amount BIGINT PATH '$[2]'
+        )
+      ) AS entries
+     GROUP BY record_type, record_id
+  ) AS sums
+ WHERE amount <> 0
+ ORDER BY record_type, record_id
+ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
+
 -- name: get
 -- Returns the total as DECIMAL, or 0 if the record has no rows. Locks no row.
 -- Parameters: record_type, record_id

@@ -7,6 +7,7 @@
 
 DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
 DROP PROCEDURE IF EXISTS `slotted_counter_add`;
+DROP PROCEDURE IF EXISTS `slotted_counter_add_many`;
 DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;

@@ -88,7 +88,7 @@ impl Line {
         match self.contender.kind {
             Kind::Reference => "reference",
             Kind::Other => "other",
-            Kind::Ours => "ours",
+            Kind::Ours | Kind::Batch => "ours",
             Kind::Part => "part",
         }
     }

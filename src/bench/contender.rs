@@ -5,7 +5,7 @@ use clap::builder::PossibleValue;
 use mysql::Value;
 
 use super::Setting;
-use crate::package::{self, Options, OptionsError, Package, Pick, Slots};
+use crate::package::{self, Options, OptionsError, Package, Pick, Routine as R, Slots};
 use crate::render;
 use crate::script::{self, Query};
 
@@ -35,6 +35,8 @@ pub enum Kind {
     Ours,
     /// A part of our routines, which shows the cost of the rest. Measured only if `--contenders` names it.
     Part,
+    /// A package of Slotted that adds to many counters in a call. Measured only if `--contenders` names it.
+    Batch,
 }
 
 /// The statements of a contender.
@@ -60,7 +62,7 @@ macro_rules! sql {
 }
 
 /// All contenders, in the order of a report.
-pub static CONTENDERS: [Contender; 15] = [
+pub static CONTENDERS: [Contender; 17] = [
     Contender {
         name: "uncontended",
         kind: Kind::Reference,
@@ -159,7 +161,7 @@ pub static CONTENDERS: [Contender; 15] = [
         kind: Kind::Ours,
         colors: ["#8250df", "#c297ff"],
         description: "The package slotted_counters: a record has one or more key columns",
-        statements: Statements::of_slotted_counters,
+        statements: |setting| Statements::of_slotted_counters(Options::slotted_counters(), setting),
     },
     Contender {
         name: "queries",
@@ -186,6 +188,36 @@ pub static CONTENDERS: [Contender; 15] = [
                 ..Options::default()
             };
             Statements::of_queries(options, "counters_fixed_plain", setting)
+        },
+    },
+    Contender {
+        name: "counters-many",
+        kind: Kind::Batch,
+        colors: ["#bc4c00", "#ffa657"],
+        description: "Batch: counter_add_many with --batch counts in a call",
+        statements: |setting| {
+            let options = Options {
+                table: "counters_many".parse().expect("a name"),
+                prefix: "counter_many_".parse().expect("a prefix"),
+                ..Options::default()
+            };
+            let statements = Statements::of_counters(options, setting)?;
+            Ok(statements.in_batches("counter_many_add_many"))
+        },
+    },
+    Contender {
+        name: "records-many",
+        kind: Kind::Batch,
+        colors: ["#bf3989", "#ff80c8"],
+        description: "Batch: slotted_counter_add_many with --batch counts in a call",
+        statements: |setting| {
+            let options = Options {
+                table: "records_many".parse().expect("a name"),
+                prefix: "record_many_".parse().expect("a prefix"),
+                ..Options::slotted_counters()
+            };
+            let statements = Statements::of_slotted_counters(options, setting)?;
+            Ok(statements.in_batches("record_many_add_many"))
         },
     },
 ];
@@ -260,6 +292,29 @@ impl Statements {
         }
     }
 
+    /// The same with the routine that adds to many counters.
+    fn in_batches(self, routine: &str) -> Self {
+        let parameter = if self.fill.is_some() {
+            "names_amounts"
+        } else {
+            "records_amounts"
+        };
+        Self {
+            increment: query(&format!("CALL {routine}(?)"), &[parameter]),
+            ..self
+        }
+    }
+
+    /// The counts that a call of `increment` adds.
+    pub fn counts(&self, setting: &Setting) -> u32 {
+        let batch = |parameter: &String| parameter.ends_with("_amounts");
+        if self.increment.parameters.iter().any(batch) {
+            setting.batch
+        } else {
+            1
+        }
+    }
+
     /// The routines of the package counters.
     fn of_counters(options: Options, setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(options)?;
@@ -293,21 +348,25 @@ impl Statements {
     }
 
     /// The routines of the package slotted_counters.
-    fn of_slotted_counters(setting: &Setting) -> Result<Self, OptionsError> {
+    fn of_slotted_counters(options: Options, setting: &Setting) -> Result<Self, OptionsError> {
         let package = Package::new(Options {
             slots: Slots::Fixed(setting.slots),
-            ..Options::slotted_counters()
+            ..options
         })?;
+        let routine = |routine| package.routine(routine).expect("packages of records have it");
         Ok(Self {
             setup: script::statements(&render::setup(&package)),
             fill: None,
             increment: if setting.amount == 1 {
-                query("CALL slotted_counter_increment(123, ?)", &["counter"])
+                query(&format!("CALL {}(123, ?)", routine(R::Increment)), &["counter"])
             } else {
-                query("CALL slotted_counter_add(123, ?, ?)", &["counter", "amount"])
+                query(
+                    &format!("CALL {}(123, ?, ?)", routine(R::Add)),
+                    &["counter", "amount"],
+                )
             },
-            read: query("SELECT slotted_counter_get(123, ?)", &["counter"]),
-            total: "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals".into(),
+            read: query(&format!("SELECT {}(123, ?)", routine(R::Get)), &["counter"]),
+            total: format!("SELECT COALESCE(SUM(total), 0) FROM {}", package.totals),
         })
     }
 
@@ -380,8 +439,14 @@ fn query(sql: &str, parameters: &[&str]) -> Query {
     }
 }
 
-/// The values of a statement's parameters.
-pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
+/// The values of a statement's parameters. `chosen` chooses the counters of a batch.
+pub fn values(query: &Query, who: Who, setting: &Setting, mut chosen: impl FnMut() -> u32) -> Vec<Value> {
+    let mut array = |entry: fn(u32, u32) -> String| {
+        let entries: Vec<_> = (0..setting.batch)
+            .map(|_| entry(chosen(), setting.amount))
+            .collect();
+        format!("[{}]", entries.join(",")).into()
+    };
     let value = |parameter: &String| match parameter.as_str() {
         "connection" => who.connection.into(),
         "counter" | "record_id" => who.counter.into(),
@@ -391,6 +456,8 @@ pub fn values(query: &Query, who: Who, setting: &Setting) -> Vec<Value> {
         "amount" => setting.amount.into(),
         "slots" => setting.slots.into(),
         "record_type" => 123.into(),
+        "names_amounts" => array(|counter, amount| format!("[\"{counter}\",{amount}]")),
+        "records_amounts" => array(|counter, amount| format!("[123,{counter},{amount}]")),
         "description" => Value::NULL,
         "value" => 0.into(),
         other => unreachable!("no contender has a parameter {other}"),

@@ -26,6 +26,8 @@ pub struct Measured {
     pub increments: Histogram<u64>,
     /// The latency of each read, microseconds.
     pub reads: Histogram<u64>,
+    /// The counts that a call adds.
+    pub counts: u32,
     /// The growth of the contender's total. It is [`done`](Self::done) if the contender counts exactly.
     pub grown: i64,
     /// Increments that the server rejected, by error number. They are not in `done`.
@@ -37,18 +39,18 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Increments and reads a second.
+    /// Counts and reads a second.
     pub fn rate(&self) -> f64 {
         self.calls() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The server's CPU time for a call, microseconds.
+    /// The server's CPU time for a count or a read, microseconds.
     pub fn server_cpu_us(&self) -> Option<f64> {
         Some(self.server_cpu?.as_secs_f64() * 1e6 / self.calls().max(1.0))
     }
 
     fn calls(&self) -> f64 {
-        (self.increments.len() + self.reads.len()) as f64
+        (self.increments.len() * u64::from(self.counts) + self.reads.len()) as f64
     }
 }
 
@@ -136,10 +138,12 @@ pub fn run(
             .iter()
             .map(|one| one.warm + one.increments.len())
             .sum::<u64>()
-            * u64::from(setting.amount),
+            * u64::from(setting.amount)
+            * u64::from(statements.counts(setting)),
         elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
         increments: histogram(),
         reads: histogram(),
+        counts: statements.counts(setting),
         grown: total(statements, &mut observer)? - before,
         rejected: BTreeMap::new(),
         row_lock_waits: row_lock_waits(&mut observer)? - waits,
@@ -223,19 +227,21 @@ fn count(
         rejected: BTreeMap::new(),
     };
     while seen.end - begin < duration && goes_on() {
-        let counter = if setting.counters == 1 {
-            1
-        } else {
-            random.sample(zipf) as u32
-        };
-        let who = Who::counting(number, counter, setting);
         let reads = setting.reads > 0.0 && random.random_bool(setting.reads);
+        let mut chosen = || {
+            if setting.counters == 1 {
+                1
+            } else {
+                random.sample(zipf) as u32
+            }
+        };
+        let who = Who::counting(number, chosen(), setting);
         let (statement, query) = if reads {
             (read, &statements.read)
         } else {
             (increment, &statements.increment)
         };
-        let values = Params::Positional(values(query, who, setting));
+        let values = Params::Positional(values(query, who, setting, chosen));
         let result = match setting.hold {
             Some(hold) if !reads => transaction(connection, statement, values, hold),
             _ => connection.exec_drop(statement, values),

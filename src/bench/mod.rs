@@ -42,6 +42,8 @@ pub struct Setting {
     pub hold: Option<Duration>,
     /// The amount that each increment adds. An application that counts in memory adds more than 1.
     pub amount: u32,
+    /// The counts in a call of a contender that adds to many counters.
+    pub batch: u32,
     /// The share of calls that read the counter, 0 to 1. The other calls increment it.
     pub reads: f64,
     /// The duration of each load. Statements that have started by then complete.
@@ -57,6 +59,7 @@ impl Setting {
         zipf: 0.0,
         hold: None,
         amount: 1,
+        batch: 100,
         reads: 0.0,
         duration: Duration::from_secs(3),
     };

@@ -166,6 +166,7 @@ pub fn json(report: &Report) -> Value {
                     "zipf": setting.zipf,
                     "hold_ms": hold_ms(setting),
                     "add_per_call": setting.amount,
+                    "batch": setting.batch,
                     "read_ratio": setting.reads,
                     "seconds": setting.duration.as_secs_f64(),
                 },
@@ -196,6 +197,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "zipf",
         "hold_ms",
         "add_per_call",
+        "batch",
         "read_ratio",
         "seconds",
     ];
@@ -239,6 +241,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 setting.zipf.to_string(),
                 hold_ms(setting).map_or_else(String::new, |ms| ms.to_string()),
                 setting.amount.to_string(),
+                setting.batch.to_string(),
                 setting.reads.to_string(),
                 setting.duration.as_secs_f64().to_string(),
                 one.name.to_owned(),

@@ -236,7 +236,10 @@ fn fill(statements: &Statements, target: &Target, setting: &Setting) -> Result<(
     if let Some(fill) = &statements.fill {
         connection.query_drop("START TRANSACTION")?;
         for who in filled_for(fill, setting) {
-            connection.exec_drop(&fill.sql, Params::Positional(values(fill, who, setting)))?;
+            connection.exec_drop(
+                &fill.sql,
+                Params::Positional(values(fill, who, setting, || who.counter)),
+            )?;
         }
         connection.query_drop("COMMIT")?;
     }

@@ -73,6 +73,10 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     add_per_call: u32,
 
+    /// The counts in a call of counters-many and records-many; the other contenders add one amount per call
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    batch: u32,
+
     /// The share of calls that read the counter, 0 to 1; the other calls increment it
     #[arg(long, value_name = "R", default_value_t = 0.0, value_parser = share)]
     read_ratio: f64,
@@ -162,6 +166,7 @@ impl Bench {
                     zipf: self.zipf,
                     hold: self.hold.map(Duration::from_millis),
                     amount: self.add_per_call,
+                    batch: self.batch,
                     reads: self.read_ratio,
                     duration: Duration::from_secs_f64(self.seconds),
                 };
@@ -262,7 +267,7 @@ impl Bench {
     ) -> anyhow::Result<Outcome> {
         let wanted = |contender: &Contender| {
             if self.contenders.is_empty() {
-                contender.kind != Kind::Part
+                !matches!(contender.kind, Kind::Part | Kind::Batch)
             } else {
                 self.contenders.iter().any(|one| one.name == contender.name)
             }

@@ -2,7 +2,7 @@
 //! statements, the manuals, the table of errors in the documents and the tests are generated from it.
 
 use super::ident::SqlStr;
-use super::{Kind, MAX_SLOTS, NAME_MAX, Options, RECORDS_MAX, SECONDS_MAX, Slots};
+use super::{ENTRIES_MAX, Kind, MAX_SLOTS, NAME_MAX, Options, RECORDS_MAX, SECONDS_MAX, Slots};
 
 /// The maximum length of a MESSAGE_TEXT, in characters. In strict mode a longer text raises error 1648 in place of
 /// the signalled one. Source: MySQL manual, "SIGNAL Statement".
@@ -37,6 +37,14 @@ pub enum PackageError {
     RecordsOutOfRange,
     /// The column of a roll-up has counts that the roll-up has not written and that were not imported.
     NotImported,
+    /// The argument is NULL, not JSON, not an array, or has more than [`ENTRIES_MAX`] entries.
+    NotArray,
+    /// An entry of the array is not a key and an amount.
+    EntryMisfit,
+    /// The total is less than the amount.
+    NotEnough,
+    /// The amount is NULL or less than 1.
+    AmountNotPositive,
 }
 
 /// The variable part of a message.
@@ -50,11 +58,15 @@ pub enum Detail {
     Slots,
     /// The name of a column, known when the package is rendered.
     Column,
+    /// The position of an entry in the call, from 1.
+    Entry,
+    /// The total and the counter's name.
+    Left,
 }
 
 impl PackageError {
     /// All errors, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::NameEmpty,
         Self::NameTooLong,
         Self::UnknownCounter,
@@ -68,6 +80,10 @@ impl PackageError {
         Self::SecondsOutOfRange,
         Self::RecordsOutOfRange,
         Self::NotImported,
+        Self::NotArray,
+        Self::EntryMisfit,
+        Self::NotEnough,
+        Self::AmountNotPositive,
     ];
 
     /// The MYSQL_ERRNO, from 30001 to 30099. PyMySQL, aiomysql and MariaDB Connector/J read the number as a signed 16-bit
@@ -87,6 +103,10 @@ impl PackageError {
             Self::SecondsOutOfRange => 30011,
             Self::RecordsOutOfRange => 30012,
             Self::NotImported => 30013,
+            Self::NotArray => 30014,
+            Self::EntryMisfit => 30015,
+            Self::NotEnough => 30016,
+            Self::AmountNotPositive => 30017,
         }
     }
 
@@ -133,6 +153,18 @@ impl PackageError {
                 let tail = " has counts that are not imported: source import.sql";
                 (String::new(), Detail::Column, tail)
             }
+            Self::NotArray => plain(format!(
+                "p_amounts must be a JSON array of at most {ENTRIES_MAX} entries"
+            )),
+            Self::EntryMisfit => {
+                let tail = match options.kind {
+                    Kind::Counters => " must be an array of a name and an integer",
+                    Kind::SlottedCounters => " must be an array of the key and an integer",
+                };
+                ("entry ".into(), Detail::Entry, tail)
+            }
+            Self::NotEnough => ("not enough: ".into(), Detail::Left, ""),
+            Self::AmountNotPositive => plain("p_amount must be at least 1".into()),
         }
     }
 
@@ -153,6 +185,10 @@ impl PackageError {
             Self::NotImported => {
                 "Source import.sql, which adds these counts to the counters. If the counters have them, set the column to 0."
             }
+            Self::NotArray => "Pass an array, in several calls if it is longer.",
+            Self::NotEnough => "Take less, or put an amount in with counter_add.",
+            Self::AmountNotPositive => "Pass a number from 1. To put an amount in, call counter_add.",
+            Self::EntryMisfit => "Correct the entry. The first entry has the number 1.",
             Self::SlotsOutOfRange | Self::SecondsOutOfRange | Self::RecordsOutOfRange => {
                 "Pass a number in this range."
             }
@@ -170,23 +206,35 @@ pub struct Signal {
     pub composed: bool,
 }
 
-/// The SIGNAL of `error` in the routine `routine`. `column` is the name of the column of an error about one.
+/// The SIGNAL of `error` in the routine `routine`. `about` is the name of the column of an error about one, or the variable
+/// with the name of the counter, which is `p_counter_name` if it is None.
 /// The name of a counter or column is truncated if the message would become longer than [`MESSAGE_MAX`].
-pub fn signal(options: &Options, routine: &str, error: PackageError, column: Option<&str>) -> Signal {
+pub fn signal(options: &Options, routine: &str, error: PackageError, about: Option<&str>) -> Signal {
     let (head, detail, tail) = error.sentence(options);
     let head = format!("{routine}: {head}");
     let room = MESSAGE_MAX.saturating_sub(head.chars().count() + tail.chars().count());
     let (message, composed) = match detail {
         Detail::None => (SqlStr(head + tail).to_string(), false),
         Detail::Column => {
-            let column = column.expect("an error about a column names it");
+            let column = about.expect("an error about a column names it");
             let column: String = column.chars().take(room).collect();
             (SqlStr(format!("{head}{column}{tail}")).to_string(), false)
         }
         Detail::Name => {
             let (head, tail) = (SqlStr(format!("{head}'")), SqlStr(format!("'{tail}")));
-            let name = format!("LEFT(p_counter_name, {})", room.saturating_sub("''".len()));
+            let name = about.unwrap_or("p_counter_name");
+            let name = format!("LEFT({name}, {})", room.saturating_sub("''".len()));
             (format!("CONCAT({head}, {name}, {tail})"), true)
+        }
+        Detail::Left => {
+            let (head, middle) = (SqlStr(head), SqlStr(" left of '".to_owned()));
+            let name = room.saturating_sub("-92233720368547758080000 left of ''".len());
+            let name = format!("LEFT(p_counter_name, {name})");
+            (format!("CONCAT({head}, v_total, {middle}, {name}, '''')"), true)
+        }
+        Detail::Entry => {
+            let (head, tail) = (SqlStr(head), SqlStr(tail));
+            (format!("CONCAT({head}, v_entry, {tail})"), true)
         }
         Detail::Slots => (
             format!("CONCAT({}, COALESCE(p_slots, 'NULL'))", SqlStr(head)),

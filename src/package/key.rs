@@ -179,6 +179,19 @@ impl KeyType {
     }
 }
 
+/// A condition that is true if the JSON value `json` is an integer of the range, and `value` is its value of JSON_TABLE(). If
+/// the type of `value` cannot store it, MySQL changes it to NULL, and MariaDB to the nearest limit of the type.
+pub fn json_integer(json: &str, value: &str, least: i128, greatest: i128) -> String {
+    let integer = format!("JSON_TYPE({json}) IN ('INTEGER', 'UNSIGNED INTEGER')");
+    if greatest < i128::from(i64::MAX) {
+        return format!("{integer} AND {value} BETWEEN {least} AND {greatest}");
+    }
+    let (least, greatest) = (least + 1, greatest - 1);
+    format!(
+        "{integer}\n   AND ({value} BETWEEN {least} AND {greatest} OR CAST({json} AS CHAR) = CAST({value} AS CHAR))"
+    )
+}
+
 /// The values of an ENUM. None if they are not a list of different strings that every server stores as they are.
 fn enum_values(list: &str) -> Option<Vec<String>> {
     let mut values: Vec<String> = Vec::new();
@@ -274,6 +287,42 @@ impl KeyColumn {
             // BINARY pads a shorter value when it is stored, and a query with the argument would not find it.
             KeyType::Binary("BINARY", n) => Some(format!("LENGTH({p}) {only} {n}")),
             KeyType::Binary(_, n) => Some(format!("LENGTH({p}) {most} {n}")),
+        }
+    }
+
+    /// The type of the column in JSON_TABLE(), wider than the column as [`KeyType::parameter`]. JSON has no bytes: a binary
+    /// value is a string of hexadecimal digits. MariaDB does not support UUID there.
+    pub fn json_type(&self) -> String {
+        match self.kind {
+            KeyType::Binary(_, n) => format!("VARCHAR({})", 2 * n + 1),
+            KeyType::Uuid => "VARCHAR(37)".to_owned(),
+            _ => self.kind.parameter(),
+        }
+    }
+
+    /// A condition that is true if a value of JSON_TABLE() fits the column. `json_` and the column's position, from 0, is the
+    /// name of the same value as JSON.
+    pub fn json_fits(&self, position: usize) -> String {
+        let (p, json) = (self.parameter.typed(), format!("json_{position}"));
+        let fits = match self.kind {
+            KeyType::Integer(_, least, greatest) => return json_integer(&json, &p, least, greatest),
+            KeyType::Binary("BINARY", n) => Some(format!("LENGTH(UNHEX({p})) = {n}")),
+            KeyType::Binary(_, n) => Some(format!("LENGTH(UNHEX({p})) <= {n}")),
+            KeyType::Uuid => Some(format!("CAST({p} AS UUID) IS NOT NULL")),
+            KeyType::Name => Some(format!("RTRIM({p}) <> '' AND CHAR_LENGTH({p}) <= {NAME_MAX}")),
+            _ => self.fits(),
+        };
+        let string = format!("JSON_TYPE({json}) = 'STRING'");
+        fits.map_or(string.clone(), |fits| format!("{string} AND {fits}"))
+    }
+
+    /// A value of JSON_TABLE() as a value of the column.
+    pub fn json_value(&self) -> String {
+        let p = self.parameter.typed();
+        match self.kind {
+            KeyType::Binary(..) => format!("UNHEX({p})"),
+            KeyType::Uuid => format!("CAST({p} AS UUID)"),
+            _ => p,
         }
     }
 

@@ -8,7 +8,7 @@ mod rollup;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
-pub use key::{Key, KeyColumn, KeyError, KeyType};
+pub use key::{Key, KeyColumn, KeyError, KeyType, json_integer};
 pub(crate) use options::shell_word;
 pub use options::{
     Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers, Slots,
@@ -36,6 +36,9 @@ pub const RECORDS_MAX: u32 = 10_000;
 /// The default of `p_records` in a roll-up: the records of a batch.
 pub const BATCH: u32 = 1_000;
 
+/// The maximum number of entries of `p_amounts` in `add_many`. All their rows are locked until the transaction ends.
+pub const ENTRIES_MAX: u32 = 10_000;
+
 /// The maximum length of a counter's description, in characters.
 pub const DESCRIPTION_MAX: u32 = 255;
 
@@ -48,6 +51,10 @@ pub enum Routine {
     Increment,
     /// Adds any amount to one slot.
     Add,
+    /// Adds amounts to many counters.
+    AddMany,
+    /// Takes an amount, if the counter has it.
+    Take,
     /// Sets the total.
     Reset,
     /// Changes the number of slots.
@@ -68,10 +75,12 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Setup,
         Self::Increment,
         Self::Add,
+        Self::AddMany,
+        Self::Take,
         Self::Reset,
         Self::Resize,
         Self::Compact,
@@ -88,6 +97,8 @@ impl Routine {
             Self::Setup => "setup",
             Self::Increment => "increment",
             Self::Add => "add",
+            Self::AddMany => "add_many",
+            Self::Take => "take",
             Self::Reset => "reset",
             Self::Resize => "resize",
             Self::Compact => "compact",
@@ -105,6 +116,10 @@ impl Routine {
         match self {
             Self::CompactIdle => return vec![E::SecondsOutOfRange, E::RecordsOutOfRange],
             Self::Rollup => return vec![E::RecordsOutOfRange, E::NotImported],
+            Self::AddMany if options.kind == Kind::SlottedCounters => {
+                return vec![E::NotArray, E::EntryMisfit];
+            }
+            Self::AddMany => return vec![E::UnknownCounter, E::NotArray, E::EntryMisfit],
             _ => {}
         }
         if options.kind == Kind::SlottedCounters {
@@ -126,8 +141,9 @@ impl Routine {
             (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed],
             (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
             (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
+            (Self::Take, _) => &[E::UnknownCounter, E::NotEnough, E::AmountNotPositive],
             (Self::Resize, Slots::Fixed(_)) => &[E::UnknownCounter, E::SlotsFixed, E::TotalOutOfRange],
-            (Self::Resize | Self::Compact | Self::CompactIdle | Self::Rollup, _) => {
+            (Self::Resize | Self::Compact | Self::CompactIdle | Self::Rollup | Self::AddMany, _) => {
                 &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
             }
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
@@ -137,7 +153,10 @@ impl Routine {
 
     /// Whether the role of applications calls the routine. The role of administrators calls all of them.
     pub fn of_applications(self) -> bool {
-        matches!(self, Self::Increment | Self::Add | Self::Get)
+        matches!(
+            self,
+            Self::Increment | Self::Add | Self::AddMany | Self::Take | Self::Get
+        )
     }
 
     /// The keyword after CREATE and DROP: PROCEDURE or FUNCTION.
@@ -175,11 +194,13 @@ impl Package {
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
             let (of_kind, included) = match routine {
-                Routine::Setup | Routine::Resize | Routine::Drop => (named, true),
+                Routine::Setup | Routine::Take | Routine::Resize | Routine::Drop => (named, true),
                 Routine::Compact | Routine::CompactIdle => (!named, true),
                 Routine::Rollup => (!named, !options.rollups.is_empty()),
                 Routine::Get => (true, options.function),
-                Routine::Increment | Routine::Add | Routine::Reset | Routine::Delete => (true, true),
+                Routine::Increment | Routine::Add | Routine::AddMany | Routine::Reset | Routine::Delete => {
+                    (true, true)
+                }
             };
             if of_kind {
                 let list = if included { &mut names } else { &mut absent };

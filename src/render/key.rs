@@ -5,7 +5,7 @@ use std::fmt;
 use askama::Template;
 
 use super::fragment;
-use crate::package::{Collation, Ident, KeyColumn, Package};
+use crate::package::{Collation, Ident, KeyColumn, Package, json_integer};
 
 /// Where a statement takes the values of the key columns from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,14 @@ impl<'a> Key<'a> {
         or_unfit() "or_unfit"
         /// The declarations of the parameters.
         parameters(mode) "parameters"
+        /// The columns in JSON_TABLE(), a line each.
+        json_columns() "json_columns"
+        /// The same columns as JSON, a line each.
+        json_values() "json_values"
+        /// The condition that the values of JSON_TABLE() fit the columns.
+        json_fits() "json_fits"
+        /// The values of JSON_TABLE() with the names of the columns, separated by commas.
+        json_list() "json_list"
         /// The parameters in the manual of a routine.
         manual() "manual"
     }
@@ -113,6 +121,15 @@ impl<'a> Key<'a> {
 
     pub(super) fn parameter_type(&self, column: &KeyColumn) -> String {
         self.with_collation(column, column.kind.parameter())
+    }
+
+    /// The condition that the amount of an entry is a BIGINT.
+    pub(super) fn json_amount_fits(&self) -> String {
+        json_integer("json_amount", "p_amount", i64::MIN.into(), i64::MAX.into())
+    }
+
+    pub(super) fn json_type(&self, column: &KeyColumn) -> String {
+        self.with_collation(column, column.json_type())
     }
 
     fn with_collation(&self, column: &KeyColumn, kind: impl fmt::Display) -> String {

@@ -6,8 +6,9 @@ use super::rollup::Rollup;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
-    self, BATCH, DESCRIPTION_MAX, Detail, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX,
-    NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Servers, Signal, SqlStr,
+    self, BATCH, DESCRIPTION_MAX, Detail, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS,
+    MESSAGE_MAX, NAME_MAX, NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Servers,
+    Signal, SqlStr,
 };
 
 /// A routine that a template creates.
@@ -56,6 +57,8 @@ templates! {
     (Kind::Counters, R::Setup) "counters/counter_setup.sql"
     (Kind::Counters, R::Increment) "counters/counter_increment.sql"
     (Kind::Counters, R::Add) "counters/counter_add.sql"
+    (Kind::Counters, R::AddMany) "counters/counter_add_many.sql"
+    (Kind::Counters, R::Take) "counters/counter_take.sql"
     (Kind::Counters, R::Reset) "counters/counter_reset.sql"
     (Kind::Counters, R::Resize) "counters/counter_resize.sql"
     (Kind::Counters, R::Delete) "counters/counter_delete.sql"
@@ -63,6 +66,7 @@ templates! {
     (Kind::Counters, R::Get) "counters/counter_get.sql"
     (Kind::SlottedCounters, R::Increment) "slotted_counters/slotted_counter_increment.sql"
     (Kind::SlottedCounters, R::Add) "slotted_counters/slotted_counter_add.sql"
+    (Kind::SlottedCounters, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
     (Kind::SlottedCounters, R::Reset) "slotted_counters/slotted_counter_reset.sql"
     (Kind::SlottedCounters, R::Compact) "slotted_counters/slotted_counter_compact.sql"
     (Kind::SlottedCounters, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
@@ -94,8 +98,11 @@ impl<'a> Routine<'a> {
     parts! {
         /// The beginning of the CREATE statement, up to the name. `kind` is PROCEDURE or FUNCTION.
         create_as(kind: &'a str) "shared/_create.sql"
-        /// Adds to a slot of a named counter, or signals that the counter is unknown.
-        count_named(amount: &'a str) "counters/_count.sql"
+        /// Changes a slot of a named counter, such as by `+ 1`, or signals that the counter is unknown.
+        count_named(change: &'a str) "counters/_count.sql"
+        /// Reads the total into `v_total`, and signals that it is less than `p_amount`. `locked` reads it
+        /// with locks on all slots.
+        check_enough(locked: bool) "counters/_check_enough.sql"
         /// Rejects a name that a counter cannot have.
         check_name() "counters/_check_name.sql"
         /// Signals 1317 if rows meet the condition, after a statement that should have changed or deleted them.
@@ -104,6 +111,10 @@ impl<'a> Routine<'a> {
         count_record(amount: &'a str, check: bool) "slotted_counters/_count.sql"
         /// Rejects a key that is not valid.
         check_key() "slotted_counters/_check_key.sql"
+        /// Rejects a text that is not a JSON array, or an array that is too long.
+        check_array() "shared/_check_array.sql"
+        /// Rejects an array that has an entry that is not valid.
+        check_entries() "shared/_check_entries.sql"
     }
 
     /// The roll-ups of the package.
@@ -120,17 +131,22 @@ impl<'a> Routine<'a> {
         self.signal_about(error, None)
     }
 
+    /// The same. `name` is the variable with the name of the counter.
+    pub(super) fn signal_named(&self, error: E, name: &str) -> String {
+        self.signal_about(error, Some(name))
+    }
+
     pub(super) fn signal_column(&self, error: E, column: impl AsRef<str>) -> String {
         self.signal_about(error, Some(column.as_ref()))
     }
 
-    fn signal_about(&self, error: E, column: Option<&str>) -> String {
+    fn signal_about(&self, error: E, about: Option<&str>) -> String {
         #[derive(Template)]
         #[template(path = "shared/_signal.sql")]
         struct Statement {
             signal: Signal,
         }
-        let signal = package::signal(&self.package.options, self.name.name(), error, column);
+        let signal = package::signal(&self.package.options, self.name.name(), error, about);
         fragment(&Statement { signal })
     }
 
@@ -167,6 +183,25 @@ impl Routine<'_> {
             .join(", ")
     }
 
+    /// A JSON array with an entry.
+    fn example_entries(&self) -> String {
+        let numbers = ["123", "456", "789"];
+        let value = |(column, number): (&KeyColumn, &str)| match column.kind {
+            KeyType::Integer("YEAR", ..) => "2026".to_owned(),
+            KeyType::Integer(_, _, most) => if most < 1000 { "12" } else { number }.to_owned(),
+            KeyType::Date("DATE", ..) => "\"2026-12-31\"".to_owned(),
+            KeyType::Date(..) => "\"2026-12-31 23:59:59\"".to_owned(),
+            KeyType::Enum(ref values) => format!("\"{}\"", values[0].replace('"', "\\\"")),
+            KeyType::Uuid => "\"123e4567-e89b-12d3-a456-426614174000\"".to_owned(),
+            KeyType::Binary("BINARY", n) => format!("\"{}\"", "78".repeat(n as usize)),
+            KeyType::Binary(..) => "\"78\"".to_owned(),
+            KeyType::Name | KeyType::Text(..) => "\"/\"".to_owned(),
+        };
+        let columns = self.table.key.columns().iter();
+        let values: Vec<_> = columns.zip(numbers.into_iter().cycle()).map(value).collect();
+        format!("[[{}, 1]]", values.join(", "))
+    }
+
     /// The errors, a line each.
     pub(super) fn manual_errors(&self) -> String {
         let line = |error: &E| {
@@ -174,7 +209,8 @@ impl Routine<'_> {
             let detail = match detail {
                 Detail::None => "",
                 Detail::Name => "'...'",
-                Detail::Slots | Detail::Column => "...",
+                Detail::Slots | Detail::Column | Detail::Entry => "...",
+                Detail::Left => "... left of '...'",
             };
             format!("  {}  {head}{detail}{tail}", error.number())
         };

@@ -4,7 +4,9 @@ use askama::Template;
 
 use super::key::{Arguments, Key, text_type};
 use super::{filters, fragment};
-use crate::package::{DESCRIPTION_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers, Slots};
+use crate::package::{
+    DESCRIPTION_MAX, ENTRIES_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers, Slots,
+};
 
 /// The table of a package as statements see it.
 #[derive(Clone, Copy)]
@@ -65,7 +67,7 @@ impl<'a> Table<'a> {
         /// The slot of this connection on a server that is not a cluster, as an expression.
         own_slot() "shared/_own_slot.sql"
         /// A random slot, as an expression. `random` is a number from 0 on and less than 1.
-        any_slot(random) "shared/_any_slot.sql"
+        any_slot(random, slots) "shared/_any_slot.sql"
         /// The number of slots that the nodes of a cluster can divide evenly, as an expression.
         usable_slots(slots) "shared/_usable_slots.sql"
         /// The slot of this connection on a node of a cluster, as an expression. `usable` is a number of usable slots.
@@ -88,6 +90,15 @@ impl<'a> Table<'a> {
         reset(value, restart) "counters/_reset.sql"
         /// Gives a slot of a named counter a negative number, which no increment selects.
         retire_slot(slot) "counters/_retire_slot.sql"
+        /// Takes `p_amount` from `slots`, a derived table, and spreads what is left over them evenly, as a derived table. It is
+        /// empty if the slots have less than the amount.
+        spread(slots) "counters/_spread.sql"
+        /// Takes `p_amount` from `slots`, a derived table, if they have it.
+        take_from(slots) "counters/_take_from.sql"
+        /// Takes `p_amount` from all slots, if they have it, and marks the counter as one without a negative slot.
+        take_from_all() "counters/_take_from_all.sql"
+        /// Deletes the mark of a counter without a negative slot.
+        delete_mark() "counters/_delete_mark.sql"
         /// Selects the totals of all named counters.
         counter_totals() "counters/_totals.sql"
         /// Selects the totals of all records.
@@ -99,10 +110,28 @@ impl<'a> Table<'a> {
         /// Reads the highest slot of a named counter; the variable stays NULL if there is no counter. `lock` is a locking
         /// clause or empty.
         last_slot(variable, lock) "counters/_last_slot.sql"
-        /// Adds to a slot of a named counter.
-        update_slot(amount, slot) "counters/_update_slot.sql"
+        /// Changes a slot of a named counter, such as by `+ 1`, if it meets the condition, which may be empty.
+        update_slot(change, slot, condition) "counters/_update_slot.sql"
         /// Adds to a slot of a record, and creates it if it does not exist.
         upsert(amount, slot) "slotted_counters/_upsert.sql"
+        /// The entries of a JSON array as a derived table. `check` also selects the values as JSON, to compare them.
+        entries(source, check) "shared/_entries.sql"
+        /// The sums of the amounts of a JSON array for each key, as a derived table. `check` also selects whether all entries
+        /// of a key are valid.
+        sums(source, check) "shared/_sums.sql"
+        /// The condition that an entry of a JSON array is valid.
+        entry_fits() "shared/_entry_fits.sql"
+        /// Adds the amounts of a JSON array to the records, and creates the slots that do not exist.
+        /// `check` rejects an entry that is not valid with error 1048.
+        upsert_many(source, slot, check) "slotted_counters/_upsert_many.sql"
+        /// Adds the amounts of a JSON array of names, slots and amounts to these slots of named counters, if all exist.
+        update_many(source, slot, counters) "counters/_update_many.sql"
+        /// Selects the number of counters in a JSON array, an array of their names, slots and amounts, and the first entry
+        /// of an unknown counter. `slot` is the slot as an expression with `v_slots`, `into` may be empty. `check` also selects
+        /// whether all entries are valid.
+        many_slots(source, slot, into, check) "counters/_many_slots.sql"
+        /// Selects the first entry of a JSON array whose counter does not exist, with a locking read.
+        missing_counter(source) "counters/_missing_counter.sql"
         /// Creates the row that a sum is put into.
         first_row() "slotted_counters/_first_row.sql"
         /// The CREATE TABLE statement of named counters.
@@ -115,16 +144,44 @@ impl<'a> Table<'a> {
     /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
     /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(if self.keyed() {
+        self.locked_slots(self.ranges(), "", false)
+    }
+
+    /// The same slots, and a row 0.
+    pub(super) fn all_slots_and_mark(&self) -> String {
+        self.locked_slots(self.ranges(), "", true)
+    }
+
+    fn ranges(&self) -> &'static [(&'static str, &'static str)] {
+        if self.keyed() {
             &[("> 0", ALL), ("= 0", "")]
         } else {
             &[("> 1", ALL), ("= 1", ""), ("< 1", "")]
-        })
+        }
+    }
+
+    /// The slot of the connection and another one, without those that other transactions have locked.
+    pub(super) fn two_unlocked_slots(&self) -> String {
+        self.locked_slots(&[("= v_slot", ""), ("= v_other", "")], " SKIP LOCKED", false)
+    }
+
+    /// The slots that no other transaction has locked.
+    pub(super) fn unlocked_slots(&self) -> String {
+        self.locked_slots(&[("> 1", ALL), ("= 1", "")], " SKIP LOCKED", false)
+    }
+
+    /// The slot of the connection in a routine, as an expression.
+    pub(super) fn slot_of_call(&self) -> String {
+        if self.options().random() {
+            self.any_slot("RAND()", self.slots())
+        } else {
+            self.node_slot(self.usable_slots(self.slots()))
+        }
     }
 
     /// Slot 1 and the retired slots. `retired` is their number.
     pub(super) fn retired_slots(&self, retired: &str) -> String {
-        self.locked_slots(&[("= 1", ""), ("< 1", retired)])
+        self.locked_slots(&[("= 1", ""), ("< 1", retired)], "", false)
     }
 
     /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is
@@ -132,14 +189,22 @@ impl<'a> Table<'a> {
     /// which can belong to another counter (seen on MySQL 9.7 and MariaDB 10.11). MariaDB can read a range as the whole
     /// counter, and then locks also the slots that a resize has just retired (seen on 11.8). A limit ends both. Without
     /// LIMIT, the server ignores ORDER BY here.
-    fn locked_slots(&self, ranges: &[(&str, &str)]) -> String {
+    /// `skip` is SKIP LOCKED or empty. `mark` adds a row 0.
+    fn locked_slots(&self, ranges: &[(&str, &str)], skip: &str, mark: bool) -> String {
         #[derive(Template)]
         #[template(path = "shared/_locked_slots.sql")]
         struct Part<'a> {
             table: &'a Table<'a>,
             ranges: &'a [(&'a str, &'a str)],
+            skip: &'a str,
+            mark: bool,
         }
-        fragment(&Part { table: self, ranges })
+        fragment(&Part {
+            table: self,
+            ranges,
+            skip,
+            mark,
+        })
     }
 
     /// Exempts a change from innodb_snapshot_isolation of MariaDB.
@@ -255,11 +320,26 @@ impl<'a> Table<'a> {
     pub(super) fn slot_expression(&self) -> String {
         match (self.options().random(), self.options().slots) {
             // The server evaluates RAND() in a WHERE clause for each row.
-            (true, _) if !self.keyed() => self.any_slot("?"),
-            (true, _) => self.any_slot("RAND()"),
+            (true, _) if !self.keyed() => self.any_slot("?", self.slots()),
+            (true, _) => self.any_slot("RAND()", self.slots()),
             (false, Slots::PerCounter) => self.node_slot(self.slots()),
             (false, Slots::Fixed(_)) => self.node_slot(self.usable_slots(self.slots())),
         }
+    }
+
+    /// The slot of this connection among `v_slots`, the number of slots that a counter was found with. It is NULL if the
+    /// counter was created after the snapshot of the transaction. Every counter has slot 1.
+    pub(super) fn slot_of_found(&self) -> String {
+        let slots = match self.options().slots {
+            Slots::PerCounter => "v_slots".to_owned(),
+            Slots::Fixed(n) => n.to_string(),
+        };
+        let slot = if self.options().random() {
+            self.any_slot("RAND()", slots)
+        } else {
+            self.node_slot(self.usable_slots(slots))
+        };
+        format!("COALESCE({slot}, 1)")
     }
 
     /// A string of the character set and collation of the package.

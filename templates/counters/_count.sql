@@ -6,15 +6,15 @@
 -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
 -- shorter name with trailing spaces.
 {% if package.options.random() -%}
-SET v_slot = {{ table.any_slot("RAND()") }};
-{{ table.update_slot(amount, "v_slot") }}
+SET v_slot = {{ table.any_slot("RAND()", table.slots()) }};
+{{ table.update_slot(change, "v_slot", "") }}
 {%- else -%}
 {% include "shared/_if_single_server.sql" %} THEN
-  {{ table.update_slot(amount, table.own_slot())|indent(2) }}
+  {{ table.update_slot(change, table.own_slot(), "")|indent(2) }}
 ELSE
   BEGIN
     {{ table.slot_of_node()|indent(4) }}
-    {{ table.update_slot(amount, "v_slot")|indent(4) }}
+    {{ table.update_slot(change, "v_slot", "")|indent(4) }}
   END;
 END IF;
 {%- endif %}
@@ -24,19 +24,19 @@ IF ROW_COUNT() = 0 THEN
   -- contended if all connections that have waited for the slot selected it.
   SET v_slots = GREATEST(v_slots - 1, 1);
 {%- if package.options.random() %}
-  SET v_slot = {{ table.any_slot("RAND()")|indent(2) }};
-  {{ table.update_slot(amount, "v_slot")|indent(2) }}
+  SET v_slot = {{ table.any_slot("RAND()", table.slots())|indent(2) }};
+  {{ table.update_slot(change, "v_slot", "")|indent(2) }}
 {%- else %}
   BEGIN
     {{ table.slot_of_node()|indent(4) }}
-    {{ table.update_slot(amount, "v_slot")|indent(4) }}
+    {{ table.update_slot(change, "v_slot", "")|indent(4) }}
   END;
 {%- endif %}
 END IF;
 {%- endif %}
 IF ROW_COUNT() = 0 THEN
   -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
-  {{ table.update_slot(amount, "1")|indent(2) }}
+  {{ table.update_slot(change, "1", "")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     -- In the normal case, the name needs no validation.
     {{ r.check_name()|indent(4) }}

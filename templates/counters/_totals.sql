@@ -4,6 +4,6 @@ SELECT counter_name,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
        SUM(counter) AS total,
        -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
-       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
+       MIN(IF(counter_id = 0, 1, counter_id)) <> 1 OR MAX(counter_id) <> COUNT(IF(counter_id = 0, NULL, 1)) AS resize_incomplete
   FROM {{ table.name }}
  GROUP BY counter_name;

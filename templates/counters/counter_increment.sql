@@ -21,5 +21,5 @@ Example
 {%- endfilter %}
 BEGIN
 {%- include "counters/_count_variables.sql" %}
-  {{ r.count_named("1")|indent(2) }}
+  {{ r.count_named("+ 1")|indent(2) }}
 END

@@ -25,6 +25,10 @@ BEGIN
   DECLARE v_rows BIGINT;
 
   {{ r.check_name()|indent(2) }}
+  IF p_value < 0 THEN
+    -- Row 0 marks that no slot is negative. Between the first and the last statement, another session can insert it.
+    {{ table.delete_mark()|indent(4) }}
+  END IF;
   -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
   -- COMMITTED, a statement that reads upwards could miss it.
   {{ table.reset("p_value", "p_restart")|indent(2) }}
@@ -41,5 +45,8 @@ BEGIN
     IF v_rows = 0 THEN
       {{ r.signal(E::UnknownCounter)|indent(6) }}
     END IF;
+  END IF;
+  IF p_value < 0 THEN
+    {{ table.delete_mark()|indent(4) }}
   END IF;
 END

@@ -33,12 +33,43 @@ SELECT {{ table.usable_slots("MAX(counter_id)")|indent(7) }} AS slots
 -- The parameter random is a random number from 0 to less than 1. The server would evaluate RAND() for each row.
 {%- endif %}
 -- Parameters: {{ name }}{% if package.options.random() %}, random{% endif %}{% if package.options.per_counter() %}, slots{% endif %}
-{{ table.update_slot("1", slot.as_str()) }}
+{{ table.update_slot("+ 1", slot.as_str(), "") }}
 
 -- name: add
 -- Adds an amount, which may be negative. An amount of 0 changes no row. Otherwise, see increment.
 -- Parameters: amount, {{ name }}{% if package.options.random() %}, random{% endif %}{% if package.options.per_counter() %}, slots{% endif %}
-{{ table.update_slot("?", slot.as_str()) }}
+{{ table.update_slot("+ ?", slot.as_str(), "") }}
+
+-- name: take
+-- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
+-- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots:
+-- counter_take does. These statements require that no slot is negative, so do not subtract with add.
+-- Parameters: amount, {{ name }}{% if package.options.random() %}, random{% endif %}{% if package.options.per_counter() %}, slots{% endif %}, amount
+{{ table.update_slot("- ?", slot.as_str(), "counter >= ?") }}
+
+-- name: slots_to_take_from
+-- Parameters: {{ name }}, amount
+SELECT counter_id AS slot
+  FROM {{ table.name }}
+ WHERE {{ table.key.equals("") }}
+   AND counter_id > 0
+   AND counter >= ?
+ ORDER BY counter DESC;
+
+-- name: take_from_slot
+-- Parameters: amount, {{ name }}, slot, amount
+{{ table.update_slot("- ?", "?", "counter >= ?") }}
+
+-- name: add_many_slots
+-- The first statement of two that add amounts to many counters: a JSON array of arrays, each with a name and an integer.
+-- Returns the arguments of add_many, and the first entry with an unknown counter, or NULL.
+-- Parameters: amounts
+{{ table.many_slots("?", table.slot_of_found().as_str(), "", "") }}
+
+-- name: add_many
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again.
+-- Parameters: amounts, counters
+{{ table.update_many("?", "entries.slot", "?") }}
 
 -- name: get
 -- Returns the total as DECIMAL, or NULL if the counter does not exist. Locks no row.

@@ -21,6 +21,12 @@
 -- Parameters: {{ table.key.names() }}, amount, amount
 {{ table.upsert("?", slot.as_str()) }}
 
+-- name: add_many
+-- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
+-- not validate the values as the procedure does: a value of another type can be rounded.
+-- Parameters: amounts
+{{ table.upsert_many("?", slot.as_str(), "") }}
+
 -- name: get
 -- Returns the total as DECIMAL, or 0 if the record has no rows. Locks no row.
 -- Parameters: {{ table.key.names() }}

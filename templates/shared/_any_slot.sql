@@ -1,1 +1,1 @@
-{{ table.counted_from() }}FLOOR({{ random }} * {{ table.slots() }})
+{{ table.counted_from() }}FLOOR({{ random }} * {{ slots }})

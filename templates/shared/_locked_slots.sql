@@ -11,7 +11,11 @@
      ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
      LIMIT {{ limit }}
 {%- endif %}
-       FOR UPDATE
+       FOR UPDATE{{ skip }}
   )
 {%- endfor %}
+{%- if mark %}
+  UNION ALL
+  SELECT 0, 0
+{%- endif %}
 ) AS locked

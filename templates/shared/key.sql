@@ -61,6 +61,35 @@
 {%- endfor -%}
 {%- endblock %}
 
+{#- The columns of an array in JSON_TABLE(), a line each. -#}
+{% block json_columns -%}
+{%- for column in key.columns() %}
+    {{ column.parameter.typed() }} {{ key.json_type(column) }} PATH '$[{{ loop.index0 }}]',
+{%- endfor -%}
+{%- endblock %}
+
+{#- The same columns as JSON. -#}
+{% block json_values -%}
+{%- for column in key.columns() %}
+    json_{{ loop.index0 }} JSON PATH '$[{{ loop.index0 }}]',
+{%- endfor -%}
+{%- endblock %}
+
+{#- True if the values fit the columns. False or unknown otherwise. -#}
+{% block json_fits -%}
+{%- for column in key.columns() -%}
+{{ column.json_fits(*loop.index0) }}
+   AND {% endfor -%}
+{%- endblock %}
+
+{#- The values with the names of the columns, a line each. -#}
+{% block json_list -%}
+{%- for column in key.columns() -%}
+{{ column.json_value() }} AS {{ column.name.typed() }}{% if !loop.last %},
+{% endif %}
+{%- endfor -%}
+{%- endblock %}
+
 {#- The same parameters in the manual of the routine, a line each. -#}
 {% block manual -%}
 {%- for column in key.columns() %}  {{ column.parameter.typed() }} {{ column.kind.text() }}: key of the record{% if !loop.last %}

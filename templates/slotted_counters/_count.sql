@@ -5,7 +5,7 @@
 {#- -#}
 -- The primary key is the only unique key, so that the upsert locks one record and no gap.
 {% if package.options.random() -%}
-SET v_slot = {{ table.any_slot("RAND()") }};
+SET v_slot = {{ table.any_slot("RAND()", table.slots()) }};
 {{ table.upsert(amount, "v_slot") }}
 {%- else -%}
 {% include "shared/_if_single_server.sql" %}
