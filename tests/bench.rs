@@ -98,7 +98,7 @@ fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Ser
     ];
     let report = reported(&mut bench(server, &arguments));
     // Parts are measured only if they are named.
-    check(&report["comparisons"][0], &names(|kind| !matches!(kind, Kind::Part | Kind::Batch)));
+    check(&report["comparisons"][0], &names(|kind| !matches!(kind, Kind::Part | Kind::Extra)));
     for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
         assert_eq!(one["done"].as_u64().expect("a number") % 7, 0, "{one}");
     }

@@ -648,6 +648,9 @@ fn every_routine_has_its_manual(server: &Server) {
                     connection.query_drop(format!("CALL counter_setup('{name}', NULL, NULL, 10)")).expect("setup");
                 }
             }
+            if package.options.kind == Kind::SlottedCounters && routine == Routine::Take {
+                connection.query_drop("CALL slotted_counter_add(123, 456, 10)").expect("add");
+            }
             connection.query::<mysql::Row, _>(example).unwrap_or_else(|error| panic!("{example}: {error}"));
         }
     }

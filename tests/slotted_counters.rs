@@ -498,7 +498,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
         };
         for (routine, name) in package.routines().filter(|(routine, _)| !matches!(routine, Routine::CompactIdle | Routine::AddMany)) {
             let verb = if routine == Routine::Get { "SELECT" } else { "CALL" };
-            let more = if matches!(routine, Routine::Add | Routine::Reset) { ", 1" } else { "" };
+            let more = if matches!(routine, Routine::Add | Routine::Take | Routine::Reset) { ", 1" } else { "" };
             let name = name.name();
             for (key, number, message) in [
                 ("NULL, 1", 30009, "column 'record_type' cannot be NULL"),

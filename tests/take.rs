@@ -12,7 +12,7 @@ use rand::RngExt;
 use slotted::package::{Package, Pick, Slots};
 
 use crate::queries::Queries;
-use crate::support::{Module, Schema, Server, calls, error_of, package, variants};
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -26,6 +26,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(takes_beside_adds_and_resizes_are_exact)
         .on_servers(invalid_takes_are_rejected_and_change_nothing)
         .on_servers(takes_by_query_are_exact)
+        .on_servers(a_take_of_a_record_succeeds_exactly_if_the_total_is_enough)
+        .on_servers(concurrent_takes_of_a_record_sell_everything_and_no_more)
         .on(|name| name.starts_with("mysql"), a_take_from_the_own_slot_locks_one_record);
 }
 
@@ -39,9 +41,16 @@ fn with_stock<'a>(server: &'a Server, package: &Package, slots: u32, stock: i64)
     schema
 }
 
+const NAMED: &str = "CALL counter_take('seats', ?)";
+const KEYED: &str = "CALL slotted_counter_take(1, 7, ?)";
+
 /// Whether the amount was taken.
 fn take(connection: &mut Conn, amount: i64) -> mysql::Result<bool> {
-    match connection.exec_drop("CALL counter_take('seats', ?)", (amount,)) {
+    take_by(NAMED, connection, amount)
+}
+
+fn take_by(call: &str, connection: &mut Conn, amount: i64) -> mysql::Result<bool> {
+    match connection.exec_drop(call, (amount,)) {
         Err(mysql::Error::MySqlError(error)) if error.code == NOT_ENOUGH => Ok(false),
         other => other.map(|()| true),
     }
@@ -215,17 +224,17 @@ struct Sales {
 
 impl Sales {
     /// Sells until the counter is empty.
-    fn sell(&self, connection: &mut Conn, transactions: bool) {
+    fn sell(&self, call: &str, connection: &mut Conn, transactions: bool) {
         let mut random = rand::rng();
         loop {
             let amount = random.random_range(1..=5);
             let rollback = transactions && random.random_bool(0.1);
             let result = if transactions {
-                connection.query_drop("START TRANSACTION").and_then(|()| take(connection, amount)).and_then(|taken| {
+                connection.query_drop("START TRANSACTION").and_then(|()| take_by(call, connection, amount)).and_then(|taken| {
                     connection.query_drop(if rollback { "ROLLBACK" } else { "COMMIT" }).map(|()| taken)
                 })
             } else {
-                take(connection, amount)
+                take_by(call, connection, amount)
             };
             match result {
                 Ok(true) if rollback => {}
@@ -243,11 +252,10 @@ impl Sales {
     }
 
     /// Reads the total until the load has stopped.
-    fn watch(&self, schema: &Schema<'_>, stop: &AtomicBool) {
+    fn watch(&self, get: &str, schema: &Schema<'_>, stop: &AtomicBool) {
         let mut connection = schema.connect();
         while !stop.load(SeqCst) {
-            // A locking read, because a read of MariaDB during a commit can be wrong: docs/mariadb-reads.md.
-            let total: Option<i64> = connection.query_first("SELECT counter_get('seats')").expect("a read");
+            let total: Option<i64> = connection.query_first(get).expect("a read");
             if total < Some(0) {
                 self.below.fetch_add(1, SeqCst);
             }
@@ -255,41 +263,48 @@ impl Sales {
     }
 }
 
-fn sell_out(server: &Server, isolation: &str, transactions: bool, stock: i64, pick: Pick) {
+/// 32 connections sell all of a stock, each call or transaction 1 to 5 pieces.
+fn sell_out(schema: &Schema<'_>, [call, get]: [&str; 2], isolation: &str, transactions: bool, stock: i64) {
     const CONNECTIONS: usize = 32;
-    let package = package(|options| options.pick = pick);
-    let schema = with_stock(server, &package, 40, stock);
     let sales = Sales::default();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let _stop = super::exactness::SetOnDrop(&stop);
-        scope.spawn(|| sales.watch(&schema, &stop));
+        scope.spawn(|| sales.watch(get, schema, &stop));
         let sellers: Vec<_> = (0..CONNECTIONS)
             .map(|_| {
                 let mut connection = schema.isolated(isolation);
                 let sales = &sales;
-                scope.spawn(move || sales.sell(&mut connection, transactions))
+                scope.spawn(move || sales.sell(call, &mut connection, transactions))
             })
             .collect();
         sellers.into_iter().for_each(|seller| seller.join().expect("a seller"));
     });
-    eprintln!("{}, {isolation}, transactions {transactions}: sold {:?}, errors {:?}", server.version, sales.sold, sales.errors);
+    let (version, errors) = (&schema.server.version, sales.errors.lock().expect("errors"));
+    eprintln!("{version}, {call}, {isolation}, transactions {transactions}: sold {:?}, errors {errors:?}", sales.sold);
     assert_eq!(sales.sold.load(SeqCst), stock);
-    assert_eq!(total(&schema), 0);
-    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters WHERE counter <> 0"), 0, "a slot is not 0");
-    if server.is_mysql() {
+    assert_eq!(schema.first::<i64>(get), 0);
+    // A read of MariaDB during a commit can be wrong: docs/mariadb-reads.md.
+    if schema.server.is_mysql() {
         assert_eq!(sales.below.load(SeqCst), 0, "reads below 0");
     }
 }
 
+fn sell_out_named(server: &Server, isolation: &str, transactions: bool, stock: i64, pick: Pick) {
+    let package = package(|options| options.pick = pick);
+    let schema = with_stock(server, &package, 40, stock);
+    sell_out(&schema, [NAMED, "SELECT counter_get('seats')"], isolation, transactions, stock);
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters WHERE counter <> 0"), 0, "a slot is not 0");
+}
+
 fn concurrent_takes_sell_everything_and_no_more(server: &Server) {
-    sell_out(server, "REPEATABLE READ", false, 20_000, Pick::Connection);
-    sell_out(server, "REPEATABLE READ", false, 5_000, Pick::Random);
+    sell_out_named(server, "REPEATABLE READ", false, 20_000, Pick::Connection);
+    sell_out_named(server, "REPEATABLE READ", false, 5_000, Pick::Random);
 }
 
 fn takes_in_transactions_sell_everything_and_no_more(server: &Server) {
-    sell_out(server, "REPEATABLE READ", true, 10_000, Pick::Connection);
-    sell_out(server, "READ COMMITTED", true, 10_000, Pick::Connection);
+    sell_out_named(server, "REPEATABLE READ", true, 10_000, Pick::Connection);
+    sell_out_named(server, "READ COMMITTED", true, 10_000, Pick::Connection);
 }
 
 fn takes_beside_adds_and_resizes_are_exact(server: &Server) {
@@ -300,7 +315,7 @@ fn takes_beside_adds_and_resizes_are_exact(server: &Server) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let _stop = super::exactness::SetOnDrop(&stop);
-        scope.spawn(|| sales.watch(&schema, &stop));
+        scope.spawn(|| sales.watch("SELECT counter_get('seats')", &schema, &stop));
         scope.spawn(|| {
             let mut connection = schema.connect();
             for slots in [3, 30, 7].into_iter().cycle() {
@@ -335,7 +350,7 @@ fn takes_beside_adds_and_resizes_are_exact(server: &Server) {
             .map(|_| {
                 let mut connection = schema.connect();
                 let sales = &sales;
-                scope.spawn(move || sales.sell(&mut connection, false))
+                scope.spawn(move || sales.sell(NAMED, &mut connection, false))
             })
             .collect();
         suppliers.into_iter().for_each(|supplier| supplier.join().expect("a supplier"));
@@ -402,5 +417,53 @@ fn a_take_from_the_own_slot_locks_one_record(server: &Server) {
             assert_eq!(locks, [("RECORD", "X,REC_NOT_GAP"), ("TABLE", "IX")], "{what}, {mark}");
             connection.query_drop("ROLLBACK").expect("a rollback");
         }
+    }
+}
+
+fn a_take_of_a_record_succeeds_exactly_if_the_total_is_enough(server: &Server) {
+    for pick in [Pick::Connection, Pick::Random] {
+        let package = keyed(|options| (options.slots, options.pick) = (Slots::Fixed(3), pick));
+        let schema = server.schema();
+        schema.install(&package);
+        let mut connection = schema.connect();
+        // None is a slot that does not exist.
+        const COUNTS: [Option<i64>; 5] = [None, Some(-4), Some(0), Some(3), Some(10)];
+        for first in COUNTS {
+            for second in COUNTS {
+                for third in COUNTS {
+                    for amount in [1, 4, 12] {
+                        schema.run("DELETE FROM slotted_counters");
+                        for (slot, count) in [first, second, third].into_iter().enumerate() {
+                            if let Some(count) = count {
+                                schema.run(&format!("INSERT INTO slotted_counters VALUES (1, 7, {slot}, {count})"));
+                            }
+                        }
+                        let before = schema.rows(&package.options.table);
+                        let mut left: i64 = [first, second, third].into_iter().flatten().sum();
+                        for call in 0..2 {
+                            let result = connection.exec_drop(KEYED, (amount,));
+                            if left >= amount {
+                                result.unwrap_or_else(|error| panic!("{amount} of {first:?}, {second:?}, {third:?}: {error}"));
+                                left -= amount;
+                            } else {
+                                let message = format!("slotted_counter_take: not enough: {left} left");
+                                assert_eq!(error_of(result), (NOT_ENOUGH, message));
+                                assert!(call == 1 || schema.rows(&package.options.table) == before);
+                            }
+                            assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(1, 7)"), left);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn concurrent_takes_of_a_record_sell_everything_and_no_more(server: &Server) {
+    for (isolation, transactions) in [("REPEATABLE READ", false), ("REPEATABLE READ", true), ("READ COMMITTED", true)] {
+        let schema = server.schema();
+        schema.install(&keyed(|options| options.slots = Slots::Fixed(40)));
+        schema.run("CALL slotted_counter_add(1, 7, 1000)");
+        sell_out(&schema, [KEYED, "SELECT slotted_counter_get(1, 7)"], isolation, transactions, 1000);
     }
 }

@@ -682,7 +682,6 @@ BEGIN
   DECLARE v_first BIGINT;
   DECLARE v_least BIGINT DEFAULT 0;
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_other BIGINT;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
@@ -729,10 +728,13 @@ BEGIN
     BEGIN
       DECLARE v_taken BOOLEAN DEFAULT FALSE;
       DECLARE v_tries INT DEFAULT 0;
+      DECLARE v_pool DECIMAL(65, 0);
+      DECLARE v_other BIGINT;
+      DECLARE v_filled LONGTEXT CHARACTER SET utf8mb4;
 
       -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
-      SELECT SUM(counter)
-        INTO v_total
+      SELECT SUM(counter), SUM(IF(counter_id = 1, counter, 0))
+        INTO v_total, v_pool
         FROM `counters`
        WHERE counter_name = p_counter_name;
       IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
@@ -763,118 +765,28 @@ BEGIN
                  MESSAGE_TEXT = v_message;
         END;
       END IF;
-      IF v_first = 0 THEN
-        -- Half of what a slot has, from the average on: the next one after the own slot that no transaction has locked.
-        SET v_other = v_slot;
-        WHILE NOT v_taken AND v_tries < 3 DO
-          SELECT (
-                   SELECT counter_id
-                     FROM `counters`
-                    WHERE counter_name = p_counter_name
-                      AND counter_id > 0
-                      AND counter_id NOT IN (v_slot, v_other)
-                      AND counter >= v_total DIV (2 * 20)
-                      AND counter > 0
-                    ORDER BY IF(counter_id > v_other, 0, 1), counter_id
-                    LIMIT 1
-                 )
-            INTO v_other;
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-          UPDATE (
-              -- The slots share what is left evenly. Retired slots get 0.
-              SELECT slot,
-                     IF(slot > 0, (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0), 0) AS amount
-                FROM (
-                  SELECT slot,
-                         SUM(amount) OVER () AS total,
-                         SUM(IF(slot > 0, 1, 0)) OVER () AS slots,
-                         ROW_NUMBER() OVER (ORDER BY IF(slot > 0, 0, 1), slot) AS number
-                    FROM (
-                      (
-                        SELECT counter_id AS slot,
-                               counter AS amount
-                          FROM `counters`
-                         WHERE counter_name = p_counter_name
-                           AND counter_id = v_slot
-                           FOR UPDATE SKIP LOCKED
-                      )
-                      UNION ALL
-                      (
-                        SELECT counter_id AS slot,
-                               counter AS amount
-                          FROM `counters`
-                         WHERE counter_name = p_counter_name
-                           AND counter_id = v_other
-                           FOR UPDATE SKIP LOCKED
-                      )
-                    ) AS locked
-                ) AS summed
-               WHERE total >= p_amount
-            ) AS spread
-            STRAIGHT_JOIN `counters` AS target
-              ON target.counter_id = spread.slot
-             SET target.counter = spread.amount
-           WHERE target.counter_name = p_counter_name;
-          SET v_taken = ROW_COUNT() > 0,
-              v_tries = v_tries + 1;
-        END WHILE;
-        IF NOT v_taken THEN
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-          UPDATE (
-              -- The slots share what is left evenly. Retired slots get 0.
-              SELECT slot,
-                     IF(slot > 0, (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0), 0) AS amount
-                FROM (
-                  SELECT slot,
-                         SUM(amount) OVER () AS total,
-                         SUM(IF(slot > 0, 1, 0)) OVER () AS slots,
-                         ROW_NUMBER() OVER (ORDER BY IF(slot > 0, 0, 1), slot) AS number
-                    FROM (
-                      (
-                        SELECT counter_id AS slot,
-                               counter AS amount
-                          FROM `counters`
-                         WHERE counter_name = p_counter_name
-                           AND counter_id > 1
-                         ORDER BY counter_id DESC
-                         LIMIT 10000
-                           FOR UPDATE SKIP LOCKED
-                      )
-                      UNION ALL
-                      (
-                        SELECT counter_id AS slot,
-                               counter AS amount
-                          FROM `counters`
-                         WHERE counter_name = p_counter_name
-                           AND counter_id = 1
-                           FOR UPDATE SKIP LOCKED
-                      )
-                    ) AS locked
-                ) AS summed
-               WHERE total >= p_amount
-            ) AS spread
-            STRAIGHT_JOIN `counters` AS target
-              ON target.counter_id = spread.slot
-             SET target.counter = spread.amount
-           WHERE target.counter_name = p_counter_name;
-          SET v_taken = ROW_COUNT() > 0;
-        END IF;
-      END IF;
-      SET v_tries = 0;
-      WHILE NOT v_taken DO
+      IF v_first IS NULL OR v_first <> 0 THEN
         -- All slots, and row 0, which the statement inserts. Waits for the transactions that have locked one.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
         INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
         SELECT first.counter_name, spread.slot, first.description, first.start_date, spread.amount
           FROM (
-            -- The slots share what is left evenly. Retired slots get 0.
+            -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
+            -- instead of searching. Retired slots get 0.
             SELECT slot,
-                   IF(slot > 0, (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0), 0) AS amount
+                   CASE
+                     WHEN slot < 1 THEN 0
+                     WHEN first_slots = 0 OR total - p_amount >= 10 * slots
+                       THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
+                     WHEN slot = 1 THEN total - p_amount
+                     ELSE 0
+                   END AS amount
               FROM (
                 SELECT slot,
-                       SUM(amount) OVER () AS total,
-                       SUM(IF(slot > 0, 1, 0)) OVER () AS slots,
-                       ROW_NUMBER() OVER (ORDER BY IF(slot > 0, 0, 1), slot) AS number
+                       SUM(SUM(amount)) OVER () AS total,
+                       SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
+                       SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
+                       ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
                   FROM (
                     (
                       SELECT counter_id AS slot,
@@ -907,6 +819,7 @@ BEGIN
                     UNION ALL
                     SELECT 0, 0
                   ) AS locked
+                 GROUP BY slot
               ) AS summed
              WHERE total >= p_amount
           ) AS spread
@@ -914,10 +827,7 @@ BEGIN
             ON first.counter_name = p_counter_name
            AND first.counter_id = 1
         ON DUPLICATE KEY UPDATE counter = spread.amount;
-        SET v_taken = ROW_COUNT() > 0,
-            v_tries = v_tries + 1;
-        IF NOT v_taken THEN
-          -- Another session can have put an amount back since the statement.
+        IF ROW_COUNT() = 0 THEN
           /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
           SELECT SUM(amount)
             INTO v_total
@@ -979,7 +889,274 @@ BEGIN
                      MESSAGE_TEXT = v_message;
             END;
           END IF;
-          IF v_tries = 10 THEN
+          BEGIN
+            DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+              DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
+            SIGNAL SQLSTATE '45000'
+               SET MYSQL_ERRNO = 30016,
+                   MESSAGE_TEXT = v_message;
+          END;
+        END IF;
+      ELSE
+        IF v_total >= 10 * 20 THEN
+          -- Half of what another slot has: of the next one with half of the average that no transaction has locked.
+          SET v_other = v_slot;
+          WHILE NOT v_taken AND v_tries < 3 DO
+            SELECT (
+                     SELECT counter_id
+                       FROM `counters`
+                      WHERE counter_name = p_counter_name
+                        AND counter_id > 0
+                        AND counter_id NOT IN (v_slot, v_other)
+                        AND counter >= v_total DIV (2 * 20)
+                      ORDER BY IF(counter_id > v_other, 0, 1), counter_id
+                      LIMIT 1
+                   )
+              INTO v_other;
+            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+            UPDATE (
+                -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
+                -- instead of searching. Retired slots get 0.
+                SELECT slot,
+                       CASE
+                         WHEN slot < 1 THEN 0
+                         WHEN first_slots = 0 OR total - p_amount >= 10 * slots
+                           THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
+                         WHEN slot = 1 THEN total - p_amount
+                         ELSE 0
+                       END AS amount
+                  FROM (
+                    SELECT slot,
+                           SUM(SUM(amount)) OVER () AS total,
+                           SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
+                           SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
+                           ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
+                      FROM (
+                        (
+                          SELECT counter_id AS slot,
+                                 counter AS amount
+                            FROM `counters`
+                           WHERE counter_name = p_counter_name
+                             AND counter_id = v_slot
+                             FOR UPDATE SKIP LOCKED
+                        )
+                        UNION ALL
+                        (
+                          SELECT counter_id AS slot,
+                                 counter AS amount
+                            FROM `counters`
+                           WHERE counter_name = p_counter_name
+                             AND counter_id = v_other
+                             FOR UPDATE SKIP LOCKED
+                        )
+                      ) AS locked
+                     GROUP BY slot
+                  ) AS summed
+                 WHERE total >= p_amount
+              ) AS spread
+              STRAIGHT_JOIN `counters` AS target
+                ON target.counter_id = spread.slot
+               SET target.counter = spread.amount
+             WHERE target.counter_name = p_counter_name;
+            SET v_taken = ROW_COUNT() > 0,
+                v_tries = v_tries + 1;
+          END WHILE;
+        ELSEIF v_pool >= p_amount THEN
+          -- The last ones are in slot 1.
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          UPDATE `counters`
+             SET counter = counter - p_amount
+           WHERE counter_name = p_counter_name
+             AND counter_id = 1
+             AND counter >= p_amount
+             AND CHAR_LENGTH(p_counter_name) <= 100;
+          SET v_taken = ROW_COUNT() > 0;
+        END IF;
+        IF NOT v_taken THEN
+          -- The slots that no transaction has locked. A transaction that waits for slot 1 has locked no slot that the one
+          -- with the lock on slot 1 waits for.
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+          UPDATE (
+              -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
+              -- instead of searching. Retired slots get 0.
+              SELECT slot,
+                     CASE
+                       WHEN slot < 1 THEN 0
+                       WHEN first_slots = 0 OR total - p_amount >= 10 * slots
+                         THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
+                       WHEN slot = 1 THEN total - p_amount
+                       ELSE 0
+                     END AS amount
+                FROM (
+                  SELECT slot,
+                         SUM(SUM(amount)) OVER () AS total,
+                         SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
+                         SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
+                         ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
+                    FROM (
+                      (
+                        SELECT counter_id AS slot,
+                               counter AS amount
+                          FROM `counters`
+                         WHERE counter_name = p_counter_name
+                           AND counter_id > 1
+                         ORDER BY counter_id DESC
+                         LIMIT 10000
+                           FOR UPDATE SKIP LOCKED
+                      )
+                      UNION ALL
+                      (
+                        SELECT counter_id AS slot,
+                               counter AS amount
+                          FROM `counters`
+                         WHERE counter_name = p_counter_name
+                           AND counter_id = 1
+                           FOR UPDATE
+                      )
+                    ) AS locked
+                   GROUP BY slot
+                ) AS summed
+               WHERE total >= p_amount
+            ) AS spread
+            STRAIGHT_JOIN `counters` AS target
+              ON target.counter_id = spread.slot
+             SET target.counter = spread.amount
+           WHERE target.counter_name = p_counter_name;
+          SET v_taken = ROW_COUNT() > 0,
+              v_tries = 0;
+        END IF;
+        WHILE NOT v_taken DO
+          -- The slots that are not 0. Waits for the transactions that have locked one.
+          /*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
+          SELECT JSON_ARRAYAGG(counter_id)
+            INTO v_filled
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND (counter <> 0 OR counter_id = 1);
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+          UPDATE (
+              -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
+              -- instead of searching. Retired slots get 0.
+              SELECT slot,
+                     CASE
+                       WHEN slot < 1 THEN 0
+                       WHEN first_slots = 0 OR total - p_amount >= 10 * slots
+                         THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
+                       WHEN slot = 1 THEN total - p_amount
+                       ELSE 0
+                     END AS amount
+                FROM (
+                  SELECT slot,
+                         SUM(SUM(amount)) OVER () AS total,
+                         SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
+                         SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
+                         ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
+                    FROM (
+                      SELECT existing.counter_id AS slot,
+                             existing.counter AS amount
+                        FROM (
+                          SELECT slot
+                            FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
+                           ORDER BY slot DESC
+                           LIMIT 20000
+                        ) AS filled
+                        STRAIGHT_JOIN `counters` AS existing
+                          ON existing.counter_name = p_counter_name
+                         AND existing.counter_id = filled.slot
+                       LIMIT 20000
+                         FOR UPDATE /*!80000 OF existing */
+                    ) AS locked
+                   GROUP BY slot
+                ) AS summed
+               WHERE total >= p_amount
+            ) AS spread
+            STRAIGHT_JOIN `counters` AS target
+              ON target.counter_id = spread.slot
+             SET target.counter = spread.amount
+           WHERE target.counter_name = p_counter_name;
+          SET v_taken = ROW_COUNT() > 0,
+              v_tries = v_tries + 1;
+          IF NOT v_taken AND v_tries < 3 THEN
+            SELECT SUM(counter), SUM(IF(counter_id = 1, counter, 0))
+              INTO v_total, v_pool
+              FROM `counters`
+             WHERE counter_name = p_counter_name;
+            IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
+              IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30001,
+                       MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
+              END IF;
+              IF CHAR_LENGTH(p_counter_name) > 100 THEN
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30002,
+                       MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
+              END IF;
+              BEGIN
+                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                  DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30003,
+                       MESSAGE_TEXT = v_message;
+              END;
+            END IF;
+            IF v_total < p_amount THEN
+              BEGIN
+                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                  DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30016,
+                       MESSAGE_TEXT = v_message;
+              END;
+            END IF;
+          ELSEIF NOT v_taken THEN
+            -- In the snapshot of the transaction, the slots have more than now.
+            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+            SELECT SUM(amount)
+              INTO v_total
+              FROM (
+                SELECT existing.counter_id AS slot,
+                       existing.counter AS amount
+                  FROM (
+                    SELECT slot
+                      FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
+                     ORDER BY slot DESC
+                     LIMIT 20000
+                  ) AS filled
+                  STRAIGHT_JOIN `counters` AS existing
+                    ON existing.counter_name = p_counter_name
+                   AND existing.counter_id = filled.slot
+                 LIMIT 20000
+                   FOR UPDATE /*!80000 OF existing */
+              ) AS locked;
+            IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
+              IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30001,
+                       MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
+              END IF;
+              IF CHAR_LENGTH(p_counter_name) > 100 THEN
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30002,
+                       MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
+              END IF;
+              BEGIN
+                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                  DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30003,
+                       MESSAGE_TEXT = v_message;
+              END;
+            END IF;
+            IF v_total < p_amount THEN
+              BEGIN
+                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                  DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
+                SIGNAL SQLSTATE '45000'
+                   SET MYSQL_ERRNO = 30016,
+                       MESSAGE_TEXT = v_message;
+              END;
+            END IF;
             BEGIN
               DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
                 DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
@@ -988,8 +1165,8 @@ BEGIN
                      MESSAGE_TEXT = v_message;
             END;
           END IF;
-        END IF;
-      END WHILE;
+        END WHILE;
+      END IF;
     END;
   END IF;
 END;;

@@ -430,6 +430,253 @@ BEGIN
 END;;
 DELIMITER ;
 
+-- From templates/slotted_counters/slotted_counter_take.sql
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_take` */;
+
+DELIMITER ;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_take`(
+  IN p_record_type BIGINT,
+  IN p_record_id BIGINT,
+  IN p_amount BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Description
+  Takes an amount from a record whose total must not fall below 0: stock, seats, credits, quotas. If the total is less than
+  the amount, the call fails and changes nothing. A record without rows has 0. To put an amount back, call slotted_counter_add.
+  The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
+  The call takes from the slot of the connection. If this slot has less than the amount, the call locks all slots of the
+  record and spreads what is left over them.
+
+Parameters
+  p_record_type INT: key of the record
+  p_record_id BIGINT: key of the record
+  p_amount BIGINT: the amount, at least 1
+
+Errors
+  30009  column ''...'' cannot be NULL
+  30010  value out of range or of wrong length for column ''...''
+  30016  not enough: ... left
+  30017  p_amount must be at least 1
+
+Example
+  CALL slotted_counter_take(123, 456, 2);'
+BEGIN
+  DECLARE v_slot BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_own DECIMAL(65, 0);
+  DECLARE v_pool DECIMAL(65, 0);
+  DECLARE v_least BIGINT;
+  DECLARE v_taken BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_filled LONGTEXT CHARACTER SET utf8mb4;
+
+  IF p_record_type IS NULL
+    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
+    OR p_record_id IS NULL THEN
+    IF p_record_type IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30009,
+             MESSAGE_TEXT = 'slotted_counter_take: column ''record_type'' cannot be NULL';
+    END IF;
+    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30010,
+             MESSAGE_TEXT = 'slotted_counter_take: value out of range or of wrong length for column ''record_type''';
+    END IF;
+    IF p_record_id IS NULL THEN
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30009,
+             MESSAGE_TEXT = 'slotted_counter_take: column ''record_id'' cannot be NULL';
+    END IF;
+  END IF;
+  IF p_amount IS NULL OR p_amount < 1 THEN
+    SIGNAL SQLSTATE '45000'
+       SET MYSQL_ERRNO = 30017,
+           MESSAGE_TEXT = 'slotted_counter_take: p_amount must be at least 1';
+  END IF;
+  SET v_slot = MOD(
+    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+    IF(521 < @@auto_increment_increment,
+       521,
+       521 - MOD(521, @@auto_increment_increment)));
+  WHILE NOT v_taken DO
+    -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
+    SELECT COALESCE(SUM(`count`), 0),
+           SUM(IF(slot = v_slot, `count`, NULL)),
+           SUM(IF(slot = 0, `count`, 0)),
+           MIN(`count`)
+      INTO v_total, v_own, v_pool, v_least
+      FROM `slotted_counters`
+     WHERE record_type = p_record_type
+       AND record_id = p_record_id;
+    IF v_total < p_amount THEN
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('slotted_counter_take: not enough: ', v_total, ' left');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 30016,
+               MESSAGE_TEXT = v_message;
+      END;
+    END IF;
+    -- The last ones of a record are in slot 0. If a slot is negative, the others have more than the total.
+    IF v_least >= 0 AND (v_own >= p_amount OR v_pool >= p_amount AND v_total < 10 * 521) THEN
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      UPDATE `slotted_counters`
+         SET `count` = `count` - p_amount
+       WHERE record_type = p_record_type
+         AND record_id = p_record_id
+         AND slot = IF(v_own >= p_amount, v_slot, 0)
+         AND `count` >= p_amount;
+      SET v_taken = ROW_COUNT() > 0;
+    ELSEIF v_own IS NULL THEN
+      -- The slot of the connection gets its share. An upsert locks no gap.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+      VALUES (p_record_type, p_record_id, v_slot, 0)
+      ON DUPLICATE KEY UPDATE `count` = `count` + 0;
+    END IF;
+    IF NOT v_taken AND v_least >= 0 THEN
+      -- The slots that no transaction has locked. A transaction that waits for slot 0 has locked no slot that the one with
+      -- the lock on slot 0 waits for.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+      UPDATE (
+          -- The slots share what is left evenly. The last ones of a record are put into slot 0, so that calls wait for one row
+          -- instead of searching.
+          SELECT slot,
+                 CASE
+                   WHEN first_slots = 0 OR total - p_amount >= 10 * slots
+                     THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
+                   WHEN slot = 0 THEN total - p_amount
+                   ELSE 0
+                 END AS amount
+            FROM (
+              SELECT slot,
+                     SUM(SUM(amount)) OVER () AS total,
+                     SUM(IF(slot >= 0, 1, 0)) OVER () AS slots,
+                     SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
+                     ROW_NUMBER() OVER (ORDER BY IF(slot >= 0, 0, 1), slot) AS number
+                FROM (
+                  (
+                    SELECT slot AS slot,
+                           `count` AS amount
+                      FROM `slotted_counters`
+                     WHERE record_type = p_record_type
+                       AND record_id = p_record_id
+                       AND slot > 0
+                     ORDER BY slot DESC
+                     LIMIT 10000
+                       FOR UPDATE SKIP LOCKED
+                  )
+                  UNION ALL
+                  (
+                    SELECT slot AS slot,
+                           `count` AS amount
+                      FROM `slotted_counters`
+                     WHERE record_type = p_record_type
+                       AND record_id = p_record_id
+                       AND slot = 0
+                       FOR UPDATE
+                  )
+                ) AS locked
+               GROUP BY slot
+            ) AS summed
+           WHERE total >= p_amount
+        ) AS spread
+        STRAIGHT_JOIN `slotted_counters` AS target
+          ON target.slot = spread.slot
+         SET target.`count` = spread.amount
+       WHERE target.record_type = p_record_type
+         AND target.record_id = p_record_id;
+      SET v_taken = ROW_COUNT() > 0;
+    END IF;
+    IF NOT v_taken THEN
+      -- The slots that are not 0. Waits for the transactions that have locked one.
+      /*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
+      SELECT JSON_ARRAYAGG(slot)
+        INTO v_filled
+        FROM `slotted_counters`
+       WHERE record_type = p_record_type
+         AND record_id = p_record_id
+         AND (`count` <> 0 OR slot = 0);
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+      UPDATE (
+          -- The slots share what is left evenly. The last ones of a record are put into slot 0, so that calls wait for one row
+          -- instead of searching.
+          SELECT slot,
+                 CASE
+                   WHEN first_slots = 0 OR total - p_amount >= 10 * slots
+                     THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
+                   WHEN slot = 0 THEN total - p_amount
+                   ELSE 0
+                 END AS amount
+            FROM (
+              SELECT slot,
+                     SUM(SUM(amount)) OVER () AS total,
+                     SUM(IF(slot >= 0, 1, 0)) OVER () AS slots,
+                     SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
+                     ROW_NUMBER() OVER (ORDER BY IF(slot >= 0, 0, 1), slot) AS number
+                FROM (
+                  SELECT existing.slot AS slot,
+                         existing.`count` AS amount
+                    FROM (
+                      SELECT slot
+                        FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
+                       ORDER BY slot DESC
+                       LIMIT 20000
+                    ) AS filled
+                    STRAIGHT_JOIN `slotted_counters` AS existing
+                      ON existing.record_type = p_record_type
+                      AND existing.record_id = p_record_id
+                     AND existing.slot = filled.slot
+                   LIMIT 20000
+                     FOR UPDATE /*!80000 OF existing */
+                ) AS locked
+               GROUP BY slot
+            ) AS summed
+           WHERE total >= p_amount
+        ) AS spread
+        STRAIGHT_JOIN `slotted_counters` AS target
+          ON target.slot = spread.slot
+         SET target.`count` = spread.amount
+       WHERE target.record_type = p_record_type
+         AND target.record_id = p_record_id;
+      SET v_taken = ROW_COUNT() > 0,
+          v_tries = v_tries + 1;
+      IF NOT v_taken AND v_tries = 3 THEN
+        -- In the snapshot of the transaction, the slots have more than now.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT COALESCE(SUM(amount), 0)
+          INTO v_total
+          FROM (
+            SELECT existing.slot AS slot,
+                   existing.`count` AS amount
+              FROM (
+                SELECT slot
+                  FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
+                 ORDER BY slot DESC
+                 LIMIT 20000
+              ) AS filled
+              STRAIGHT_JOIN `slotted_counters` AS existing
+                ON existing.record_type = p_record_type
+                AND existing.record_id = p_record_id
+               AND existing.slot = filled.slot
+             LIMIT 20000
+               FOR UPDATE /*!80000 OF existing */
+          ) AS locked;
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('slotted_counter_take: not enough: ', v_total, ' left');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 30016,
+                 MESSAGE_TEXT = v_message;
+        END;
+      END IF;
+    END IF;
+  END WHILE;
+END;;
+DELIMITER ;
+
 -- From templates/slotted_counters/slotted_counter_reset.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_reset` */;
 

@@ -42,6 +42,42 @@ VALUES (?, ?, MOD(
              521 - MOD(521, @@auto_increment_increment))), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 
+-- name: take
+-- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
+-- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots: the
+-- procedure does. These statements require that no slot is negative, so do not subtract with add.
+-- Parameters: amount, record_type, record_id, amount
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `slotted_counters`
+   SET `count` = `count` - ?
+ WHERE record_type = ?
+   AND record_id = ?
+   AND slot = MOD(
+         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         IF(521 < @@auto_increment_increment,
+            521,
+            521 - MOD(521, @@auto_increment_increment)))
+   AND `count` >= ?;
+
+-- name: slots_to_take_from
+-- Parameters: record_type, record_id, amount
+SELECT slot
+  FROM `slotted_counters`
+ WHERE record_type = ?
+   AND record_id = ?
+   AND `count` >= ?
+ ORDER BY `count` DESC;
+
+-- name: take_from_slot
+-- Parameters: amount, record_type, record_id, slot, amount
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `slotted_counters`
+   SET `count` = `count` - ?
+ WHERE record_type = ?
+   AND record_id = ?
+   AND slot = ?
+   AND `count` >= ?;
+
 -- name: add_many
 -- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
 -- not validate the values as the procedure does: a value of another type can be rounded.

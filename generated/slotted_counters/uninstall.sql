@@ -8,6 +8,7 @@
 DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
 DROP PROCEDURE IF EXISTS `slotted_counter_add`;
 DROP PROCEDURE IF EXISTS `slotted_counter_add_many`;
+DROP PROCEDURE IF EXISTS `slotted_counter_take`;
 DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;

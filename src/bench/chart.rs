@@ -88,7 +88,7 @@ impl Line {
         match self.contender.kind {
             Kind::Reference => "reference",
             Kind::Other => "other",
-            Kind::Ours | Kind::Batch => "ours",
+            Kind::Ours | Kind::Extra => "ours",
             Kind::Part => "part",
         }
     }

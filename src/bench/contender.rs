@@ -35,8 +35,8 @@ pub enum Kind {
     Ours,
     /// A part of our routines, which shows the cost of the rest. Measured only if `--contenders` names it.
     Part,
-    /// A package of Slotted that adds to many counters in a call. Measured only if `--contenders` names it.
-    Batch,
+    /// Another task than an increment. Measured only if `--contenders` names it.
+    Extra,
 }
 
 /// The statements of a contender.
@@ -62,7 +62,7 @@ macro_rules! sql {
 }
 
 /// All contenders, in the order of a report.
-pub static CONTENDERS: [Contender; 17] = [
+pub static CONTENDERS: [Contender; 19] = [
     Contender {
         name: "uncontended",
         kind: Kind::Reference,
@@ -192,7 +192,7 @@ pub static CONTENDERS: [Contender; 17] = [
     },
     Contender {
         name: "counters-many",
-        kind: Kind::Batch,
+        kind: Kind::Extra,
         colors: ["#bc4c00", "#ffa657"],
         description: "Batch: counter_add_many with --batch counts in a call",
         statements: |setting| {
@@ -207,7 +207,7 @@ pub static CONTENDERS: [Contender; 17] = [
     },
     Contender {
         name: "records-many",
-        kind: Kind::Batch,
+        kind: Kind::Extra,
         colors: ["#bf3989", "#ff80c8"],
         description: "Batch: slotted_counter_add_many with --batch counts in a call",
         statements: |setting| {
@@ -218,6 +218,34 @@ pub static CONTENDERS: [Contender; 17] = [
             };
             let statements = Statements::of_slotted_counters(options, setting)?;
             Ok(statements.in_batches("record_many_add_many"))
+        },
+    },
+    Contender {
+        name: "stock-row",
+        kind: Kind::Extra,
+        colors: ["#cf222e", "#ff7b72"],
+        description: "Stock: one row for each counter, an UPDATE that takes only what is there",
+        statements: |_| Ok(Statements::of_file(sql!("stock_row.sql"))),
+    },
+    Contender {
+        name: "counter-take",
+        kind: Kind::Extra,
+        colors: ["#0969da", "#58a6ff"],
+        description: "Stock: counter_take",
+        statements: |setting| {
+            let options = Options {
+                table: "stock_counters".parse().expect("a name"),
+                prefix: "stock_".parse().expect("a prefix"),
+                ..Options::default()
+            };
+            let mut statements = Statements::of_counters(options, setting)?;
+            statements.fill = Some(query(
+                "CALL stock_setup(?, NULL, ?, 1000000000000)",
+                &["name", "slots"],
+            ));
+            statements.increment = query("CALL stock_take(?, ?)", &["name", "amount"]);
+            statements.total = "SELECT -SUM(total) FROM stock_totals".into();
+            Ok(statements)
         },
     },
 ];

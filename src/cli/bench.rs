@@ -267,7 +267,7 @@ impl Bench {
     ) -> anyhow::Result<Outcome> {
         let wanted = |contender: &Contender| {
             if self.contenders.is_empty() {
-                !matches!(contender.kind, Kind::Part | Kind::Batch)
+                !matches!(contender.kind, Kind::Part | Kind::Extra)
             } else {
                 self.contenders.iter().any(|one| one.name == contender.name)
             }

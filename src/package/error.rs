@@ -226,6 +226,9 @@ pub fn signal(options: &Options, routine: &str, error: PackageError, about: Opti
             let name = format!("LEFT({name}, {})", room.saturating_sub("''".len()));
             (format!("CONCAT({head}, {name}, {tail})"), true)
         }
+        Detail::Left if options.kind == Kind::SlottedCounters => {
+            (format!("CONCAT({}, v_total, ' left')", SqlStr(head)), true)
+        }
         Detail::Left => {
             let (head, middle) = (SqlStr(head), SqlStr(" left of '".to_owned()));
             let name = room.saturating_sub("-92233720368547758080000 left of ''".len());

@@ -125,6 +125,7 @@ impl Routine {
         if options.kind == Kind::SlottedCounters {
             let own: &[E] = match self {
                 Self::Add => &[E::AmountNull],
+                Self::Take => &[E::NotEnough, E::AmountNotPositive],
                 Self::Get | Self::Compact => &[E::TotalOutOfRange],
                 _ => &[],
             };
@@ -134,7 +135,9 @@ impl Routine {
             } else {
                 &[E::KeyNull]
             };
-            return [own, key].concat();
+            let mut errors = [own, key].concat();
+            errors.sort_by_key(|error| error.number());
+            return errors;
         }
         let own: &[E] = match (self, options.slots) {
             (Self::Setup, Slots::PerCounter) => &[E::CounterExists, E::SlotsOutOfRange],
@@ -194,13 +197,16 @@ impl Package {
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
             let (of_kind, included) = match routine {
-                Routine::Setup | Routine::Take | Routine::Resize | Routine::Drop => (named, true),
+                Routine::Setup | Routine::Resize | Routine::Drop => (named, true),
                 Routine::Compact | Routine::CompactIdle => (!named, true),
                 Routine::Rollup => (!named, !options.rollups.is_empty()),
                 Routine::Get => (true, options.function),
-                Routine::Increment | Routine::Add | Routine::AddMany | Routine::Reset | Routine::Delete => {
-                    (true, true)
-                }
+                Routine::Increment
+                | Routine::Add
+                | Routine::AddMany
+                | Routine::Take
+                | Routine::Reset
+                | Routine::Delete => (true, true),
             };
             if of_kind {
                 let list = if included { &mut names } else { &mut absent };

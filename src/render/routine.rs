@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::rollup::Rollup;
-use super::table::Table;
+use super::table::{FEW, Table};
 use super::{filters, fragment};
 use crate::package::{
     self, BATCH, DESCRIPTION_MAX, Detail, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS,
@@ -67,6 +67,7 @@ templates! {
     (Kind::SlottedCounters, R::Increment) "slotted_counters/slotted_counter_increment.sql"
     (Kind::SlottedCounters, R::Add) "slotted_counters/slotted_counter_add.sql"
     (Kind::SlottedCounters, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
+    (Kind::SlottedCounters, R::Take) "slotted_counters/slotted_counter_take.sql"
     (Kind::SlottedCounters, R::Reset) "slotted_counters/slotted_counter_reset.sql"
     (Kind::SlottedCounters, R::Compact) "slotted_counters/slotted_counter_compact.sql"
     (Kind::SlottedCounters, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
@@ -100,9 +101,9 @@ impl<'a> Routine<'a> {
         create_as(kind: &'a str) "shared/_create.sql"
         /// Changes a slot of a named counter, such as by `+ 1`, or signals that the counter is unknown.
         count_named(change: &'a str) "counters/_count.sql"
-        /// Reads the total into `v_total`, and signals that it is less than `p_amount`. `locked` reads it
-        /// with locks on all slots.
-        check_enough(locked: bool) "counters/_check_enough.sql"
+        /// Reads the total into `v_total`, and signals that it is less than `p_amount`. `slots` is a
+        /// derived table of locked slots, or empty for a read of the snapshot, which also sets `v_pool`.
+        check_enough(slots: &'a str) "counters/_check_enough.sql"
         /// Rejects a name that a counter cannot have.
         check_name() "counters/_check_name.sql"
         /// Signals 1317 if rows meet the condition, after a statement that should have changed or deleted them.
@@ -210,6 +211,7 @@ impl Routine<'_> {
                 Detail::None => "",
                 Detail::Name => "'...'",
                 Detail::Slots | Detail::Column | Detail::Entry => "...",
+                Detail::Left if self.table.keyed() => "... left",
                 Detail::Left => "... left of '...'",
             };
             format!("  {}  {head}{detail}{tail}", error.number())

@@ -16,6 +16,9 @@ pub(super) struct Table<'a> {
     pub(super) key: Key<'a>,
 }
 
+/// If less than this is left for each slot on average, the rest is put into slot 1.
+pub(super) const FEW: u32 = 10;
+
 /// [`MAX_SLOTS`] as a limit.
 const ALL: &str = "10000";
 
@@ -92,9 +95,13 @@ impl<'a> Table<'a> {
         retire_slot(slot) "counters/_retire_slot.sql"
         /// Takes `p_amount` from `slots`, a derived table, and spreads what is left over them evenly, as a derived table. It is
         /// empty if the slots have less than the amount.
-        spread(slots) "counters/_spread.sql"
+        spread(slots) "shared/_spread.sql"
+        /// The slots with the numbers of the JSON array `v_filled`, as a derived table that locks them.
+        filled_slots() "shared/_filled_slots.sql"
+        /// Reads the numbers of the slots that are not 0 into `v_filled`.
+        read_filled() "shared/_read_filled.sql"
         /// Takes `p_amount` from `slots`, a derived table, if they have it.
-        take_from(slots) "counters/_take_from.sql"
+        take_from(slots) "shared/_take_from.sql"
         /// Takes `p_amount` from all slots, if they have it, and marks the counter as one without a negative slot.
         take_from_all() "counters/_take_from_all.sql"
         /// Deletes the mark of a counter without a negative slot.
@@ -144,12 +151,12 @@ impl<'a> Table<'a> {
     /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
     /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(self.ranges(), "", false)
+        self.locked_slots(self.ranges(), "", "")
     }
 
     /// The same slots, and a row 0.
     pub(super) fn all_slots_and_mark(&self) -> String {
-        self.locked_slots(self.ranges(), "", true)
+        self.locked_slots(self.ranges(), "", "0")
     }
 
     fn ranges(&self) -> &'static [(&'static str, &'static str)] {
@@ -162,12 +169,17 @@ impl<'a> Table<'a> {
 
     /// The slot of the connection and another one, without those that other transactions have locked.
     pub(super) fn two_unlocked_slots(&self) -> String {
-        self.locked_slots(&[("= v_slot", ""), ("= v_other", "")], " SKIP LOCKED", false)
+        self.locked_slots(&[("= v_slot", ""), ("= v_other", "")], " SKIP LOCKED", "")
     }
 
-    /// The slots that no other transaction has locked.
+    /// The slots that no other transaction has locked, and slot 1.
     pub(super) fn unlocked_slots(&self) -> String {
-        self.locked_slots(&[("> 1", ALL), ("= 1", "")], " SKIP LOCKED", false)
+        let ranges: &[_] = if self.keyed() {
+            &[("> 0", ALL), ("= 0", "")]
+        } else {
+            &[("> 1", ALL), ("= 1", "")]
+        };
+        self.locked_slots(ranges, " SKIP LOCKED", "")
     }
 
     /// The slot of the connection in a routine, as an expression.
@@ -181,7 +193,7 @@ impl<'a> Table<'a> {
 
     /// Slot 1 and the retired slots. `retired` is their number.
     pub(super) fn retired_slots(&self, retired: &str) -> String {
-        self.locked_slots(&[("= 1", ""), ("< 1", retired)], "", false)
+        self.locked_slots(&[("= 1", ""), ("< 1", retired)], "", "")
     }
 
     /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is
@@ -189,21 +201,21 @@ impl<'a> Table<'a> {
     /// which can belong to another counter (seen on MySQL 9.7 and MariaDB 10.11). MariaDB can read a range as the whole
     /// counter, and then locks also the slots that a resize has just retired (seen on 11.8). A limit ends both. Without
     /// LIMIT, the server ignores ORDER BY here.
-    /// `skip` is SKIP LOCKED or empty. `mark` adds a row 0.
-    fn locked_slots(&self, ranges: &[(&str, &str)], skip: &str, mark: bool) -> String {
+    /// `skip` is SKIP LOCKED or empty. `row` is the number of a row with the amount 0 to add, or empty.
+    fn locked_slots(&self, ranges: &[(&str, &str)], skip: &str, row: &str) -> String {
         #[derive(Template)]
         #[template(path = "shared/_locked_slots.sql")]
         struct Part<'a> {
             table: &'a Table<'a>,
             ranges: &'a [(&'a str, &'a str)],
             skip: &'a str,
-            mark: bool,
+            row: &'a str,
         }
         fragment(&Part {
             table: self,
             ranges,
             skip,
-            mark,
+            row,
         })
     }
 
@@ -221,7 +233,7 @@ impl<'a> Table<'a> {
         &self.package.options
     }
 
-    fn keyed(&self) -> bool {
+    pub(super) fn keyed(&self) -> bool {
         self.options().kind == Kind::SlottedCounters
     }
 

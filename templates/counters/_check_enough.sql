@@ -1,11 +1,12 @@
-{% if locked %}{{ table.over_snapshot()|before(0) }}{% endif -%}
-SELECT SUM({% if locked %}amount{% else %}counter{% endif %})
-  INTO v_total
-{%- if locked %}
-  FROM {{ table.all_slots()|indent(2) }};
-{%- else %}
+{% if !slots.is_empty() %}{{ table.over_snapshot()|before(0) }}{% endif -%}
+SELECT SUM({% if slots.is_empty() %}counter{% else %}amount{% endif %})
+{%- if slots.is_empty() %}, SUM(IF(counter_id = 1, counter, 0))
+  INTO v_total, v_pool
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
+{%- else %}
+  INTO v_total
+  FROM {{ slots|indent(2) }};
 {%- endif %}
 IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
   {{ r.check_name()|indent(2) }}

@@ -30,7 +30,6 @@ BEGIN
   DECLARE v_first BIGINT;
   DECLARE v_least BIGINT DEFAULT 0;
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_other BIGINT;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     {{ r.check_name()|indent(4) }}
@@ -61,48 +60,66 @@ BEGIN
     BEGIN
       DECLARE v_taken BOOLEAN DEFAULT FALSE;
       DECLARE v_tries INT DEFAULT 0;
+      DECLARE v_pool DECIMAL(65, 0);
+      DECLARE v_other BIGINT;
+      DECLARE v_filled LONGTEXT CHARACTER SET utf8mb4;
 
       -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
-      {{ r.check_enough(false)|indent(6) }}
-      IF v_first = 0 THEN
-        -- Half of what a slot has, from the average on: the next one after the own slot that no transaction has locked.
-        SET v_other = v_slot;
-        WHILE NOT v_taken AND v_tries < 3 DO
-          SELECT (
-                   SELECT counter_id
-                     FROM {{ table.name }}
-                    WHERE {{ table.key.equals("")|indent(17) }}
-                      AND counter_id > 0
-                      AND counter_id NOT IN (v_slot, v_other)
-                      AND counter >= v_total DIV (2 * {{ table.slots() }})
-                      AND counter > 0
-                    ORDER BY IF(counter_id > v_other, 0, 1), counter_id
-                    LIMIT 1
-                 )
-            INTO v_other;
-          {{ table.take_from(table.two_unlocked_slots().as_str())|indent(10) }}
-          SET v_taken = ROW_COUNT() > 0,
-              v_tries = v_tries + 1;
-        END WHILE;
-        IF NOT v_taken THEN
-          {{ table.take_from(table.unlocked_slots().as_str())|indent(10) }}
-          SET v_taken = ROW_COUNT() > 0;
-        END IF;
-      END IF;
-      SET v_tries = 0;
-      WHILE NOT v_taken DO
+      {{ r.check_enough("")|indent(6) }}
+      IF v_first IS NULL OR v_first <> 0 THEN
         -- All slots, and row 0, which the statement inserts. Waits for the transactions that have locked one.
         {{ table.take_from_all()|indent(8) }}
-        SET v_taken = ROW_COUNT() > 0,
-            v_tries = v_tries + 1;
+        IF ROW_COUNT() = 0 THEN
+          {{ r.check_enough(table.all_slots().as_str())|indent(10) }}
+          {{ r.signal(E::NotEnough)|indent(10) }}
+        END IF;
+      ELSE
+        IF v_total >= {{ FEW }} * {{ table.slots() }} THEN
+          -- Half of what another slot has: of the next one with half of the average that no transaction has locked.
+          SET v_other = v_slot;
+          WHILE NOT v_taken AND v_tries < 3 DO
+            SELECT (
+                     SELECT counter_id
+                       FROM {{ table.name }}
+                      WHERE {{ table.key.equals("")|indent(19) }}
+                        AND counter_id > 0
+                        AND counter_id NOT IN (v_slot, v_other)
+                        AND counter >= v_total DIV (2 * {{ table.slots() }})
+                      ORDER BY IF(counter_id > v_other, 0, 1), counter_id
+                      LIMIT 1
+                   )
+              INTO v_other;
+            {{ table.take_from(table.two_unlocked_slots().as_str())|indent(12) }}
+            SET v_taken = ROW_COUNT() > 0,
+                v_tries = v_tries + 1;
+          END WHILE;
+        ELSEIF v_pool >= p_amount THEN
+          -- The last ones are in slot 1.
+          {{ table.update_slot("- p_amount", "1", "counter >= p_amount")|indent(10) }}
+          SET v_taken = ROW_COUNT() > 0;
+        END IF;
         IF NOT v_taken THEN
-          -- Another session can have put an amount back since the statement.
-          {{ r.check_enough(true)|indent(10) }}
-          IF v_tries = 10 THEN
+          -- The slots that no transaction has locked. A transaction that waits for slot 1 has locked no slot that the one
+          -- with the lock on slot 1 waits for.
+          {{ table.take_from(table.unlocked_slots().as_str())|indent(10) }}
+          SET v_taken = ROW_COUNT() > 0,
+              v_tries = 0;
+        END IF;
+        WHILE NOT v_taken DO
+          -- The slots that are not 0. Waits for the transactions that have locked one.
+          {{ table.read_filled()|indent(10) }}
+          {{ table.take_from(table.filled_slots().as_str())|indent(10) }}
+          SET v_taken = ROW_COUNT() > 0,
+              v_tries = v_tries + 1;
+          IF NOT v_taken AND v_tries < 3 THEN
+            {{ r.check_enough("")|indent(12) }}
+          ELSEIF NOT v_taken THEN
+            -- In the snapshot of the transaction, the slots have more than now.
+            {{ r.check_enough(table.filled_slots().as_str())|indent(12) }}
             {{ r.signal(E::NotEnough)|indent(12) }}
           END IF;
-        END IF;
-      END WHILE;
+        END WHILE;
+      END IF;
     END;
   END IF;
 END

@@ -21,6 +21,33 @@
 -- Parameters: {{ table.key.names() }}, amount, amount
 {{ table.upsert("?", slot.as_str()) }}
 
+-- name: take
+-- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
+-- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots: the
+-- procedure does. These statements require that no slot is negative, so do not subtract with add.
+-- Parameters: amount, {{ table.key.names() }}, amount
+{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
+   SET {{ table.count() }} = {{ table.count() }} - ?
+ WHERE {{ table.key.equals("") }}
+   AND slot = {{ slot|indent(7) }}
+   AND {{ table.count() }} >= ?;
+
+-- name: slots_to_take_from
+-- Parameters: {{ table.key.names() }}, amount
+SELECT slot
+  FROM {{ table.name }}
+ WHERE {{ table.key.equals("") }}
+   AND {{ table.count() }} >= ?
+ ORDER BY {{ table.count() }} DESC;
+
+-- name: take_from_slot
+-- Parameters: amount, {{ table.key.names() }}, slot, amount
+{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
+   SET {{ table.count() }} = {{ table.count() }} - ?
+ WHERE {{ table.key.equals("") }}
+   AND slot = ?
+   AND {{ table.count() }} >= ?;
+
 -- name: add_many
 -- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
 -- not validate the values as the procedure does: a value of another type can be rounded.

@@ -11,11 +11,11 @@
      ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
      LIMIT {{ limit }}
 {%- endif %}
-       FOR UPDATE{{ skip }}
+       FOR UPDATE{% if slots.as_bytes() != b"= 1" && slots.as_bytes() != b"= 0" %}{{ skip }}{% endif %}
   )
 {%- endfor %}
-{%- if mark %}
+{%- if !row.is_empty() %}
   UNION ALL
-  SELECT 0, 0
+  SELECT {{ row }}, 0
 {%- endif %}
 ) AS locked
