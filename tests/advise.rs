@@ -18,6 +18,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(the_condition_of_a_hot_record_finds_it)
         .on_servers(advise_reads_a_counter_whose_resize_is_incomplete)
         .on_servers(advise_needs_only_select_and_process)
+        .on_servers(a_hot_stock_row_becomes_a_counter_to_take_from)
         .on_servers(adopt_loses_no_increment_under_load)
         .on_servers(a_rejected_adopt_changes_nothing);
 }
@@ -245,6 +246,28 @@ fn url(server: &Server, schema: &Schema<'_>) -> String {
     let url = server.url();
     let (address, options) = url.split_once('?').map_or((url.as_str(), ""), |(address, options)| (address, options));
     format!("{}/{}?{options}", address.trim_end_matches('/'), schema.ident().name())
+}
+
+fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CREATE TABLE stock (id INT PRIMARY KEY, qty BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO stock VALUES (42, 1000000)");
+    let load = [("UPDATE stock SET qty = qty - 1 WHERE id = 42 AND qty >= 1", 8)];
+    let report = under_load(&schema, &load, || {
+        thread::sleep(Duration::from_millis(500));
+        advised(&server.url(), "2")
+    });
+    let row = of(&report, &schema, "stock: id = 42");
+    let run = row["run"].as_str().expect("a command").to_owned();
+    let (adopt, take) = run.split_once("\n-- In place of the statement: ").unwrap_or_else(|| panic!("{report:#}"));
+    let left: i64 = schema.first("SELECT qty FROM stock");
+    let url = format!("'{}'", url(server, &schema));
+    let line = adopt.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1).replace("URL", &url);
+    let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
+    assert!(output.status.success(), "{line}: {}", printed(&output));
+    schema.run(&take.replace("amount", "2"));
+    assert_eq!(schema.first::<i64>("SELECT total FROM counter_totals"), left - 2);
 }
 
 fn adopt(server: &Server, schema: &Schema<'_>, condition: &str, column: &str) -> Output {

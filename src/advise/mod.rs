@@ -83,8 +83,10 @@ pub struct Row {
     pub table: String,
     /// The SQL condition that matches only this row, such as `id = 1`.
     pub condition: String,
-    /// The column that is incremented. None for a record of a package.
+    /// The column that is incremented or decremented. None for a record of a package.
     pub column: Option<String>,
+    /// Whether the statement decrements the column on the condition that it has enough.
+    pub takes: bool,
     /// The average number of sessions that waited for the row.
     pub waiting: f64,
     /// The statement of one of these sessions.
@@ -270,13 +272,19 @@ impl Row {
                     .chars()
                     .take(NAME_MAX as usize)
                     .collect();
-                let run = format!(
+                let mut run = format!(
                     "slotted adopt --url URL --table {} --column {} --where {} --counter {} --slots {needed}",
                     shell_word(&format!("{}.{}", self.schema, self.table)),
                     shell_word(column),
                     shell_word(&self.condition),
                     shell_word(&name),
                 );
+                if self.takes {
+                    let name = SqlStr(&name);
+                    run.push_str(&format!(
+                        "\n-- In place of the statement: CALL counter_take({name}, amount);"
+                    ));
+                }
                 let because = format!("{waits}, with {}. {needed} slots: {rule}", self.statement);
                 (Verdict::Adopt(needed), because, run)
             }
@@ -321,8 +329,17 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// The column that a statement increments: `c` of `SET c = c + 1` or `c = 1 + c`. None if it increments no column.
-fn counted_column(statement: &str) -> Option<String> {
+/// What a statement does with a column.
+#[derive(Debug, PartialEq, Eq)]
+struct Counted {
+    column: String,
+    /// Whether it decrements the column on the condition that the column has enough.
+    takes: bool,
+}
+
+/// The column that a statement increments or decrements: `c` of `SET c = c + 1`, `c = 1 + c` or `c = c - 1`. None if it does
+/// neither.
+fn counted(statement: &str) -> Option<Counted> {
     let words = words(statement);
     let is = |at: usize, word: &str| words.get(at).is_some_and(|one| one.eq_ignore_ascii_case(word));
     let begins = is(0, "UPDATE") || is(0, "INSERT");
@@ -333,9 +350,19 @@ fn counted_column(statement: &str) -> Option<String> {
     };
     (0..words.len()).filter(|_| begins).find_map(|at| {
         let set = name(at)?;
-        let counts =
-            is(at + 1, "=") && (is(at + 2, set) && is(at + 3, "+") || is(at + 3, "+") && is(at + 4, set));
-        counts.then(|| set.clone())
+        let less = is(at + 2, set) && is(at + 3, "-");
+        let counts = less || is(at + 3, "+") && (is(at + 2, set) || is(at + 4, set));
+        // c >= ?, or ? <= c
+        let compared = |word: usize| {
+            is(word, set)
+                && (is(word + 1, ">")
+                    || is(word.wrapping_sub(1), "<")
+                    || is(word.wrapping_sub(1), "=") && is(word.wrapping_sub(2), "<"))
+        };
+        (is(at + 1, "=") && counts).then(|| Counted {
+            column: set.clone(),
+            takes: less && (at + 4..words.len()).any(compared),
+        })
     })
 }
 
@@ -385,12 +412,35 @@ mod tests {
                 "INSERT INTO t VALUES (1, 1) ON DUPLICATE KEY UPDATE n = n + 1",
                 Some("n"),
             ),
+            ("UPDATE stock SET qty = qty - 1 WHERE id = 42", Some("qty")),
             ("UPDATE t SET c = d + 1", None),
             ("UPDATE t SET c = 5 WHERE c = 4", None),
             ("SELECT c = c + 1 FROM t", None),
             ("", None),
         ] {
-            assert_eq!(counted_column(statement).as_deref(), column, "{statement}");
+            let found = counted(statement);
+            assert_eq!(
+                found.as_ref().map(|found| found.column.as_str()),
+                column,
+                "{statement}"
+            );
+            assert!(found.is_none_or(|found| !found.takes), "{statement}");
+        }
+    }
+
+    #[test]
+    fn takes_are_found() {
+        for statement in [
+            "UPDATE stock SET qty = qty - 1 WHERE id = 42 AND qty >= 1",
+            "update shop.stock s set s.qty = s.qty - ?, seen = now() where s.qty>? and id=?",
+            "UPDATE stock SET qty = qty - 1 WHERE 1 <= qty AND id = 42",
+            "UPDATE `stock` SET `qty` = `qty` - 1 WHERE 0 < `qty`",
+        ] {
+            let expected = Counted {
+                column: "qty".into(),
+                takes: true,
+            };
+            assert_eq!(counted(statement), Some(expected), "{statement}");
         }
     }
 
@@ -470,14 +520,25 @@ mod tests {
                 counter("it's many", 1000, 0.0, 5),
                 counter("held", 500, 9.0, 5),
             ],
-            rows: vec![Row {
-                schema: "shop".into(),
-                table: "pages".into(),
-                condition: "id = 1".into(),
-                column: Some("hits".into()),
-                waiting: 3.0,
-                ..Row::default()
-            }],
+            rows: vec![
+                Row {
+                    schema: "shop".into(),
+                    table: "pages".into(),
+                    condition: "id = 1".into(),
+                    column: Some("hits".into()),
+                    waiting: 3.0,
+                    ..Row::default()
+                },
+                Row {
+                    schema: "shop".into(),
+                    table: "stock".into(),
+                    condition: "id = 42".into(),
+                    column: Some("qty".into()),
+                    takes: true,
+                    waiting: 2.0,
+                    ..Row::default()
+                },
+            ],
             ..watched(64, 64)
         };
         let advice: Vec<_> = server
@@ -488,6 +549,9 @@ mod tests {
         let of = |subject: &str, verdict, run: &str| (subject.to_owned(), verdict, run.to_owned());
         let adopt = "slotted adopt --url URL --table shop.pages --column hits --where 'id = 1' \
                      --counter 'pages.hits id = 1' --slots 257";
+        let stock = "slotted adopt --url URL --table shop.stock --column qty --where 'id = 42' \
+                     --counter 'stock.qty id = 42' --slots 257\n\
+                     -- In place of the statement: CALL counter_take('stock.qty id = 42', amount);";
         assert_eq!(
             advice,
             [
@@ -498,6 +562,7 @@ mod tests {
                 ),
                 of("shop.counters: held", Verdict::Inspect, ""),
                 of("shop.pages: id = 1", Verdict::Adopt(257), adopt),
+                of("shop.stock: id = 42", Verdict::Adopt(257), stock),
                 of(
                     "shop.counters: it's many",
                     Verdict::Shrink(257),

@@ -10,7 +10,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::lock_data::{key_values, literal, unquoted};
-use super::{Counter, Kind, Row, WAITING, Watched, counted_column, quoted};
+use super::{Counter, Kind, Row, WAITING, Watched, counted, quoted};
 use crate::server::{Flavour, Version};
 
 /// The number of reads of each counter, of which the median time is taken.
@@ -129,7 +129,7 @@ pub fn watch(
                 .any(|one| (&one.schema, &one.table) == (&row.schema, &row.table));
             let found = statements
                 .get(&row)
-                .is_some_and(|statement| counted_column(statement).is_some());
+                .is_some_and(|statement| counted(statement).is_some());
             if !of_package && !found {
                 let query = "SELECT trx_query FROM information_schema.INNODB_TRX WHERE trx_id = ?";
                 let statement: Option<Option<String>> =
@@ -332,12 +332,12 @@ fn rows(
             .iter()
             .find(|one| (&one.schema, &one.table) == (&waited.schema, &waited.table));
         let statement = statements.get(waited).cloned().unwrap_or_default();
-        let column = counted_column(&statement);
+        let counted = counted(&statement);
         let record = match package.map(|package| package.kind) {
             Some(Kind::Counters) => continue,
             // The last column of the primary key is the slot, which is not part of the record's key.
             Some(Kind::SlottedCounters) => 1,
-            None if column.is_none() => continue,
+            None if counted.is_none() => continue,
             None => 0,
         };
         let columns: Vec<(String, String, String)> = connection.exec(
@@ -366,7 +366,8 @@ fn rows(
             schema: waited.schema.clone(),
             table: waited.table.clone(),
             condition,
-            column,
+            takes: counted.as_ref().is_some_and(|counted| counted.takes),
+            column: counted.map(|counted| counted.column),
             statement: statement.split_whitespace().collect::<Vec<_>>().join(" "),
             slots: package.map(|package| package.slots),
             waiting: 0.0,
