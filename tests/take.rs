@@ -23,7 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_caller_with_enough_does_not_wait_for_a_search)
         .on_servers(concurrent_takes_sell_everything_and_no_more)
         .on_servers(takes_in_transactions_sell_everything_and_no_more)
-        .on_servers(takes_beside_adds_and_resizes_are_exact)
+        .on_servers(takes_during_adds_and_resizes_are_exact)
         .on_servers(invalid_takes_are_rejected_and_change_nothing)
         .on_servers(takes_by_query_are_exact)
         .on_servers(a_take_of_a_record_succeeds_exactly_if_the_total_is_enough)
@@ -307,7 +307,7 @@ fn takes_in_transactions_sell_everything_and_no_more(server: &Server) {
     sell_out_named(server, "READ COMMITTED", true, 10_000, Pick::Connection);
 }
 
-fn takes_beside_adds_and_resizes_are_exact(server: &Server) {
+fn takes_during_adds_and_resizes_are_exact(server: &Server) {
     const STOCK: i64 = 1000;
     let package = package(|_| {});
     let schema = with_stock(server, &package, 20, STOCK);

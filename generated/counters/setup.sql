@@ -717,7 +717,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_take`(
   amount, the call fails and changes nothing. To put an amount back, call counter_add.
   The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
   The call takes from the slot of the connection. If this slot has less than the amount, the call also takes from other
-  slots and spreads what is left over them. It then waits only if the rest is locked by other transactions.
+  slots and spreads what is left over them. It prefers slots that no other transaction has locked. The last counts are in
+  slot 1, and calls wait for each other there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters

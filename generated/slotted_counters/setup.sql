@@ -355,8 +355,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_take`(
   Takes an amount from a record whose total must not fall below 0: stock, seats, credits, quotas. If the total is less than
   the amount, the call fails and changes nothing. A record without rows has 0. To put an amount back, call slotted_counter_add.
   The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
-  The call takes from the slot of the connection. If this slot has less than the amount, the call locks all slots of the
-  record and spreads what is left over them.
+  The call takes from the slot of the connection. If this slot has less than the amount, the call locks the slots of the
+  record that no other transaction has locked, and spreads what they have left over them.
 
 Parameters
   p_record_type INT: key of the record

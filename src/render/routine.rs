@@ -161,45 +161,38 @@ impl<'a> Routine<'a> {
 
 /// The manual.
 impl Routine<'_> {
-    /// Arguments that identify a counter in an example.
-    fn example(&self) -> String {
-        let examples = ["123", "456", "789"];
-        let example = |(column, number): (&KeyColumn, &str)| match column.kind {
-            KeyType::Name => "'downloads'".to_owned(),
-            KeyType::Integer("YEAR", ..) => "YEAR(CURRENT_DATE)".to_owned(),
-            KeyType::Date("DATE", ..) => "CURRENT_DATE".to_owned(),
-            KeyType::Date(..) => "NOW()".to_owned(),
-            KeyType::Enum(ref values) => SqlStr(&values[0]).to_string(),
-            KeyType::Uuid => "UUID()".to_owned(),
-            KeyType::Integer(_, _, most) => if most < 1000 { "12" } else { number }.to_owned(),
-            KeyType::Text(..) => "'/'".to_owned(),
-            KeyType::Binary("BINARY", n) => format!("REPEAT('x', {n})"),
-            KeyType::Binary(..) => "'x'".to_owned(),
+    /// Values of the key columns in an example, each as an SQL expression and as JSON.
+    fn samples(&self) -> impl Iterator<Item = (String, String)> {
+        let sample = |(column, number): (&KeyColumn, &str)| {
+            let (sql, json): (String, String) = match column.kind {
+                KeyType::Name => ("'downloads'".into(), "downloads".into()),
+                KeyType::Integer("YEAR", ..) => return ("YEAR(CURRENT_DATE)".into(), "2026".into()),
+                KeyType::Integer(_, _, most) => {
+                    let number = if most < 1000 { "12" } else { number };
+                    return (number.into(), number.into());
+                }
+                KeyType::Date("DATE", ..) => ("CURRENT_DATE".into(), "2026-12-31".into()),
+                KeyType::Date(..) => ("NOW()".into(), "2026-12-31 23:59:59".into()),
+                KeyType::Enum(ref values) => (SqlStr(&values[0]).to_string(), values[0].replace('"', "\\\"")),
+                KeyType::Uuid => ("UUID()".into(), "123e4567-e89b-12d3-a456-426614174000".into()),
+                KeyType::Text(..) => ("'/'".into(), "/".into()),
+                KeyType::Binary("BINARY", n) => (format!("REPEAT('x', {n})"), "78".repeat(n as usize)),
+                KeyType::Binary(..) => ("'x'".into(), "78".into()),
+            };
+            (sql, format!("\"{json}\""))
         };
         let columns = self.table.key.columns().iter();
-        columns
-            .zip(examples.into_iter().cycle())
-            .map(example)
-            .collect::<Vec<_>>()
-            .join(", ")
+        columns.zip(["123", "456", "789"].into_iter().cycle()).map(sample)
+    }
+
+    /// Arguments that identify a counter in an example.
+    fn example(&self) -> String {
+        self.samples().map(|(sql, _)| sql).collect::<Vec<_>>().join(", ")
     }
 
     /// A JSON array with an entry.
     fn example_entries(&self) -> String {
-        let numbers = ["123", "456", "789"];
-        let value = |(column, number): (&KeyColumn, &str)| match column.kind {
-            KeyType::Integer("YEAR", ..) => "2026".to_owned(),
-            KeyType::Integer(_, _, most) => if most < 1000 { "12" } else { number }.to_owned(),
-            KeyType::Date("DATE", ..) => "\"2026-12-31\"".to_owned(),
-            KeyType::Date(..) => "\"2026-12-31 23:59:59\"".to_owned(),
-            KeyType::Enum(ref values) => format!("\"{}\"", values[0].replace('"', "\\\"")),
-            KeyType::Uuid => "\"123e4567-e89b-12d3-a456-426614174000\"".to_owned(),
-            KeyType::Binary("BINARY", n) => format!("\"{}\"", "78".repeat(n as usize)),
-            KeyType::Binary(..) => "\"78\"".to_owned(),
-            KeyType::Name | KeyType::Text(..) => "\"/\"".to_owned(),
-        };
-        let columns = self.table.key.columns().iter();
-        let values: Vec<_> = columns.zip(numbers.into_iter().cycle()).map(value).collect();
+        let values: Vec<_> = self.samples().map(|(_, json)| json).collect();
         format!("[[{}, 1]]", values.join(", "))
     }
 

@@ -22,6 +22,12 @@ pub(super) const FEW: u32 = 10;
 /// [`MAX_SLOTS`] as a limit.
 const ALL: &str = "10000";
 
+/// A condition of slot numbers, its LIMIT or empty, and what follows FOR UPDATE.
+type Range<'a> = (&'a str, &'a str, &'a str);
+
+/// Skips the slots that other transactions have locked.
+const SKIP: &str = " SKIP LOCKED";
+
 /// A column of a package's table.
 pub(super) struct Column {
     pub(super) name: Ident,
@@ -139,6 +145,8 @@ impl<'a> Table<'a> {
         many_slots(source, slot, into, check) "counters/_many_slots.sql"
         /// Selects the first entry of a JSON array whose counter does not exist, with a locking read.
         missing_counter(source) "counters/_missing_counter.sql"
+        /// Takes an amount from a slot of a record, if the slot has it.
+        take_slot(amount, slot) "slotted_counters/_take_slot.sql"
         /// Creates the row that a sum is put into.
         first_row() "slotted_counters/_first_row.sql"
         /// The CREATE TABLE statement of named counters.
@@ -151,35 +159,35 @@ impl<'a> Table<'a> {
     /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
     /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(self.ranges(), "", "")
+        self.locked_slots(self.ranges(), false)
     }
 
     /// The same slots, and a row 0.
     pub(super) fn all_slots_and_mark(&self) -> String {
-        self.locked_slots(self.ranges(), "", "0")
+        self.locked_slots(self.ranges(), true)
     }
 
-    fn ranges(&self) -> &'static [(&'static str, &'static str)] {
+    fn ranges(&self) -> &'static [Range<'static>] {
         if self.keyed() {
-            &[("> 0", ALL), ("= 0", "")]
+            &[("> 0", ALL, ""), ("= 0", "", "")]
         } else {
-            &[("> 1", ALL), ("= 1", ""), ("< 1", "")]
+            &[("> 1", ALL, ""), ("= 1", "", ""), ("< 1", "", "")]
         }
     }
 
     /// The slot of the connection and another one, without those that other transactions have locked.
     pub(super) fn two_unlocked_slots(&self) -> String {
-        self.locked_slots(&[("= v_slot", ""), ("= v_other", "")], " SKIP LOCKED", "")
+        self.locked_slots(&[("= v_slot", "", SKIP), ("= v_other", "", SKIP)], false)
     }
 
-    /// The slots that no other transaction has locked, and slot 1.
+    /// The slots that no other transaction has locked, and the first slot.
     pub(super) fn unlocked_slots(&self) -> String {
         let ranges: &[_] = if self.keyed() {
-            &[("> 0", ALL), ("= 0", "")]
+            &[("> 0", ALL, SKIP), ("= 0", "", "")]
         } else {
-            &[("> 1", ALL), ("= 1", "")]
+            &[("> 1", ALL, SKIP), ("= 1", "", "")]
         };
-        self.locked_slots(ranges, " SKIP LOCKED", "")
+        self.locked_slots(ranges, false)
     }
 
     /// The slot of the connection in a routine, as an expression.
@@ -193,7 +201,7 @@ impl<'a> Table<'a> {
 
     /// Slot 1 and the retired slots. `retired` is their number.
     pub(super) fn retired_slots(&self, retired: &str) -> String {
-        self.locked_slots(&[("= 1", ""), ("< 1", retired)], "", "")
+        self.locked_slots(&[("= 1", "", ""), ("< 1", retired, "")], false)
     }
 
     /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is
@@ -201,21 +209,19 @@ impl<'a> Table<'a> {
     /// which can belong to another counter (seen on MySQL 9.7 and MariaDB 10.11). MariaDB can read a range as the whole
     /// counter, and then locks also the slots that a resize has just retired (seen on 11.8). A limit ends both. Without
     /// LIMIT, the server ignores ORDER BY here.
-    /// `skip` is SKIP LOCKED or empty. `row` is the number of a row with the amount 0 to add, or empty.
-    fn locked_slots(&self, ranges: &[(&str, &str)], skip: &str, row: &str) -> String {
+    /// `mark` adds a row 0 with the amount 0.
+    fn locked_slots(&self, ranges: &[Range<'_>], mark: bool) -> String {
         #[derive(Template)]
         #[template(path = "shared/_locked_slots.sql")]
         struct Part<'a> {
             table: &'a Table<'a>,
-            ranges: &'a [(&'a str, &'a str)],
-            skip: &'a str,
-            row: &'a str,
+            ranges: &'a [Range<'a>],
+            mark: bool,
         }
         fragment(&Part {
             table: self,
             ranges,
-            skip,
-            row,
+            mark,
         })
     }
 

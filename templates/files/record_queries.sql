@@ -26,11 +26,7 @@
 -- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots: the
 -- procedure does. These statements require that no slot is negative, so do not subtract with add.
 -- Parameters: amount, {{ table.key.names() }}, amount
-{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
-   SET {{ table.count() }} = {{ table.count() }} - ?
- WHERE {{ table.key.equals("") }}
-   AND slot = {{ slot|indent(7) }}
-   AND {{ table.count() }} >= ?;
+{{ table.take_slot("?", slot.as_str()) }}
 
 -- name: slots_to_take_from
 -- Parameters: {{ table.key.names() }}, amount
@@ -42,11 +38,7 @@ SELECT slot
 
 -- name: take_from_slot
 -- Parameters: amount, {{ table.key.names() }}, slot, amount
-{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
-   SET {{ table.count() }} = {{ table.count() }} - ?
- WHERE {{ table.key.equals("") }}
-   AND slot = ?
-   AND {{ table.count() }} >= ?;
+{{ table.take_slot("?", "?") }}
 
 -- name: add_many
 -- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does

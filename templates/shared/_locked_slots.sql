@@ -1,5 +1,5 @@
 (
-{%- for (slots, limit) in ranges %}
+{%- for (slots, limit, skip) in ranges %}
   {% if !loop.first %}UNION ALL
   {% endif %}(
     SELECT {{ table.slot() }} AS slot,
@@ -11,11 +11,11 @@
      ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
      LIMIT {{ limit }}
 {%- endif %}
-       FOR UPDATE{% if slots.as_bytes() != b"= 1" && slots.as_bytes() != b"= 0" %}{{ skip }}{% endif %}
+       FOR UPDATE{{ skip }}
   )
 {%- endfor %}
-{%- if !row.is_empty() %}
+{%- if mark %}
   UNION ALL
-  SELECT {{ row }}, 0
+  SELECT 0, 0
 {%- endif %}
 ) AS locked

@@ -34,6 +34,6 @@ BEGIN
     END;
 
   {{ r.check_array()|indent(2) }}
-  SET v_slot = {% if package.options.random() %}{{ table.any_slot("RAND()", table.slots())|indent(2) }}{% else %}{{ table.node_slot(table.usable_slots(table.slots()))|indent(2) }}{% endif %};
+  SET v_slot = {{ table.slot_of_call()|indent(2) }};
   {{ table.upsert_many("p_amounts", "v_slot", "check")|indent(2) }}
 END

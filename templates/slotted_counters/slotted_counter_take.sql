@@ -8,8 +8,8 @@ Description
   Takes an amount from a record whose total must not fall below 0: stock, seats, credits, quotas. If the total is less than
   the amount, the call fails and changes nothing. A record without rows has 0. To put an amount back, call {{ r.sibling(R::Add).typed() }}.
   The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
-  The call takes from the slot of the connection. If this slot has less than the amount, the call locks all slots of the
-  record and spreads what is left over them.
+  The call takes from the slot of the connection. If this slot has less than the amount, the call locks the slots of the
+  record that no other transaction has locked, and spreads what they have left over them.
 
 Parameters
 {{ table.key.manual() }}
@@ -50,11 +50,7 @@ BEGIN
     END IF;
     -- The last ones of a record are in slot 0. If a slot is negative, the others have more than the total.
     IF v_least >= 0 AND (v_own >= p_amount OR v_pool >= p_amount AND v_total < {{ FEW }} * {{ table.slots() }}) THEN
-      {{ table.over_snapshot()|before(6) }}UPDATE {{ table.name }}
-         SET `count` = `count` - p_amount
-       WHERE {{ table.key.equals("")|indent(6) }}
-         AND slot = IF(v_own >= p_amount, v_slot, 0)
-         AND `count` >= p_amount;
+      {{ table.take_slot("p_amount", "IF(v_own >= p_amount, v_slot, 0)")|indent(6) }}
       SET v_taken = ROW_COUNT() > 0;
     ELSEIF v_own IS NULL THEN
       -- The slot of the connection gets its share. An upsert locks no gap.
