@@ -5,6 +5,7 @@
 //! - [`render`]: renders a package into files with the templates. Pure.
 //! - [`script`]: splits a script with DELIMITER into the statements for a driver. Pure.
 //! - [`server`]: the family and version of a server, server programs, and private servers.
+//! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: the recommended number of slots, from the lock waits of a server.
 //! - [`cli`]: the commands, one file each, which call the modules above.
@@ -12,6 +13,7 @@
 pub mod advise;
 pub mod bench;
 pub mod cli;
+pub mod connect;
 pub mod package;
 pub mod render;
 pub mod script;

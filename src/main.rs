@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use slotted::cli::{Cli, hide_secrets};
 
 fn main() -> ExitCode {
-    slotted::cli::Cli::parse().run()
+    let cli = Cli::parse();
+    hide_secrets();
+    cli.run()
 }

@@ -60,7 +60,7 @@ fn invalid_arguments_are_rejected() {
         &["bench", "--slots", "1,many"],
         &["bench", "--read-ratio", "1.1"],
         &["bench", "--csv", "--json"],
-        &["advise"],
+        &["advise", "--url", "mysql://a@b", "--host", "c"],
         &["adopt", "--url", "x", "--table", "a.b.c", "--column", "d", "--where", "e", "--counter", "f"],
         &["generate", "nothing"],
         &["generate", "--slots", "20"],

@@ -252,7 +252,8 @@ fn options(help: &str) -> Vec<String> {
     let mut options: Vec<_> = help
         .split([' ', '\n'])
         .filter(|word| word.starts_with("--") && word.len() > 2 && *word != "--help")
-        .map(|word| word.trim_end_matches([',', ':', '.', ';']).to_owned())
+        // An optional value follows in brackets: --password[=<PASSWORD>].
+        .map(|word| word.split('[').next().unwrap_or(word).trim_end_matches([',', ':', '.', ';']).to_owned())
         .collect();
     options.sort();
     options.dedup();
@@ -280,12 +281,13 @@ fn every_command_exists_with_its_options() {
                     let Some(name) = words.next().filter(|name| *name != "COMMAND") else { continue };
                     let known = commands.get(name).unwrap_or_else(|| panic!("{}: {line}", page.name()));
                     let options = words.take_while(|word| *word != "|").filter(|word| word.starts_with("--"));
-                    for option in options {
+                    for option in options.map(|option| option.split('=').next().unwrap_or(option)) {
                         assert!(known.iter().any(|known| known == option), "{}: {option} in {line}", page.name());
                         seen += 1;
                     }
                 }
                 Some(option) if option.starts_with("--") => {
+                    let option = option.split('=').next().unwrap_or(option);
                     assert!(commands.values().flatten().any(|known| known == option), "{}: {option}", page.name());
                     seen += 1;
                 }

@@ -29,6 +29,7 @@ promises! {
     bad_input
     bench
     command_line
+    connect
     counts_by_day
     demo
     documents

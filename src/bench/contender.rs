@@ -62,7 +62,7 @@ macro_rules! sql {
 }
 
 /// All contenders, in the order of a report.
-pub static CONTENDERS: [Contender; 19] = [
+pub static CONTENDERS: [Contender; 20] = [
     Contender {
         name: "uncontended",
         kind: Kind::Reference,
@@ -230,7 +230,7 @@ pub static CONTENDERS: [Contender; 19] = [
     Contender {
         name: "counter-take",
         kind: Kind::Extra,
-        colors: ["#0969da", "#58a6ff"],
+        colors: ["#8250df", "#d2a8ff"],
         description: "Stock: counter_take",
         statements: |setting| {
             let options = Options {
@@ -245,6 +245,27 @@ pub static CONTENDERS: [Contender; 19] = [
             ));
             statements.increment = query("CALL stock_take(?, ?)", &["name", "amount"]);
             statements.total = "SELECT -SUM(total) FROM stock_totals".into();
+            Ok(statements)
+        },
+    },
+    Contender {
+        name: "record-take",
+        kind: Kind::Extra,
+        colors: ["#1a7f37", "#56d364"],
+        description: "Stock: slotted_counter_take",
+        statements: |setting| {
+            let options = Options {
+                table: "stock_records".parse().expect("a name"),
+                prefix: "stock_record_".parse().expect("a prefix"),
+                ..Options::slotted_counters()
+            };
+            let mut statements = Statements::of_slotted_counters(options, setting)?;
+            statements.fill = Some(query(
+                "CALL stock_record_add(123, ?, 1000000000000)",
+                &["counter"],
+            ));
+            statements.increment = query("CALL stock_record_take(123, ?, ?)", &["counter", "amount"]);
+            statements.total = "SELECT -SUM(total) FROM stock_record_totals".into();
             Ok(statements)
         },
     },

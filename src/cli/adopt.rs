@@ -1,10 +1,13 @@
 //! `slotted adopt`: move the count of a row into a counter.
 
+use std::sync::atomic::AtomicBool;
+
 use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, TxOpts, Value};
+use mysql::{TxOpts, Value};
 
+use super::connection::Connection;
 use super::{Hinted, Outcome};
 use crate::package::{Ident, Prefix};
 
@@ -14,13 +17,9 @@ use crate::package::{Ident, Prefix};
 /// exist. Run the command again when the application increments the counter and no longer updates the row: it moves the
 /// count that the row has received since the first run.
 ///
-/// The package must be installed in the schema of the URL.
+/// The package must be installed in the database of the connection.
 #[derive(Debug, Args)]
 pub struct Adopt {
-    /// The schema with the package, as mysql://user:password@host:port/schema
-    #[arg(long)]
-    url: String,
-
     /// The table of the row, as TABLE or SCHEMA.TABLE
     #[arg(long, value_name = "TABLE", value_parser = table)]
     table: String,
@@ -44,6 +43,9 @@ pub struct Adopt {
     /// The prefix of the package's routines
     #[arg(long, default_value = "counter_")]
     prefix: Prefix,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 fn table(text: &str) -> Result<String, String> {
@@ -65,8 +67,7 @@ impl Adopt {
         } = &self;
         let name = |suffix: &str| self.prefix.join(suffix).context("--prefix");
         let (setup, add, totals) = (name("setup")?, name("add")?, name("totals")?);
-        let options = Opts::from_url(&self.url).context("--url")?;
-        let mut connection = Conn::new(options).context("cannot connect")?;
+        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
         // An error drops the transaction, which rolls it back.
         let mut transaction = connection.start_transaction(TxOpts::default())?;
 
@@ -103,7 +104,7 @@ impl Adopt {
         let existing: Result<Option<String>, _> = transaction.exec_first(query, (&self.counter,));
         let existing = existing.map_err(|error| Hinted {
             message: format!("cannot query the counter: {error}"),
-            hint: "install generated/counters/setup.sql in the schema of the URL first".into(),
+            hint: "install generated/counters/setup.sql in this database first".into(),
         })?;
         if existing.is_none() {
             let description = format!("Moved from {} of {table}", column.name());

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts};
 use serde_json::json;
 
+use super::connection::Connection;
 use super::{Hinted, Outcome, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
 use crate::server::Version;
@@ -23,10 +23,6 @@ use crate::server::Version;
 /// also SELECT on performance_schema. Exits with 1 if it recommends a change.
 #[derive(Debug, Args)]
 pub struct Advise {
-    /// The server, as mysql://user:password@host:port
-    #[arg(long)]
-    url: String,
-
     /// The time to watch, in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = super::bench::seconds)]
     seconds: f64,
@@ -34,13 +30,15 @@ pub struct Advise {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt()?;
-        let options = Opts::from_url(&self.url).context("--url")?;
-        let mut connection = Conn::new(options).context("cannot connect")?;
+        let interrupted = private::on_interrupt(true)?;
+        let (mut connection, _) = self.connection.connect(&interrupted)?;
         let environment = super::bench::environment(&mut connection)?;
         let engines = engines(&mut connection)?;
         let duration = Duration::from_secs_f64(self.seconds);

@@ -12,6 +12,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
+use super::connection::Connection;
 use super::{Hinted, Outcome, private, progress};
 use crate::bench::{self, CONTENDERS, Comparison, Contender, Kind, Report, Rounds, Setting, Target};
 use crate::server::Version;
@@ -24,15 +25,12 @@ const SCHEMA: &str = "slotted_bench";
 /// Contenders take turns in rounds, so that other work of the machine affects all of them. After each load, the total
 /// must equal the acknowledged increments. The report has the medians of the rounds.
 ///
-/// Without --url, the command starts a private server with durable settings and removes it afterwards. With --url, the
-/// command creates the schema slotted_bench, which must not exist, and drops it at the end, also after Ctrl-C. If
+/// Without a server, the command starts a private server with durable settings and removes it afterwards. With --url, --host,
+/// --socket or another option of the connection, or with SLOTTED_URL, it measures that server: it creates the schema
+/// slotted_bench, which must not exist, and drops it at the end, also after Ctrl-C. A second Ctrl-C ends it at once. If
 /// --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// The server to measure, as mysql://user:password@host:port [default: a private server]
-    #[arg(long)]
-    url: Option<String>,
-
     /// The ways to count to measure [default: all except the parts]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_enum)]
     contenders: Vec<Contender>,
@@ -104,6 +102,9 @@ pub struct Bench {
     /// Also draw the throughput as an SVG: lines over connections and over slots, or bars for a single setting
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -123,30 +124,32 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt()?;
+        let interrupted = private::on_interrupt(self.connection.is_given())?;
         // Create the file before the work: an error afterwards would lose the report.
         let picture = self
             .svg
             .as_deref()
             .map(|path| new_file("--svg", path))
             .transpose()?;
-        match &self.url {
-            Some(url) => {
-                let options = Opts::from_url(url).context("--url")?;
-                let outcome = self.measure(&options, None, picture, &interrupted)?;
-                if outcome == Outcome::Interrupted {
-                    eprintln!("interrupted; the schema {SCHEMA} has been dropped");
-                }
-                Ok(outcome)
+        if self.connection.is_given() {
+            let (connection, options) = self.connection.connect(&interrupted)?;
+            let outcome = self.measure(connection, &options, None, picture, &interrupted)?;
+            if outcome == Outcome::Interrupted {
+                eprintln!("interrupted; the schema {SCHEMA} has been dropped");
             }
-            None => private::with_private_server(self.most_connections(), &interrupted, |_, server| {
+            Ok(outcome)
+        } else {
+            private::with_private_server(self.most_connections(), &interrupted, |_, server| {
+                let options: Opts = server.options().into();
+                let connection = Conn::new(options.clone()).context("cannot connect")?;
                 self.measure(
-                    &server.options().into(),
+                    connection,
+                    &options,
                     Some(server.process()),
                     picture,
                     &interrupted,
                 )
-            }),
+            })
         }
     }
 
@@ -181,12 +184,12 @@ impl Bench {
     /// Creates the schemas, measures, and drops the schemas.
     fn measure(
         &self,
+        mut connection: Conn,
         options: &Opts,
         process: Option<u32>,
         picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
-        let mut connection = Conn::new(options.clone()).context("cannot connect")?;
         let settings = self.settings();
         let schemas: Vec<_> = (1..=settings.len())
             .map(|n| {

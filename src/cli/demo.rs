@@ -47,7 +47,7 @@ const TOUR: &str = include_str!("../../templates/tour.sql");
 
 impl Demo {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt()?;
+        let interrupted = private::on_interrupt(false)?;
         let outcome = private::with_private_server(self.connections, &interrupted, |program, server| {
             println!("A private {} server, {}", program.version, program.path.display());
             self.play(server, &interrupted)

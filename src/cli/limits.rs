@@ -52,7 +52,7 @@ const SCHEMA: &str = "slotted_limits";
 
 impl Limits {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt()?;
+        let interrupted = private::on_interrupt(false)?;
         let programs = self.programs()?;
         // Create the file before the work: an error afterwards would lose the report.
         let file = self

@@ -3,6 +3,7 @@
 mod adopt;
 mod advise;
 mod bench;
+mod connection;
 mod demo;
 mod generate;
 mod limits;
@@ -65,6 +66,11 @@ pub struct Hinted {
     hint: String,
 }
 
+/// Ctrl-C stopped a command that has nothing to remove.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+struct Interrupted;
+
 /// The exit code of a command that failed.
 pub const FAILED: u8 = 2;
 
@@ -81,6 +87,10 @@ impl Cli {
         };
         result.map_or_else(
             |error| {
+                if error.is::<Interrupted>() {
+                    eprintln!("{error}");
+                    return Outcome::Interrupted.into();
+                }
                 eprintln!("error: {error:#}");
                 if let Some(Hinted { hint, .. }) = error.downcast_ref() {
                     eprintln!("hint: {hint}");
@@ -91,3 +101,26 @@ impl Cli {
         )
     }
 }
+
+/// Runs this program again without passwords in its arguments, if it has any: other accounts of the machine can read the
+/// arguments of a process. Returns if there is nothing to hide. A program cannot change its own arguments in safe Rust.
+#[cfg(unix)]
+pub fn hide_secrets() {
+    use std::os::unix::process::CommandExt;
+
+    let arguments: Option<Vec<String>> = std::env::args_os().map(|one| one.into_string().ok()).collect();
+    let hidden = arguments.as_deref().and_then(connection::without_secrets);
+    if let (Some(hidden), Ok(program)) = (hidden, std::env::current_exe()) {
+        let mut command = std::process::Command::new(program);
+        let (name, rest) = hidden
+            .arguments
+            .split_first()
+            .expect("the name of the program is no option");
+        // Returns only if the system cannot start the program. The arguments then stay as they are.
+        let _ = command.arg0(name).args(rest).envs(hidden.environment).exec();
+    }
+}
+
+/// Does nothing: on this system, other accounts cannot read the arguments of a process.
+#[cfg(not(unix))]
+pub fn hide_secrets() {}

@@ -14,14 +14,19 @@ use crate::server::{self, PrivateServer, Program, StartError};
 /// default, and without one it releases row locks before the commit is on disk.
 const DURABLE: &[&str] = &["--log-bin", "--sync-binlog=1", "--server-id=1"];
 
-/// Installs a handler for Ctrl-C, and returns the flag that it sets.
+/// Installs a handler for Ctrl-C, and returns the flag that it sets. If `at_once`, a second Ctrl-C ends the process.
 ///
 /// # Errors
 /// The system rejects the handler.
-pub fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn on_interrupt(at_once: bool) -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot handle Ctrl-C")?;
+    let handler = move || {
+        if flag.swap(true, Ordering::Relaxed) && at_once {
+            std::process::exit(130);
+        }
+    };
+    ctrlc::set_handler(handler).context("cannot handle Ctrl-C")?;
     Ok(interrupted)
 }
 

@@ -1,0 +1,291 @@
+//! The options of a connection, which all commands with a server share.
+
+use std::env;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use mysql::{Conn, Opts};
+
+use super::Hinted;
+use crate::connect::{ConnectError, Secret, Settings, SslMode, UrlError, option_file};
+use crate::package::Ident;
+
+/// The environment variable with the URL.
+const URL: &str = "SLOTTED_URL";
+
+/// The environment variable with the password of `--password`, which [`without_secrets`] sets.
+const PASSWORD: &str = "SLOTTED_PASSWORD";
+
+/// The server and the account. Without --url, the options of the my.cnf files of MySQL's and MariaDB's clients apply, from
+/// the groups [client] and [slotted].
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    /// The server, as mysql://user:password@host:port/database, with special characters percent-encoded (# is %23).
+    /// Parameters: socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, connect-timeout, as in mysql://root@localhost/db?socket=/run/mysqld/mysqld.sock [env: SLOTTED_URL]
+    #[arg(
+        long,
+        conflicts_with_all = ["host", "port", "socket", "user", "password", "database", "defaults_file", "defaults_group_suffix", "no_defaults"]
+    )]
+    url: Option<Secret>,
+
+    /// Read only this option file
+    #[arg(long, value_name = "FILE", conflicts_with = "no_defaults")]
+    defaults_file: Option<PathBuf>,
+
+    /// Also read groups whose names end with this text: _eu reads [client_eu] and [slotted_eu]
+    #[arg(long, value_name = "TEXT")]
+    defaults_group_suffix: Option<String>,
+
+    /// Read no option file
+    #[arg(long)]
+    no_defaults: bool,
+
+    /// The host name or IP address [default: the socket, or 127.0.0.1]
+    #[arg(long)]
+    host: Option<String>,
+
+    /// The TCP port [default: 3306]
+    #[arg(long)]
+    port: Option<u16>,
+
+    /// The Unix socket
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+
+    /// The account [default: the name of your account on this machine]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// The password. Without a value, asks for it on the terminal [env: SLOTTED_PASSWORD, MYSQL_PWD]
+    #[arg(long, num_args = 0..=1, require_equals = true)]
+    password: Option<Option<Secret>>,
+
+    /// The database of the package
+    #[arg(long, value_name = "NAME")]
+    database: Option<Ident>,
+
+    /// Whether a TCP connection uses TLS, and how it checks the certificate of the server [default: preferred]
+    #[arg(long, value_name = "MODE")]
+    ssl_mode: Option<SslMode>,
+
+    /// Certificates of authorities that verify-ca and verify-identity accept, in PEM, in addition to the public authorities
+    #[arg(long, value_name = "FILE")]
+    ssl_ca: Option<PathBuf>,
+
+    /// The certificate of the client, in PEM
+    #[arg(long, value_name = "FILE", requires = "ssl_key")]
+    ssl_cert: Option<PathBuf>,
+
+    /// The private key of the client, in PEM
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    ssl_key: Option<PathBuf>,
+
+    /// The time-out for the connection, in seconds [default: 10]
+    #[arg(long, value_name = "S", value_parser = timeout)]
+    connect_timeout: Option<Duration>,
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    crate::connect::seconds(text).ok_or_else(|| "a number of seconds from 0.1 to 3600 is needed".into())
+}
+
+/// What a URL needs that cannot be parsed.
+const ENCODE: &str = "percent-encode the special characters of user and password: # is %23, / is %2F, ? is %3F, @ is %40, \
+    : is %3A, % is %25; or use --host, --user and --password";
+
+impl Connection {
+    /// Whether the command line or SLOTTED_URL names a server.
+    pub fn is_given(&self) -> bool {
+        self.url.is_some() || self.has_place() || env::var_os(URL).is_some()
+    }
+
+    fn has_place(&self) -> bool {
+        self.host.is_some()
+            || self.port.is_some()
+            || self.socket.is_some()
+            || self.user.is_some()
+            || self.defaults_file.is_some()
+            || self.defaults_group_suffix.is_some()
+    }
+
+    /// Connects, and asks for a password that is missing. Returns the options too: further connections are opened with
+    /// them.
+    ///
+    /// # Errors
+    /// An option is not valid, or the connection fails.
+    pub fn connect(&self, interrupted: &AtomicBool) -> anyhow::Result<(Conn, Opts)> {
+        let mut settings = self.settings()?;
+        let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if let Some(None) = &self.password {
+            settings.password = Some(ask(&settings)?);
+        }
+        let connected = match settings.connect(interrupted) {
+            Err(error) if error.needs_password() && terminal => {
+                settings.password = Some(ask(&settings)?);
+                settings.connect(interrupted)
+            }
+            connected => connected,
+        };
+        connected.map_err(|error| match error {
+            ConnectError::Interrupted => super::Interrupted.into(),
+            error => hinted(&error, error.hint()),
+        })
+    }
+
+    /// The settings from all sources. What the command line says comes first, then the URL or the option files.
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let password = |name: &str| env::var(name).ok().map(Secret);
+        let given = Settings {
+            host: self.host.clone(),
+            port: self.port,
+            socket: self.socket.clone(),
+            tcp: None,
+            user: self.user.clone(),
+            password: self.password.clone().flatten().or_else(|| password(PASSWORD)),
+            database: self.database.as_ref().map(|name| name.name().to_owned()),
+            ssl_mode: self.ssl_mode,
+            ssl_ca: self.ssl_ca.clone(),
+            ssl_cert: self.ssl_cert.clone(),
+            ssl_key: self.ssl_key.clone(),
+            timeout: self.connect_timeout,
+        };
+        let url = match &self.url {
+            Some(Secret(url)) => Some(url.clone()),
+            None if self.has_place() => None,
+            None => env::var(URL).ok(),
+        };
+        let settings = match url {
+            Some(url) => given.or(Settings::of_url(&url).map_err(|error| {
+                let hint = match &error {
+                    UrlError::Parameter(_) | UrlError::Unknown => {
+                        "the parameters are socket, ssl-mode, ssl-ca, ssl-cert, ssl-key and connect-timeout; a ? in a password is %3F"
+                    }
+                    _ => ENCODE,
+                };
+                hinted(&error, hint.to_owned())
+            })?),
+            None => given.or(self.of_files()?),
+        };
+        let mysql_pwd = Settings {
+            password: password("MYSQL_PWD"),
+            ..Settings::default()
+        };
+        Ok(settings.or(mysql_pwd))
+    }
+
+    fn of_files(&self) -> anyhow::Result<Settings> {
+        let files = match &self.defaults_file {
+            _ if self.no_defaults => Vec::new(),
+            Some(file) => vec![file.clone()],
+            None => {
+                let mut files = option_file::default_files();
+                files.retain(|file| file.exists());
+                files
+            }
+        };
+        let mut entries = Vec::new();
+        for file in &files {
+            let mut ignored = |path: &std::path::Path| {
+                eprintln!(
+                    "warning: the option file {} is ignored, because every account of this machine can write it",
+                    path.display()
+                );
+            };
+            let read = option_file::read(file, &mut ignored);
+            entries.extend(
+                read.map_err(|error| hinted(&error, "correct the file, or use --no-defaults".into()))?,
+            );
+        }
+        let suffix = self.defaults_group_suffix.as_deref().unwrap_or_default();
+        Settings::of_entries(&entries, suffix)
+            .map_err(|error| hinted(&error, "correct the option file, or use --no-defaults".into()))
+    }
+}
+
+fn ask(settings: &Settings) -> anyhow::Result<Secret> {
+    let asked = rpassword::prompt_password(format!("Password of {}: ", settings.account()));
+    asked.map(Secret).map_err(|error| {
+        let message = format!("cannot read the password: {error}");
+        let hint = "without a terminal, use an option file, SLOTTED_PASSWORD or SLOTTED_URL".into();
+        Hinted { message, hint }.into()
+    })
+}
+
+fn hinted(error: &impl std::error::Error, hint: String) -> anyhow::Error {
+    Hinted {
+        message: error.to_string(),
+        hint,
+    }
+    .into()
+}
+
+/// The command line of this program without secrets, and the environment that has them instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// All arguments, with the name of the program.
+    pub arguments: Vec<String>,
+    /// Names and values.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+/// Moves the values of `--url` and `--password` from the arguments of this process into its environment: other accounts of
+/// the machine can read the arguments, for example with ps. None if the arguments have neither.
+pub fn without_secrets(arguments: &[String]) -> Option<Hidden> {
+    let (mut rest, mut environment) = (Vec::new(), Vec::new());
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            rest.push(argument.clone());
+            break;
+        }
+        if let Some(password) = argument.strip_prefix("--password=") {
+            environment.push((PASSWORD, password.to_owned()));
+        } else if let Some(url) = argument.strip_prefix("--url=") {
+            environment.push((URL, url.to_owned()));
+        } else if argument == "--url" {
+            environment.extend(arguments.next().map(|url| (URL, url.clone())));
+        } else {
+            rest.push(argument.clone());
+        }
+    }
+    rest.extend(arguments.cloned());
+    (!environment.is_empty()).then_some(Hidden {
+        arguments: rest,
+        environment,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_secrets;
+
+    #[test]
+    fn secrets_leave_the_arguments() {
+        let arguments = [
+            "slotted",
+            "bench",
+            "--url",
+            "mysql://a:b@c",
+            "--password=d",
+            "--rounds",
+            "1",
+        ];
+        let hidden = without_secrets(&arguments.map(str::to_owned)).expect("secrets");
+        assert_eq!(hidden.arguments, ["slotted", "bench", "--rounds", "1"]);
+        assert_eq!(
+            hidden.environment,
+            [
+                ("SLOTTED_URL", "mysql://a:b@c".to_owned()),
+                ("SLOTTED_PASSWORD", "d".to_owned())
+            ]
+        );
+        assert_eq!(
+            without_secrets(&["slotted", "--password"].map(str::to_owned)),
+            None
+        );
+    }
+}

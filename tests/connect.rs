@@ -1,0 +1,365 @@
+//! Connections of the tool: TLS, passwords, option files, time-outs, and what the errors say.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+use crate::support::{Module, Server};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .plain(a_url_that_cannot_be_used_is_explained)
+        .plain(a_host_that_does_not_answer_ends_after_the_timeout)
+        .plain(ctrl_c_ends_a_connection_at_once)
+        .plain(a_server_that_is_not_there_is_explained)
+        .on_servers(every_command_connects_with_tls)
+        .on_servers(a_password_can_have_every_character)
+        .on_servers(a_password_is_asked_for_on_the_terminal)
+        .on_servers(no_password_is_in_the_arguments_of_the_process)
+        .on_servers(option_files_are_read_as_the_clients_read_them)
+        .on_servers(an_account_that_is_rejected_is_explained);
+}
+
+/// The tool without the settings of this machine.
+fn slotted(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    for name in ["SLOTTED_URL", "SLOTTED_PASSWORD", "MYSQL_PWD", "MYSQL_HOME", "MARIADB_HOME"] {
+        command.env_remove(name);
+    }
+    command.env("HOME", "/nonexistent").args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Short, and it connects.
+const ADVISE: [&str; 3] = ["advise", "--seconds", "0.1"];
+
+fn connects(command: &mut Command) {
+    let output = command.output().expect("slotted runs");
+    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
+}
+
+/// The command fails with this error, and the hint contains this text. No output has the password.
+fn fails(command: &mut Command, error: &str, hint: &str) {
+    let output = command.output().expect("slotted runs");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {text}");
+    assert!(text.contains(error) && text.contains(&format!("hint: {hint}")), "{command:?}: {text}");
+    assert!(!text.contains("s3cret"), "{text}");
+}
+
+/// A private server on a TCP port of 127.0.0.1.
+struct Network {
+    server: Server,
+    port: String,
+}
+
+impl Network {
+    fn start(server: &Server, arguments: &[&str]) -> Option<Self> {
+        let program = server.program()?;
+        // The kernel chooses a free port.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its number").port().to_string();
+        drop(listener);
+        let number = format!("--port={port}");
+        let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
+        let server = Server::start(program, &[&network, arguments].concat()).expect("a server");
+        Some(Self { server, port })
+    }
+
+    fn account(&self, account: &str, password: &str, attributes: &str) {
+        let mut connection = self.server.connect();
+        let password = password.replace('\\', "\\\\").replace('\'', "''");
+        connection
+            .query_drop(format!("CREATE USER {account} IDENTIFIED BY '{password}' {attributes}"))
+            .expect("an account");
+        connection.query_drop(format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION")).expect("privileges");
+    }
+
+    fn command(&self, command: &[&str], arguments: &[&str]) -> Command {
+        let place = ["--host", "127.0.0.1", "--port", &self.port];
+        slotted(&[command, &place, arguments].concat())
+    }
+}
+
+/// Files with an authority, and a server and a client that it has signed.
+struct Certificates {
+    folder: TempDir,
+}
+
+impl Certificates {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+        let named = |name: &str, hosts: &[&str]| {
+            let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+            let mut params = CertificateParams::new(hosts).expect("host names");
+            params.distinguished_name.push(DnType::CommonName, name);
+            params
+        };
+        let mut authority = named("authority of the test", &[]);
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        write("ca.pem", &authority.self_signed(&key).expect("a certificate").pem());
+        let issuer = Issuer::new(authority, key);
+        // 127.0.0.1 is no name of the server.
+        for (name, host) in [("server", "localhost"), ("client", "client")] {
+            let key = KeyPair::generate().expect("a key");
+            let certificate = named(name, &[host]).signed_by(&key, &issuer).expect("a certificate");
+            write(&format!("{name}.pem"), &certificate.pem());
+            write(&format!("{name}-key.pem"), &key.serialize_pem());
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+}
+
+fn every_command_connects_with_tls(server: &Server) {
+    let (ours, other) = (Certificates::new(), Certificates::new());
+    let files = [
+        format!("--ssl-ca={}", ours.path("ca.pem")),
+        format!("--ssl-cert={}", ours.path("server.pem")),
+        format!("--ssl-key={}", ours.path("server-key.pem")),
+    ];
+    let arguments: Vec<&str> = files.iter().map(String::as_str).chain(["--require-secure-transport=ON"]).collect();
+    let Some(network) = Network::start(server, &arguments) else { return };
+    network.account("'user'@'localhost'", "s3cret", "");
+    network.account("'identified'@'localhost'", "s3cret", "REQUIRE X509");
+    let (ca, other_ca) = (ours.path("ca.pem"), other.path("ca.pem"));
+    let user = ["--user", "user", "--password=s3cret"];
+    let advise = |arguments: &[&str]| network.command(&ADVISE, &[&user, arguments].concat());
+
+    connects(&mut advise(&[]));
+    connects(&mut advise(&["--ssl-mode", "required"]));
+    connects(&mut advise(&["--ssl-mode", "verify-ca", "--ssl-ca", &ca]));
+    let at = |host: &str, ca: &str| format!("mysql://user:s3cret@{host}:{}?ssl-mode=VERIFY_IDENTITY&ssl-ca={ca}", network.port);
+    // Without TCP, the host localhost is the socket. A URL with a port names the port.
+    connects(slotted(&ADVISE).args(["--url", &at("localhost", &ca)]));
+    // MariaDB 10.11 answers as to a wrong password.
+    let hint = if server.is_mysql() { "the server requires TLS" } else { "" };
+    fails(&mut advise(&["--ssl-mode", "disabled"]), "cannot connect to 127.0.0.1:", hint);
+    fails(&mut advise(&["--ssl-mode", "verify-ca"]), "invalid peer certificate: ", "give the certificate of the authority");
+    fails(&mut advise(&["--ssl-mode", "verify-ca", "--ssl-ca", &other_ca]), "invalid peer certificate: ", "give the certificate of the authority");
+    fails(slotted(&ADVISE).args(["--url", &at("localhost", &other_ca)]), "invalid peer certificate: ", "give the certificate of the authority");
+    fails(slotted(&ADVISE).args(["--url", &at("127.0.0.1", &ca)]), "not valid for name", "connect to the host name in the certificate");
+    fails(&mut advise(&["--ssl-mode", "verify-ca", "--ssl-ca", "/nonexistent"]), "cannot read /nonexistent: ", "give a file");
+
+    let (certificate, key) = (ours.path("client.pem"), ours.path("client-key.pem"));
+    let identity = ["--user", "identified", "--password=s3cret", "--ssl-cert", &certificate, "--ssl-key", &key];
+    connects(&mut network.command(&ADVISE, &identity));
+    fails(&mut network.command(&ADVISE, &identity[..2]), "ERROR 1045 (28000)", "identified@127.0.0.1:");
+
+    // The connections of the load use TLS too.
+    let bench = ["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "--contenders", "counters", "--slots", "2"];
+    connects(&mut network.command(&bench, &[&user[..], &["--ssl-mode", "required"]].concat()));
+    let mut connection = network.server.connect();
+    connection.query_drop("CREATE DATABASE app").expect("a database");
+    connection.query_drop("CREATE TABLE app.pages (id INT PRIMARY KEY, hits INT)").expect("a table");
+    connection.query_drop("INSERT INTO app.pages VALUES (1, 7)").expect("a row");
+    let adopt = ["adopt", "--database", "app", "--table", "pages", "--column", "hits", "--where", "id = 1", "--counter", "hits"];
+    fails(&mut network.command(&adopt, &user), "cannot query the counter", "install generated/counters/setup.sql");
+}
+
+/// All printable characters of ASCII, and one beyond.
+fn every_character() -> String {
+    (' '..='~').chain(['é']).collect()
+}
+
+fn a_password_can_have_every_character(server: &Server) {
+    let Some(network) = Network::start(server, &[]) else { return };
+    let password = every_character();
+    network.account("'us/er'@'localhost'", &password, "");
+    let advise = |arguments: &[&str]| network.command(&ADVISE, &[&["--user", "us/er"], arguments].concat());
+
+    connects(&mut advise(&[&format!("--password={password}")]));
+    connects(advise(&[]).env("MYSQL_PWD", &password));
+    connects(advise(&[]).env("SLOTTED_PASSWORD", &password));
+    let encoded = percent_encoding::utf8_percent_encode(&password, percent_encoding::NON_ALPHANUMERIC);
+    let url = format!("mysql://us%2Fer:{encoded}@127.0.0.1:{}", network.port);
+    connects(slotted(&ADVISE).args(["--url", &url]));
+    connects(slotted(&ADVISE).env("SLOTTED_URL", &url));
+    let folder = tempfile::tempdir().expect("a folder");
+    let quoted = format!("'{}'", password.replace('\\', "\\\\").replace('\'', "\\'"));
+    let file = folder.path().join("my.cnf");
+    fs::write(&file, format!("[client]\npassword = {quoted} # the password\n")).expect("a file");
+    connects(&mut advise(&["--defaults-file", &file.display().to_string()]));
+    // The clients of the server read the file in the same way.
+    let name = if server.is_mysql() { "mysql" } else { "mariadb" };
+    let client = Command::new(server.tool(&[name]))
+        .arg(format!("--defaults-file={}", file.display()))
+        .args(["--host=127.0.0.1", "--user=us/er", "-e", "DO 1"])
+        .arg(format!("--port={}", network.port))
+        .output()
+        .expect("a client");
+    assert!(client.status.success(), "{}", stderr(&client));
+}
+
+fn a_password_is_asked_for_on_the_terminal(server: &Server) {
+    let Some(network) = Network::start(server, &[]) else { return };
+    network.account("'user'@'localhost'", "s3cret", "");
+    for arguments in [&["--user", "user", "--password"][..], &["--user", "user"]] {
+        let mut command = network.command(&ADVISE, arguments);
+        // Of the terminal.
+        command.stdin(Stdio::inherit());
+        let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
+        terminal.exp_string(&format!("Password of user@127.0.0.1:{}: ", network.port)).expect("a question");
+        terminal.send_line("s3cret").expect("an answer");
+        let printed = terminal.exp_eof().expect("the end");
+        assert!(printed.contains("no counter and no hot row found"), "{printed}");
+        assert!(!printed.contains("s3cret"), "{printed}");
+    }
+}
+
+fn no_password_is_in_the_arguments_of_the_process(server: &Server) {
+    let Some(network) = Network::start(server, &[]) else { return };
+    network.account("'user'@'localhost'", "s3cret", "");
+    let url = format!("mysql://user:s3cret@127.0.0.1:{}", network.port);
+    for arguments in [
+        &["--host", "127.0.0.1", "--port", &network.port, "--user", "user", "--password=s3cret"][..],
+        &["--url", &url],
+        &[&format!("--url={url}")],
+    ] {
+        let mut command = slotted(&["advise", "--seconds", "2"]);
+        let mut child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("slotted runs");
+        thread::sleep(Duration::from_secs(1));
+        let listed = fs::read(format!("/proc/{}/cmdline", child.id())).expect("the arguments");
+        let listed = String::from_utf8_lossy(&listed).replace('\0', " ");
+        assert!(listed.contains("advise") && !listed.contains("s3cret"), "{listed}");
+        assert!(child.wait().expect("the end").success());
+    }
+}
+
+fn option_files_are_read_as_the_clients_read_them(server: &Server) {
+    let Some(network) = Network::start(server, &[]) else { return };
+    network.account("'user'@'localhost'", "s3cret", "");
+    network.account("'other'@'localhost'", "another", "");
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: String| -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    let port = &network.port;
+    write("more.cnf", format!("[client]\nport = {port}\nquick\n[mysqldump]\nuser = nobody\n"));
+    let main = write(
+        ".my.cnf",
+        format!("!include {}\n[client]\nhost=127.0.0.1\nuser=user\npassword=\"s3cret\"\n[slotted_eu]\nuser=other\n", folder.path().join("more.cnf").display()),
+    );
+    let file = main.display().to_string();
+    connects(slotted(&ADVISE).args(["--defaults-file", &file]));
+    connects(slotted(&ADVISE).env("HOME", folder.path()));
+    let suffix = ["--defaults-file", &file, "--defaults-group-suffix", "_eu"];
+    fails(slotted(&ADVISE).args(suffix), "ERROR 1045 (28000): Access denied for user 'other'", "check user and password");
+    // The command line overrides the file.
+    connects(slotted(&ADVISE).args(suffix).args(["--user", "user"]));
+    fails(slotted(&ADVISE).args(["--no-defaults", "--host", "127.0.0.1", "--port", port, "--user", "user"]), "ERROR 1045", "user@127.0.0.1:");
+    fails(slotted(&ADVISE).args(["--defaults-file", "/nonexistent"]), "cannot read the option file /nonexistent", "correct the file");
+    let wrong = write("wrong.cnf", "[slotted]\nslots = 5\n".into()).display().to_string();
+    fails(slotted(&ADVISE).args(["--defaults-file", &wrong]), "unknown option slots", "correct the option file");
+    let line = write("line.cnf", "[client]\nuser=a\n\n[broken\n".into()).display().to_string();
+    fails(slotted(&ADVISE).args(["--defaults-file", &line]), "cannot parse line 4 of the option file", "correct the file");
+
+    // The clients ignore a file that every account can write.
+    fs::set_permissions(&main, fs::Permissions::from_mode(0o666)).expect("permissions");
+    let output = slotted(&ADVISE).args(["--defaults-file", &file, "--host", "127.0.0.1", "--port", port, "--user", "user"]).output();
+    let output = output.expect("slotted runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("warning: the option file"), "{}", stderr(&output));
+}
+
+fn an_account_that_is_rejected_is_explained(server: &Server) {
+    let Some(network) = Network::start(server, &[]) else { return };
+    network.account("'user'@'localhost'", "right", "");
+    let user = ["--user", "user"];
+    fails(&mut network.command(&ADVISE, &[&user[..], &["--password=s3cret"]].concat()), "ERROR 1045", "check user and password");
+    fails(&mut network.command(&ADVISE, &user), "ERROR 1045", "user@127.0.0.1");
+    let missing = [&user[..], &["--password=right", "--database", "missing"]].concat();
+    fails(&mut network.command(&ADVISE, &missing), "ERROR 1049 (42000)", "create the database");
+    network.server.connect().query_drop("SET GLOBAL max_connections = 10").expect("a setting");
+    let open: Vec<_> = (0..11).map_while(|_| mysql::Conn::new(network.server.options()).ok()).collect();
+    assert!(open.len() >= 10, "{}", open.len());
+    fails(&mut network.command(&ADVISE, &[&user[..], &["--password=right"]].concat()), "1040", "wait until other connections");
+}
+
+fn a_url_that_cannot_be_used_is_explained() {
+    for (url, error, hint) in [
+        ("mysql://user:s3cret#1@host/db", "the URL cannot be parsed: invalid port number", "percent-encode"),
+        ("mysql://user:12#s3cret@host/db", "the URL has an unexpected #", "percent-encode"),
+        ("mysql://user:12/s3cret@host/db", "the URL has an unexpected /", "percent-encode"),
+        ("mysql://user:12?s3cret@host/db", "the URL has an unknown parameter", "the parameters are"),
+        ("postgres://user:s3cret@host", "the URL must begin with mysql://", "percent-encode"),
+        ("s3cret", "the URL cannot be parsed: relative URL without a base", "percent-encode"),
+        ("mysql://user:s3cret@host?ssl-mode=sometimes", "the value of ssl-mode is not valid", "the parameters are"),
+    ] {
+        fails(slotted(&ADVISE).args(["--url", url]), error, hint);
+        fails(slotted(&ADVISE).env("SLOTTED_URL", url), error, hint);
+    }
+}
+
+/// A port whose connections are accepted by the kernel, and never answered.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its number").port().to_string();
+    (listener, port)
+}
+
+fn a_host_that_does_not_answer_ends_after_the_timeout() {
+    let (_listener, port) = silent();
+    for command in [
+        &["advise"][..],
+        &["bench"],
+        &["adopt", "--table", "t", "--column", "c", "--where", "1", "--counter", "n"],
+    ] {
+        let start = Instant::now();
+        let place = ["--host", "127.0.0.1", "--port", &port, "--user", "u", "--connect-timeout", "0.5"];
+        let error = format!("127.0.0.1:{port} did not answer within 0.5 s");
+        fails(slotted(command).args(place), &error, "check that a server listens");
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    }
+}
+
+fn ctrl_c_ends_a_connection_at_once() {
+    let (_listener, port) = silent();
+    for command in ["advise", "bench"] {
+        let mut child = slotted(&[command, "--host", "127.0.0.1", "--port", &port, "--user", "u", "--connect-timeout", "600"])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("slotted runs");
+        thread::sleep(Duration::from_millis(500));
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+        assert!(kill.success());
+        let end = Instant::now() + Duration::from_secs(10);
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("its status") {
+                break status;
+            }
+            assert!(Instant::now() < end, "{command} is still running");
+            thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(status.code(), Some(130), "{command}");
+    }
+}
+
+fn a_server_that_is_not_there_is_explained() {
+    let (listener, port) = silent();
+    drop(listener);
+    let place = ["--host", "127.0.0.1", "--port", &port, "--user", "u"];
+    fails(slotted(&ADVISE).args(place), "Connection refused", "check that the server is running");
+    assert!(!Path::new("/nonexistent/socket").exists());
+    fails(slotted(&ADVISE).args(["--socket", "/nonexistent/socket"]), "cannot connect to /nonexistent/socket", "check that the server is running");
+    fails(slotted(&ADVISE).args(["--host", "no.such.host.invalid", "--connect-timeout", "60"]), "cannot connect to no.such.host.invalid:3306", "check");
+}
