@@ -24,6 +24,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(concurrent_takes_sell_everything_and_no_more)
         .on_servers(takes_in_transactions_sell_everything_and_no_more)
         .on_servers(takes_during_adds_and_resizes_are_exact)
+        .on_servers(takes_during_resets_are_exact)
         .on_servers(invalid_takes_are_rejected_and_change_nothing)
         .on_servers(takes_by_query_are_exact)
         .on_servers(a_take_of_a_record_succeeds_exactly_if_the_total_is_enough)
@@ -358,6 +359,59 @@ fn takes_during_adds_and_resizes_are_exact(server: &Server) {
     });
     eprintln!("{}: sold {:?}, put {:?}, errors {:?}", server.version, sales.sold, sales.put, sales.errors);
     assert_eq!(sales.sold.load(SeqCst) + total(&schema), STOCK + sales.put.load(SeqCst));
+}
+
+/// A transaction that locks all slots knows what its reset removes.
+fn takes_during_resets_are_exact(server: &Server) {
+    const STOCK: i64 = 500;
+    let package = package(|_| {});
+    let schema = with_stock(server, &package, 20, STOCK);
+    let sales = Sales::default();
+    let stop = AtomicBool::new(false);
+    let (resets, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let _stop = super::exactness::SetOnDrop(&stop);
+        scope.spawn(|| sales.watch("SELECT counter_get('seats')", &schema, &stop));
+        scope.spawn(|| {
+            let _ended = super::exactness::SetOnDrop(&ended);
+            let mut connection = schema.connect();
+            for _ in calls(200) {
+                let mut reset = || -> mysql::Result<i64> {
+                    let mut transaction = connection.start_transaction(mysql::TxOpts::default())?;
+                    let sum = "SELECT SUM(counter) FROM counters WHERE counter_name = 'seats' ORDER BY counter_id DESC FOR UPDATE";
+                    let removed: Option<i64> = transaction.query_first(sum)?;
+                    transaction.query_drop(format!("CALL counter_reset('seats', {STOCK}, FALSE)"))?;
+                    transaction.commit()?;
+                    Ok(STOCK - removed.expect("a sum"))
+                };
+                match reset() {
+                    Ok(more) => {
+                        sales.put.fetch_add(more, SeqCst);
+                        resets.fetch_add(1, SeqCst);
+                    }
+                    Err(error) => assert_eq!(error_of::<()>(Err(error)).0, 1213),
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let sellers: Vec<_> = (0..16)
+            .map(|_| {
+                let (mut connection, sales, ended) = (schema.connect(), &sales, &ended);
+                scope.spawn(move || {
+                    while !ended.load(SeqCst) {
+                        sales.sell(NAMED, &mut connection, false);
+                    }
+                })
+            })
+            .collect();
+        sellers.into_iter().for_each(|seller| seller.join().expect("a seller"));
+    });
+    eprintln!("{}: sold {:?}, resets {resets:?}, errors {:?}", server.version, sales.sold, sales.errors);
+    assert!(resets.load(SeqCst) >= 10, "{resets:?}");
+    assert_eq!(sales.sold.load(SeqCst) + total(&schema), STOCK + sales.put.load(SeqCst));
+    if server.is_mysql() {
+        assert_eq!(sales.below.load(SeqCst), 0, "reads below 0");
+    }
 }
 
 fn invalid_takes_are_rejected_and_change_nothing(server: &Server) {
