@@ -8,12 +8,14 @@
 //! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: the recommended number of slots, from the lock waits of a server.
+//! - [`install`]: installs a package, and compares an installed one.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
 pub mod advise;
 pub mod bench;
 pub mod cli;
 pub mod connect;
+pub mod install;
 pub mod package;
 pub mod render;
 pub mod script;

@@ -82,6 +82,98 @@ pub fn queries(script: &str) -> Vec<Query> {
     queries
 }
 
+/// How a server reads an executable comment such as `/*!80000 ... */` or `/*M!101108 ... */`.
+///
+/// Source: MySQL manual, "Comments"; MariaDB manual, "Comment Syntax".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// Whether the server is MariaDB.
+    pub mariadb: bool,
+    /// The version as in an executable comment: 101108 is 10.11.8.
+    pub version: u32,
+}
+
+impl Dialect {
+    /// The text of an executable comment if the server executes it. None for any other comment.
+    fn executed(self, comment: &str) -> Option<&str> {
+        let text = comment.strip_prefix("/*")?.strip_suffix("*/")?;
+        let (text, only_mariadb) = match text.strip_prefix("M!") {
+            Some(text) => (text, true),
+            None => (text.strip_prefix('!')?, false),
+        };
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count().min(6);
+        let needed: u32 = text[..digits].parse().unwrap_or(0);
+        // MariaDB executes comments for MySQL 5.6 and older, and those for its own versions.
+        let only_mysql = (50_700..100_000).contains(&needed) && !only_mariadb;
+        let of_family = if self.mariadb { !only_mysql } else { !only_mariadb };
+        (of_family && self.version >= needed).then_some(&text[digits..])
+    }
+}
+
+/// The tokens of a statement as a server reads it: without comments, with the text of the executable comments that this
+/// server executes, and with string literals as one quote and their value. Two statements with the same tokens are the
+/// same statement to the server.
+pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut rest = statement;
+    let mut after_literal = false;
+    while let Some(c) = rest.chars().next() {
+        let word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
+        let length = if word(c) {
+            rest.find(|c| !word(c)).unwrap_or(rest.len())
+        } else {
+            token(rest, c)
+        };
+        let (text, following) = rest.split_at(length);
+        rest = following;
+        if text.starts_with("/*") {
+            let executed = dialect.executed(text);
+            tokens.extend(
+                executed
+                    .map(|text| self::tokens(text, dialect))
+                    .unwrap_or_default(),
+            );
+        } else if c == '\'' && text.len() >= 2 {
+            let value = unescaped(&text[1..length - 1]);
+            match tokens.last_mut().filter(|_| after_literal) {
+                // A doubled quote is the end of one literal and the beginning of the next.
+                Some(literal) => literal.extend(["'", value.as_str()]),
+                None => tokens.push(format!("'{value}")),
+            }
+        } else if !c.is_whitespace() && line_comment(text) == 0 {
+            tokens.push(text.to_owned());
+        }
+        after_literal = c == '\'';
+    }
+    tokens
+}
+
+/// The value of a string literal without its quotes.
+fn unescaped(text: &str) -> String {
+    let mut value = String::new();
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (c, characters.clone().next()) {
+            ('\\', Some(next)) => {
+                characters.next();
+                match next {
+                    'n' => value.push('\n'),
+                    't' => value.push('\t'),
+                    'r' => value.push('\r'),
+                    '0' => value.push('\0'),
+                    'Z' => value.push('\u{1a}'),
+                    'b' => value.push('\u{8}'),
+                    // For a pattern of LIKE, these two keep their backslash.
+                    '%' | '_' => value.extend(['\\', next]),
+                    _ => value.push(next),
+                }
+            }
+            _ => value.push(c),
+        }
+    }
+    value
+}
+
 /// The length of a token, in bytes: a quoted string or name, a comment, or one character.
 fn token(text: &str, first: char) -> usize {
     match first {
@@ -119,7 +211,7 @@ fn quoted(text: &str, quote: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::statements;
+    use super::{Dialect, statements, tokens};
 
     #[test]
     fn a_delimiter_inside_quotes_names_and_comments_does_not_split() {
@@ -131,6 +223,20 @@ mod tests {
                 "SELECT 2"
             ]
         );
+    }
+
+    #[test]
+    fn tokens_are_those_that_the_server_reads() {
+        let of =
+            |statement: &str, mariadb, version| tokens(statement, Dialect { mariadb, version }).join("|");
+        let call =
+            "/*!80000 DROP `a b` */ /*M!101108 SET x=1 FOR */ -- no\n UPDATE t /* no */ SET a = 'it''s' # no";
+        assert_eq!(of(call, false, 90_704), "DROP|`a b`|UPDATE|t|SET|a|=|'it's");
+        assert_eq!(of(call, true, 101_107), "UPDATE|t|SET|a|=|'it's");
+        assert_eq!(of(call, true, 101_108), "SET|x|=|1|FOR|UPDATE|t|SET|a|=|'it's");
+        // A server prints a COMMENT with other escapes than the statement had.
+        let (rendered, printed) = ("'a\nb \\\\ ''c'''", "'a\\nb \\\\ \\'c\\''");
+        assert_eq!(of(rendered, false, 90_704), of(printed, false, 90_704));
     }
 
     #[test]

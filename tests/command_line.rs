@@ -42,6 +42,9 @@ fn help_is_as_reviewed() {
         ("help_limits", vec!["limits", "--help"]),
         ("help_advise", vec!["advise", "--help"]),
         ("help_adopt", vec!["adopt", "--help"]),
+        ("help_install", vec!["install", "--help"]),
+        ("help_status", vec!["status", "--help"]),
+        ("help_uninstall", vec!["uninstall", "--help"]),
     ] {
         let output = slotted(&arguments, root());
         assert!(output.status.success());

@@ -37,6 +37,7 @@ promises! {
     exactness
     existing_tables
     install
+    installing
     locks
     queries
     rendering

@@ -1684,7 +1684,8 @@ SELECT '0.1.0' AS version,
        'utf8mb4_general_ci' AS collation_name,
        'definer' AS security,
        NULL AS definer,
-       'both' AS servers;
+       'both' AS servers,
+       'counters --slots 20' AS arguments;
 
 -- From templates/counters/counter_get.sql
 /*!80000 DROP FUNCTION IF EXISTS `counter_get` */;

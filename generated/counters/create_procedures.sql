@@ -1834,7 +1834,8 @@ SELECT '0.1.0' AS version,
        'utf8mb4_general_ci' AS collation_name,
        'definer' AS security,
        NULL AS definer,
-       'both' AS servers;
+       'both' AS servers,
+       'counters' AS arguments;
 
 -- From templates/counters/counter_get.sql
 /*!80000 DROP FUNCTION IF EXISTS `counter_get` */;

@@ -987,7 +987,8 @@ SELECT '0.1.0' AS version,
        'utf8mb4_general_ci' AS collation_name,
        'definer' AS security,
        NULL AS definer,
-       'both' AS servers;
+       'both' AS servers,
+       'slotted_counters' AS arguments;
 
 -- From templates/slotted_counters/slotted_counter_get.sql
 /*!80000 DROP FUNCTION IF EXISTS `slotted_counter_get` */;

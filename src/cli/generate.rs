@@ -45,14 +45,14 @@ pub struct Generate {
 /// The options of a package. They require PACKAGE.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of the package")]
-struct OptionFlags {
-    /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED, and
-    /// CHAR(n), VARCHAR(n), BINARY(n) and VARBINARY(n) [default: record_type INT, record_id BIGINT]
+pub(super) struct OptionFlags {
+    /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED,
+    /// CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE, DATETIME, YEAR, ENUM(..), and on MariaDB UUID [default: record_type INT, record_id BIGINT]
     #[arg(long, value_name = "COLUMNS", requires = "package")]
     key: Option<Key>,
 
     /// The number of slots. per-counter: each counter has its own number, which each increment queries. N: every counter
-    /// has N slots, and an increment needs no query [default: per-counter, for slotted_counters 100]
+    /// has N slots, and an increment needs no query [default: per-counter, for slotted_counters 521]
     #[arg(long, value_name = "per-counter|N", requires = "package")]
     slots: Option<Slots>,
 
@@ -114,7 +114,7 @@ struct OptionFlags {
 }
 
 impl OptionFlags {
-    fn options(self, kind: Kind) -> Options {
+    pub(super) fn options(self, kind: Kind) -> Options {
         let default = Options::of(kind);
         Options {
             kind,

@@ -6,9 +6,13 @@ mod bench;
 mod connection;
 mod demo;
 mod generate;
+mod install;
 mod limits;
+mod package;
 mod private;
 mod progress;
+mod status;
+mod uninstall;
 
 use std::process::ExitCode;
 
@@ -30,6 +34,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Generate(generate::Generate),
+    Install(install::Install),
+    Status(status::Status),
+    Uninstall(uninstall::Uninstall),
     Demo(demo::Demo),
     Bench(bench::Bench),
     Limits(limits::Limits),
@@ -79,6 +86,9 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let result = match self.command {
             Command::Generate(generate) => generate.run(),
+            Command::Install(install) => install.run(),
+            Command::Status(status) => status.run(),
+            Command::Uninstall(uninstall) => uninstall.run(),
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
             Command::Limits(limits) => limits.run(),

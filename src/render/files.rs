@@ -10,6 +10,7 @@ use super::{filters, fragment};
 use crate::package::{
     BATCH, Ident, Interval, Kind, Options, Package, Roles, Routine as R, Security, Servers,
 };
+use crate::script;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -20,6 +21,130 @@ pub struct File {
     pub name: &'static str,
     /// All of it.
     pub text: String,
+}
+
+/// What an object of a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// A table with counts.
+    Table,
+    /// A stored procedure.
+    Procedure,
+    /// A stored function.
+    Function,
+    /// An event of the event scheduler.
+    Event,
+    /// A view.
+    View,
+}
+
+impl ObjectKind {
+    /// The keyword after CREATE and DROP.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Table => "TABLE",
+            Self::Procedure => "PROCEDURE",
+            Self::Function => "FUNCTION",
+            Self::Event => "EVENT",
+            Self::View => "VIEW",
+        }
+    }
+}
+
+/// An object of a package, and how a script creates it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Its name.
+    pub name: Ident,
+    /// A part of a script, with DELIMITER.
+    text: String,
+}
+
+impl Object {
+    /// The statements that create it, and before them those that drop it, if the server cannot replace it.
+    pub fn statements(&self) -> Vec<String> {
+        script::statements(&self.text)
+    }
+}
+
+/// All objects of a package, in the order in which they are created. The view with the version is the last one.
+pub fn objects(package: &Package) -> Vec<Object> {
+    let table = Table::of(package, Arguments::Parameters);
+    let script = Script { package, table };
+    let mut objects = vec![Object {
+        kind: ObjectKind::Table,
+        name: package.options.table.clone(),
+        text: script.create_table().statement + ";",
+    }];
+    objects.extend(script.routines_and_views());
+    let version = objects.iter().position(|object| object.name == package.package);
+    let version = objects.remove(version.expect("every package has it"));
+    objects.push(version);
+    objects
+}
+
+/// The statements that give a session the settings which the server stores with each routine.
+pub fn session(package: &Package) -> Vec<String> {
+    #[derive(Template)]
+    #[template(path = "files/_session_begin.sql")]
+    struct Session<'a> {
+        package: &'a Package,
+    }
+    script::statements(&fragment(&Session { package }))
+}
+
+/// The sql_mode that the server stores with each routine.
+pub const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
+
+/// The statements that drop what other options of the same prefix may have created.
+pub fn leftovers(package: &Package) -> Vec<String> {
+    let table = Table::of(package, Arguments::Parameters);
+    script::statements(&Script { package, table }.leftovers())
+}
+
+/// A check of the server before a script changes anything: a statement that sets the variable `@slotted_problem`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    /// Whether the account can create the function.
+    Function(String),
+    /// Whether the table is as the routines need it.
+    Table(String),
+    /// Whether all counters have the fixed number of slots.
+    Slots(String),
+}
+
+/// The checks of `create_procedures.sql`.
+pub fn checks(package: &Package) -> Vec<Check> {
+    #[derive(Template)]
+    #[template(path = "files/_check_function.sql")]
+    struct Function<'a> {
+        package: &'a Package,
+    }
+    #[derive(Template)]
+    #[template(path = "files/_check_table.sql")]
+    struct Columns<'a> {
+        package: &'a Package,
+        table: Table<'a>,
+    }
+    #[derive(Template)]
+    #[template(path = "files/_check_slots.sql")]
+    struct FixedSlots<'a> {
+        package: &'a Package,
+        table: Table<'a>,
+    }
+    let table = Table::of(package, Arguments::Parameters);
+    let first = |text: String| script::statements(&text).swap_remove(0);
+    let mut checks = Vec::new();
+    if package.routine(R::Get).is_some() {
+        checks.push(Check::Function(first(fragment(&Function { package }))));
+    }
+    checks.push(Check::Table(first(fragment(&Columns { package, table }))));
+    if package.options.kind == Kind::Counters && !package.options.per_counter() {
+        checks.push(Check::Slots(first(fragment(&FixedSlots { package, table }))));
+    }
+    checks
 }
 
 /// A package as its files see it.
@@ -187,7 +312,7 @@ impl Script<'_> {
 
     /// Every routine and view as a script creates it. The function comes last: a server may reject it for an
     /// account without privileges (1418, 1419), and then all the rest is there.
-    fn routines_and_views(&self) -> Vec<String> {
+    fn routines_and_views(&self) -> Vec<Object> {
         let (package, table) = (self.package, self.table);
         let replace = |(routine, name): (R, &Ident)| {
             let errors = routine.errors(&package.options);
@@ -199,26 +324,49 @@ impl Script<'_> {
             }
             .create(routine);
             let drop = drop_first(package, routine.kind(), name);
-            fragment(&Replace { drop, create })
+            Object {
+                kind: match routine {
+                    R::Get => ObjectKind::Function,
+                    _ => ObjectKind::Procedure,
+                },
+                name: name.clone(),
+                text: fragment(&Replace { drop, create }),
+            }
         };
         let (function, procedures): (Vec<_>, Vec<_>) =
             package.routines().partition(|(routine, _)| *routine == R::Get);
-        let mut scripts: Vec<String> = self
+        let written = package.rollups().map(|(_, name)| name);
+        let mut objects: Vec<Object> = self
             .rollups()
             .iter()
-            .map(|rollup| rollup.create_written() + "\n")
+            .zip(written)
+            .map(|(rollup, name)| Object {
+                kind: ObjectKind::Table,
+                name: name.clone(),
+                text: rollup.create_written() + "\n",
+            })
             .collect();
-        scripts.extend(procedures.into_iter().map(replace));
+        objects.extend(procedures.into_iter().map(replace));
         if let Some(every) = &package.options.rollup_every {
             let name = package.routine(R::Rollup).expect("there is a roll-up to call");
-            scripts.push(fragment(&Event { package, name, every }));
+            objects.push(Object {
+                kind: ObjectKind::Event,
+                name: name.clone(),
+                text: fragment(&Event { package, name, every }),
+            });
         }
-        scripts.push(match package.options.kind {
+        let view = |name: &Ident, text| Object {
+            kind: ObjectKind::View,
+            name: name.clone(),
+            text,
+        };
+        let totals = match package.options.kind {
             Kind::Counters => fragment(&Totals { package, table }),
             Kind::SlottedCounters => fragment(&RecordTotals { package, table }),
-        });
-        scripts.push(fragment(&PackageView { package }));
-        scripts.extend(function.into_iter().map(replace));
-        scripts
+        };
+        objects.push(view(&package.totals, totals));
+        objects.push(view(&package.package, fragment(&PackageView { package })));
+        objects.extend(function.into_iter().map(replace));
+        objects
     }
 }

@@ -9,7 +9,9 @@ mod rollup;
 mod routine;
 mod table;
 
-pub use files::{File, files, setup};
+pub use files::{
+    Check, File, Object, ObjectKind, SQL_MODE, checks, files, leftovers, objects, session, setup,
+};
 
 use askama::Template;
 

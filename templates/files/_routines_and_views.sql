@@ -1,3 +1,3 @@
 {%- for object in script.routines_and_views() %}
-{{ object }}
+{{ object.text }}
 {% endfor -%}

@@ -16,4 +16,5 @@ SELECT {{ VERSION|sql_string }} AS version,
        {{ package.options.collation|sql_string }} AS collation_name,
        {{ package.options.security|sql_string }} AS security,
        {% if let Some(definer) = package.options.definer.as_ref() %}{{ definer.plain()|sql_string }}{% else %}NULL{% endif %} AS definer,
-       {{ package.options.servers|sql_string }} AS servers;
+       {{ package.options.servers|sql_string }} AS servers,
+       {{ package.options.arguments()|sql_string }} AS arguments;

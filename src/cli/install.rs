@@ -1,0 +1,126 @@
+//! `slotted install`: installs or upgrades a package in a database.
+
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::connection::Connection;
+use super::generate::OptionFlags;
+use super::{Hinted, Outcome};
+use crate::install::{self, InstallError, Plan, preflight};
+use crate::package::{Kind, Package};
+
+/// Install or upgrade a package in a database.
+///
+/// First compares the database with the package and checks the server and the account. If anything is wrong, prints all
+/// problems with their remedies and changes nothing. Then creates what is missing and replaces what differs, statement by
+/// statement. Objects that are the same are not touched: calls of these routines never fail during an upgrade. On MySQL, a
+/// routine that is replaced does not exist for a moment (1305), and privileges on it are granted again. The table is never
+/// changed.
+///
+/// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// The package to install
+    package: Kind,
+
+    /// Print the SQL for the client of the server, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    options: OptionFlags,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Install {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let package = Package::new(self.options.options(self.package))?;
+        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
+        let database = database(&mut connection)?;
+        if !self.dry_run {
+            install::lock(&mut connection).map_err(explained)?;
+        }
+        let plan = install::plan(&mut connection, &package).map_err(explained)?;
+        let name = format!(
+            "{} {} in {database}",
+            package.options.kind.name(),
+            env!("CARGO_PKG_VERSION")
+        );
+        let problems = preflight::check(&mut connection, &package, &plan).map_err(explained)?;
+        if !problems.is_empty() {
+            let mut message = format!("cannot install {name}; nothing has been changed");
+            for problem in &problems {
+                message += &format!("\n  {}\n    {}", problem.what, problem.remedy);
+            }
+            let hint = "solve all problems above, and run the command again".into();
+            return Err(Hinted { message, hint }.into());
+        }
+        if plan.steps.is_empty() {
+            eprintln!("{name} is already installed; nothing to do");
+            return Ok(Outcome::Fine);
+        }
+        if self.dry_run {
+            print!("{}", script(&plan));
+            return Ok(Outcome::Fine);
+        }
+        let mut last = String::new();
+        let report = |step: &install::Step, _: &str| {
+            if step.action != last {
+                eprintln!("{}", step.action);
+                last.clone_from(&step.action);
+            }
+            Ok(())
+        };
+        install::apply(&mut connection, &plan, report).map_err(explained)?;
+        eprintln!("installed {name}");
+        Ok(Outcome::Fine)
+    }
+}
+
+/// The current database.
+pub(super) fn database(connection: &mut Conn) -> anyhow::Result<String> {
+    let name: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
+    name.flatten().ok_or_else(|| {
+        Hinted {
+            message: "no database is selected".into(),
+            hint: "add --database, or the name of the database to the URL".into(),
+        }
+        .into()
+    })
+}
+
+/// The statements of a plan for a command-line client.
+fn script(plan: &Plan) -> String {
+    let mut text = String::from("DELIMITER ;;\n");
+    for statement in &plan.session {
+        text += &format!("{statement};;\n");
+    }
+    for step in &plan.steps {
+        text += &format!("\n-- {}\n", step.action);
+        for statement in &step.statements {
+            text += &format!("{statement};;\n");
+        }
+    }
+    text + "DELIMITER ;\n"
+}
+
+/// The error of an installation with what to do.
+pub(super) fn explained(error: InstallError) -> anyhow::Error {
+    let hint = match &error {
+        InstallError::Rejected { .. } => {
+            "what the command has done stays; remove the cause, and run the command again: it does what is left"
+        }
+        InstallError::Locked => "run the command again when the other one has ended",
+        InstallError::MySql(_) | InstallError::Name(_) => "run the command again: it does what is left",
+    };
+    Hinted {
+        message: error.to_string(),
+        hint: hint.into(),
+    }
+    .into()
+}

@@ -1,0 +1,106 @@
+//! The package that a command is about: the one that its options describe, or those that a database has.
+
+use anyhow::Context;
+use clap::{Args, Parser};
+use mysql::Conn;
+
+use super::Hinted;
+use super::generate::OptionFlags;
+use crate::install::compare::{self, Installed};
+use crate::package::{Kind, Package};
+
+/// A package, or all packages of the database.
+#[derive(Debug, Args)]
+pub struct Chosen {
+    /// The package [default: the packages of the database, from their views such as counter_package]
+    package: Option<Kind>,
+
+    #[command(flatten)]
+    options: OptionFlags,
+}
+
+/// The arguments of `slotted generate` in the view of a package.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Arguments {
+    package: Kind,
+    #[command(flatten)]
+    options: OptionFlags,
+}
+
+/// A package with the version that a database has, if it has one.
+pub struct Found {
+    pub package: Package,
+    pub version: Option<String>,
+}
+
+impl Chosen {
+    /// The packages, in the order of their names.
+    ///
+    /// # Errors
+    /// The options contradict each other, or the database has none or one that cannot be read.
+    pub fn packages(self, connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
+        let installed = compare::installed(connection)?;
+        if let Some(kind) = self.package {
+            let package = Package::new(self.options.options(kind))?;
+            let view = package.package.name();
+            let version = installed
+                .into_iter()
+                .find(|one| one.view == view)
+                .map(|one| one.version);
+            return Ok(vec![Found { package, version }]);
+        }
+        if installed.is_empty() {
+            let database: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
+            return Err(match database.flatten() {
+                Some(name) => Hinted {
+                    message: format!("the database {name} has no package"),
+                    hint: "run slotted install, give another --database, or name the package if its view is missing".into(),
+                },
+                None => Hinted {
+                    message: "no database is selected".into(),
+                    hint: "add --database, or the name of the database to the URL".into(),
+                },
+            }
+            .into());
+        }
+        installed.into_iter().map(found).collect()
+    }
+}
+
+fn found(installed: Installed) -> anyhow::Result<Found> {
+    let Installed {
+        view,
+        version,
+        arguments,
+        error,
+    } = installed;
+    if let Some(error) = error {
+        return Err(Hinted {
+            message: format!("the view {view} cannot be read: {error}"),
+            hint: "name the package with its options".into(),
+        }
+        .into());
+    }
+    let parsed = arguments
+        .as_deref()
+        .and_then(shlex::split)
+        .and_then(|words| Arguments::try_parse_from(words).ok());
+    let Some(Arguments { package, options }) = parsed else {
+        return Err(Hinted {
+            message: format!(
+                "the view {view} is of version {version}, which does not have all options of the package"
+            ),
+            hint: "name the package with its options, such as: counters --slots 20".into(),
+        }
+        .into());
+    };
+    let package =
+        Package::new(options.options(package)).with_context(|| format!("the options in the view {view}"))?;
+    Ok(Found {
+        package,
+        version: Some(version),
+    })
+}
+
+use mysql::prelude::Queryable;

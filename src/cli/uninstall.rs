@@ -1,0 +1,92 @@
+//! `slotted uninstall`: removes a package from a database.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use mysql::prelude::Queryable;
+
+use super::connection::Connection;
+use super::install::{database, explained};
+use super::package::{Chosen, Found};
+use super::{Hinted, Outcome};
+use crate::install;
+
+/// Remove the routines, views and events of a package from a database.
+///
+/// The table with the counts stays. With --with-data, the command also drops the table, after a question that names the
+/// counters and their totals. Without PACKAGE, the database must have exactly one package.
+#[derive(Debug, Args)]
+pub struct Uninstall {
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Also drop the table with all counts
+    #[arg(long)]
+    with_data: bool,
+
+    /// Do not ask before --with-data drops the table
+    #[arg(long, requires = "with_data")]
+    yes: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Uninstall {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
+        let database = database(&mut connection)?;
+        let mut found = self.chosen.packages(&mut connection)?;
+        if found.len() > 1 {
+            let names = found.iter().map(|one| one.package.options.arguments());
+            return Err(Hinted {
+                message: format!("the database {database} has {} packages", found.len()),
+                hint: format!("give one of them: {}", names.collect::<Vec<_>>().join("; ")),
+            }
+            .into());
+        }
+        let Found { package, .. } = found.remove(0);
+        let table = &package.options.table;
+        if self.with_data && !self.yes {
+            let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
+                "SELECT CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(total), 0) AS CHAR) FROM {}",
+                package.totals
+            ));
+            let (counters, total) = counts
+                .ok()
+                .and_then(|mut rows| rows.pop())
+                .unwrap_or_else(|| ("?".into(), "?".into()));
+            eprintln!(
+                "This drops the table {database}.{} with {counters} counters, which have {total} in total.",
+                table.name()
+            );
+            if !io::stdin().is_terminal() {
+                return Err(Hinted {
+                    message: "there is no terminal to ask on; nothing has been changed".into(),
+                    hint: "add --yes to drop the table without a question".into(),
+                }
+                .into());
+            }
+            eprint!("Type the name of the table to drop it: ");
+            io::stderr().flush()?;
+            let mut answer = String::new();
+            io::stdin().lock().read_line(&mut answer)?;
+            if answer.trim() != table.name() {
+                eprintln!("nothing has been changed");
+                return Ok(Outcome::Differs);
+            }
+        }
+        install::lock(&mut connection).map_err(explained)?;
+        for step in install::removal(&package, self.with_data) {
+            eprintln!("{}", step.action);
+            for statement in &step.statements {
+                connection.query_drop(statement)?;
+            }
+        }
+        if !self.with_data {
+            eprintln!("the table {} and its counts are kept", table.name());
+        }
+        Ok(Outcome::Fine)
+    }
+}

@@ -1,0 +1,285 @@
+//! Installs a package in a database, and compares an installed package with a rendered one.
+
+pub mod compare;
+pub mod preflight;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::package::{Ident, IdentError, Package, SqlStr};
+use crate::render::{self, Object, ObjectKind};
+use compare::State;
+
+/// The time to wait for another installation in the same database, in seconds.
+const LOCK_TIMEOUT: u32 = 600;
+
+/// A package that cannot be installed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The connection fails, or the server rejects a statement.
+    #[error("{0}")]
+    MySql(#[from] mysql::Error),
+    /// The server rejects a statement.
+    #[error("cannot {action}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]
+    Rejected {
+        /// What the statement does.
+        action: String,
+        /// The answer of the server.
+        error: mysql::MySqlError,
+    },
+    /// Another session installs a package in this database.
+    #[error("another installation in this database has not ended within {LOCK_TIMEOUT} s")]
+    Locked,
+    /// The prefix and a suffix are too long together.
+    #[error("{0}")]
+    Name(#[from] IdentError),
+}
+
+/// A step of an installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What the step does, such as `create procedure counter_add`.
+    pub action: String,
+    /// The statements, in order.
+    pub statements: Vec<String>,
+}
+
+/// The steps from an installed package, or none, to the wanted one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The settings of the session, which the server stores with each routine.
+    pub session: Vec<String>,
+    /// The steps. Empty if the database has the package already.
+    pub steps: Vec<Step>,
+}
+
+/// The table that has the privileges on routines while MySQL drops and creates them. An interrupted installation leaves it,
+/// and the next one grants them.
+fn kept_grants(package: &Package) -> Result<Ident, IdentError> {
+    package.options.prefix.join("upgrade")
+}
+
+/// Compares the database with the package, and returns the steps that are left. Changes nothing.
+///
+/// # Errors
+/// The connection fails.
+pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallError> {
+    let dialect = compare::dialect(connection)?;
+    let states = compare::states(connection, package)?;
+    let objects = render::objects(package);
+    let mut plan = Plan {
+        session: render::session(package),
+        steps: Vec::new(),
+    };
+    let state_of = |object: &Object| {
+        let found = states
+            .iter()
+            .find(|(kind, name, _)| (*kind, name) == (object.kind, &object.name));
+        found.map_or(State::Missing, |(_, _, state)| state.clone())
+    };
+    let pending: Vec<&Object> = objects
+        .iter()
+        .filter(|object| state_of(object) != State::Same)
+        .collect();
+    let replaced: Vec<&Object> = pending
+        .iter()
+        .copied()
+        .filter(|object| matches!(object.kind, ObjectKind::Procedure | ObjectKind::Function))
+        .filter(|object| state_of(object) != State::Missing)
+        .collect();
+    let kept = kept_grants(package)?;
+    let left = kept_statements(connection, &kept)?;
+    let mut grants = Vec::new();
+    // MariaDB replaces a routine in one statement, which keeps the privileges.
+    if !dialect.mariadb {
+        for object in &replaced {
+            grants.extend(routine_grants(connection, object)?);
+        }
+    }
+    let has_table = left.is_some();
+    let left = left.unwrap_or_default();
+    grants.retain(|grant| !left.contains(grant));
+    if !grants.is_empty() {
+        let rows: Vec<String> = grants
+            .iter()
+            .map(|grant| format!("({})", SqlStr(grant)))
+            .collect();
+        plan.steps.push(Step {
+            action: format!("keep the privileges on routines in table {}", kept.name()),
+            statements: vec![
+                format!(
+                    "CREATE TABLE IF NOT EXISTS {kept} (statement TEXT NOT NULL) ENGINE = InnoDB COMMENT = 'Privileges on routines during an upgrade'"
+                ),
+                format!("INSERT INTO {kept} (statement) VALUES {}", rows.join(", ")),
+            ],
+        });
+    }
+    let version = objects.len() - 1;
+    for (at, object) in objects.iter().enumerate() {
+        let state = state_of(object);
+        if state == State::Same {
+            continue;
+        }
+        if at == version {
+            break;
+        }
+        let verb = if state == State::Missing {
+            "create"
+        } else {
+            "replace"
+        };
+        plan.steps.push(Step {
+            action: format!(
+                "{verb} {} {}",
+                object.kind.sql().to_lowercase(),
+                object.name.name()
+            ),
+            statements: object.statements(),
+        });
+    }
+    for (kind, name, state) in &states {
+        if *state == State::Foreign {
+            plan.steps.push(Step {
+                action: format!(
+                    "drop {} {}, which belongs to other options",
+                    kind.sql().to_lowercase(),
+                    name.name()
+                ),
+                statements: vec![format!("DROP {} IF EXISTS {name}", kind.sql())],
+            });
+        }
+    }
+    if has_table || !grants.is_empty() {
+        let mut statements = [left, grants].concat();
+        statements.push(format!("DROP TABLE {kept}"));
+        plan.steps.push(Step {
+            action: "grant the privileges on routines again".into(),
+            statements,
+        });
+    }
+    // The view with the version comes last: it says that all the rest is installed.
+    let view = &objects[version];
+    let state = state_of(view);
+    if state != State::Same {
+        let verb = if state == State::Missing {
+            "create"
+        } else {
+            "replace"
+        };
+        plan.steps.push(Step {
+            action: format!("{verb} view {}", view.name.name()),
+            statements: view.statements(),
+        });
+    }
+    Ok(plan)
+}
+
+/// The statements that an interrupted installation has left. None if it has left no table.
+fn kept_statements(connection: &mut Conn, kept: &Ident) -> Result<Option<Vec<String>>, InstallError> {
+    match connection.query(format!("SELECT statement FROM {kept}")) {
+        // 1142: an account that may not see the table has not created it.
+        Err(mysql::Error::MySqlError(error)) if [1146, 1142].contains(&error.code) => Ok(None),
+        other => Ok(Some(other?)),
+    }
+}
+
+/// The statements that grant again what accounts have on a routine. Empty if this account cannot read them; the preflight
+/// says so.
+fn routine_grants(connection: &mut Conn, object: &Object) -> Result<Vec<String>, InstallError> {
+    let rows: mysql::Result<Vec<(String, String, String)>> = connection.exec(
+        "SELECT User, Host, Proc_priv FROM mysql.procs_priv WHERE Db = DATABASE() AND Routine_name = ? AND Routine_type = ?",
+        (object.name.name(), object.kind.sql()),
+    );
+    let rows = match rows {
+        Err(mysql::Error::MySqlError(error)) if error.code == 1142 => Vec::new(),
+        other => other?,
+    };
+    let grant = |(user, host, privileges): (String, String, String)| -> Result<String, InstallError> {
+        let account = format!("{}@{}", SqlStr(&user), SqlStr(&host));
+        let names: Vec<&str> = privileges.split(',').filter(|name| *name != "Grant").collect();
+        let option = if privileges.split(',').any(|name| name == "Grant") {
+            " WITH GRANT OPTION"
+        } else {
+            ""
+        };
+        let names = if names.is_empty() {
+            "USAGE".to_owned()
+        } else {
+            names.join(", ").to_uppercase()
+        };
+        Ok(format!(
+            "GRANT {names} ON {} {} TO {account}{option}",
+            object.kind.sql(),
+            object.name
+        ))
+    };
+    rows.into_iter().map(grant).collect()
+}
+
+/// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
+///
+/// # Errors
+/// The connection fails, or another installation does not end.
+pub fn lock(connection: &mut Conn) -> Result<(), InstallError> {
+    let taken: Option<Option<u8>> = connection.query_first(format!(
+        "SELECT GET_LOCK(LEFT(CONCAT('slotted ', DATABASE()), 64), {LOCK_TIMEOUT})"
+    ))?;
+    if taken.flatten() == Some(1) {
+        Ok(())
+    } else {
+        Err(InstallError::Locked)
+    }
+}
+
+/// Executes the steps of a plan, one statement at a time. Calls `before` with each step and statement.
+///
+/// # Errors
+/// The connection fails, or the server rejects a statement. What has been executed stays: a new plan has the steps that
+/// are left.
+pub fn apply(
+    connection: &mut Conn,
+    plan: &Plan,
+    mut before: impl FnMut(&Step, &str) -> Result<(), InstallError>,
+) -> Result<(), InstallError> {
+    for statement in &plan.session {
+        connection.query_drop(statement)?;
+    }
+    for step in &plan.steps {
+        for statement in &step.statements {
+            before(step, statement)?;
+            connection.query_drop(statement).map_err(|error| match error {
+                mysql::Error::MySqlError(error) => InstallError::Rejected {
+                    action: step.action.clone(),
+                    error,
+                },
+                error => error.into(),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The statements that remove the routines, events and views of a package, and with `data` its tables.
+pub fn removal(package: &Package, data: bool) -> Vec<Step> {
+    let objects = render::objects(package);
+    let order = [
+        ObjectKind::Event,
+        ObjectKind::Procedure,
+        ObjectKind::Function,
+        ObjectKind::View,
+        ObjectKind::Table,
+    ];
+    let mut steps = Vec::new();
+    for kind in order {
+        for object in objects
+            .iter()
+            .filter(|object| object.kind == kind && (data || kind != ObjectKind::Table))
+        {
+            steps.push(Step {
+                action: format!("drop {} {}", kind.sql().to_lowercase(), object.name.name()),
+                statements: vec![format!("DROP {} IF EXISTS {}", kind.sql(), object.name)],
+            });
+        }
+    }
+    steps
+}

@@ -1,0 +1,455 @@
+//! The commands install, status and uninstall.
+
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use serde_json::Value;
+use slotted::install::compare::{State, states};
+use slotted::install::{InstallError, apply, plan};
+use slotted::package::{Package, Security, Slots, committed};
+use slotted::script;
+
+use crate::exactness::SetOnDrop;
+use crate::support::{Module, Schema, Server, file, keyed, package};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(install_creates_each_package_and_does_nothing_the_second_time)
+        .on_servers(a_package_that_a_client_has_installed_is_the_same)
+        .on_servers(status_tells_differences_apart)
+        .on_servers(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
+        .on_servers(twenty_installations_at_the_same_time_give_one_package)
+        .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
+        .on_servers(other_options_replace_and_drop_what_differs)
+        .on_servers(all_problems_are_listed_and_nothing_is_changed)
+        .on_servers(a_dry_run_prints_a_script_for_the_client)
+        .on_servers(uninstall_keeps_the_counts_unless_it_is_told_otherwise);
+}
+
+/// The tool in a schema.
+fn slotted(schema: &Schema<'_>, arguments: &[&str]) -> Command {
+    let url = schema.server.url();
+    let (place, parameters) = url.split_once('?').unwrap_or((&url, ""));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    let url = format!("{place}/{}?{parameters}", schema.name);
+    command.args(arguments).env("SLOTTED_URL", url.trim_end_matches('?')).stdin(Stdio::null());
+    command
+}
+
+fn run(schema: &Schema<'_>, arguments: &[&str]) -> Output {
+    slotted(schema, arguments).output().expect("slotted runs")
+}
+
+fn printed(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn succeeds(schema: &Schema<'_>, arguments: &[&str]) -> String {
+    let output = run(schema, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", printed(&output));
+    printed(&output)
+}
+
+/// The words of `Options::arguments` after a command.
+fn words(command: &str, package: &Package) -> Vec<String> {
+    let mut words = vec![command.to_owned()];
+    words.extend(shlex::split(&package.options.arguments()).expect("words"));
+    words
+}
+
+fn with(command: &str, package: &Package, schema: &Schema<'_>) -> Output {
+    let words = words(command, package);
+    run(schema, &words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Asserts that every object is the same.
+#[track_caller]
+fn is_complete(connection: &mut Conn, package: &Package) {
+    for (kind, name, state) in states(connection, package).expect("states") {
+        assert_eq!(state, State::Same, "{kind:?} {}", name.name());
+    }
+}
+
+/// Packages with other options each.
+fn packages() -> Vec<Package> {
+    let mut packages = committed();
+    packages.push(package(|options| {
+        options.security = Security::Invoker;
+        options.table = "it's `my` table".parse().expect("a name");
+        options.prefix = "a b\\".parse().expect("a prefix");
+        options.collation = "utf8mb4_bin".parse().expect("a collation");
+        options.function = false;
+    }));
+    packages.push(keyed(|options| {
+        options.key = "url VARCHAR(200), day DATE".parse().expect("a key");
+        options.prefix = "view_".parse().expect("a prefix");
+        options.table = "views".parse().expect("a name");
+    }));
+    packages.push(keyed(|options| {
+        options.table = "hits".parse().expect("a name");
+        options.prefix = "hit_".parse().expect("a prefix");
+        options.rollups = vec!["record_type=1:parents.id:hits".parse().expect("a roll-up")];
+        options.rollup_every = Some("1 HOUR".parse().expect("an interval"));
+    }));
+    packages
+}
+
+fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server) {
+    for package in packages() {
+        let schema = server.schema();
+        schema.run("CREATE TABLE parents (id BIGINT PRIMARY KEY, hits BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+        let output = with("install", &package, &schema);
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+        is_complete(&mut schema.connect(), &package);
+        let again = with("install", &package, &schema);
+        assert!(printed(&again).contains("is already installed; nothing to do"), "{}", printed(&again));
+        // Without options, the tool reads them from the view of the package.
+        let status: Value = serde_json::from_str(&succeeds(&schema, &["status", "--json"])).expect("JSON");
+        assert_eq!(status["packages"][0]["arguments"], package.options.arguments());
+        assert_eq!(status["same"], true, "{status:#}");
+    }
+}
+
+fn a_package_that_a_client_has_installed_is_the_same(server: &Server) {
+    for package in committed() {
+        let schema = server.schema();
+        let said = server.client(&schema.name).pipe(&[], &file(&package, "setup.sql"));
+        assert!(said.success, "{}", said.stderr);
+        is_complete(&mut schema.connect(), &package);
+        let again = with("install", &package, &schema);
+        assert!(printed(&again).contains("nothing to do"), "{}", printed(&again));
+    }
+}
+
+/// The routine with a changed statement, as an administrator creates it by hand.
+fn by_hand(schema: &Schema<'_>, package: &Package, name: &str, change: impl Fn(&str) -> String) {
+    let create = script::statements(&file(package, "create_procedures.sql"))
+        .into_iter()
+        .find(|statement| statement.starts_with("CREATE") && statement.contains(&format!(" `{name}`")))
+        .expect("the routine");
+    let changed = change(&create);
+    assert_ne!(changed, create, "{name}");
+    let mut connection = schema.connect();
+    connection.query_drop(format!("DROP PROCEDURE {name}")).expect("a routine");
+    connection.query_drop(slotted::render::session(package).join(";")).expect("the settings");
+    connection.query_drop(changed).expect("a routine");
+}
+
+fn status_tells_differences_apart(server: &Server) {
+    let wanted = package(|_| {});
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    let state_of = |name: &str| {
+        let states = states(&mut schema.connect(), &wanted).expect("states");
+        states.into_iter().find(|(_, of, _)| of.name() == name).expect("the object").2
+    };
+    let expect = |name: &str, difference: &str| {
+        match state_of(name) {
+            State::Changed(differences) => {
+                assert!(differences.iter().any(|one| one.contains(difference)), "{name}: {differences:?}");
+            }
+            other => panic!("{name}: {other:?}, expected {difference}"),
+        }
+        let status = run(&schema, &["status"]);
+        assert_eq!(status.status.code(), Some(1), "{}", printed(&status));
+        assert!(printed(&status).contains(name) && printed(&status).contains(difference), "{}", printed(&status));
+        succeeds(&schema, &["install", "counters"]);
+        is_complete(&mut schema.connect(), &wanted);
+    };
+    by_hand(&schema, &wanted, "counter_add", |text| text.replace("counter + p_amount", "counter + 2 * p_amount"));
+    expect("counter_add", "another body");
+    by_hand(&schema, &wanted, "counter_add", |text| text.replace("p_amount BIGINT", "p_amount INT"));
+    expect("counter_add", "other parameters");
+    schema.run("ALTER PROCEDURE counter_reset COMMENT 'by hand'");
+    expect("counter_reset", "another COMMENT");
+    schema.run("ALTER PROCEDURE counter_reset SQL SECURITY INVOKER");
+    expect("counter_reset", "SQL SECURITY INVOKER instead of DEFINER");
+    schema.run("ALTER PROCEDURE counter_reset READS SQL DATA");
+    expect("counter_reset", "READS SQL DATA instead of MODIFIES SQL DATA");
+    let mut connection = schema.connect();
+    let created: mysql::Row = connection.query_first("SHOW CREATE PROCEDURE counter_delete").expect("a routine").expect("a row");
+    let statement: String = created.get(2).expect("its statement");
+    connection.query_drop("DROP PROCEDURE counter_delete").expect("a routine");
+    connection.query_drop("SET sql_mode = ''").expect("a mode");
+    connection.query_drop(&statement).expect("a routine");
+    expect("counter_delete", "sql_mode ''");
+    connection.query_drop("DROP PROCEDURE counter_delete").expect("a routine");
+    connection.query_drop("SET sql_mode = DEFAULT, collation_connection = utf8mb4_bin").expect("settings");
+    connection.query_drop(&statement).expect("a routine");
+    expect("counter_delete", "collation_connection utf8mb4_bin");
+    schema.run("DROP PROCEDURE counter_delete");
+    assert_eq!(state_of("counter_delete"), State::Missing);
+    assert!(printed(&run(&schema, &["status"])).contains("procedure counter_delete: missing"));
+    succeeds(&schema, &["install", "counters"]);
+
+    // A tool that removes comments also removes the exemption from error 1020.
+    if server.has_snapshot_isolation() {
+        by_hand(&schema, &wanted, "counter_increment", |text| {
+            text.replace("/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */", "")
+        });
+        expect("counter_increment", "has lost SET STATEMENT");
+    }
+    // The version is in the view of the package, which is created last.
+    let view: mysql::Row = connection.query_first("SHOW CREATE VIEW counter_package").expect("a view").expect("a row");
+    let view: String = view.get(1).expect("its statement");
+    let version = format!("'{}' AS `version`", env!("CARGO_PKG_VERSION"));
+    connection.query_drop(view.replacen("CREATE ", "CREATE OR REPLACE ", 1).replace(&version, "'0.0.9' AS `version`")).expect("a view");
+    expect("counter_package", "version 0.0.9 instead of");
+    schema.run("CREATE OR REPLACE VIEW counter_totals AS SELECT 1 AS one");
+    expect("counter_totals", "other columns");
+
+    let definer = format!("'slotted_gone_{}'@'localhost'", std::process::id());
+    connection.query_drop(format!("CREATE USER {definer}")).expect("an account");
+    by_hand(&schema, &wanted, "counter_add", |text| text.replacen("CREATE", &format!("CREATE DEFINER={definer}"), 1).replace(" /*M!100103 OR REPLACE */", ""));
+    connection.query_drop(format!("DROP USER {definer}")).or_else(|_| connection.query_drop(format!("DROP USER IF EXISTS {definer}"))).ok();
+    let dropped: Option<u64> = connection
+        .exec_first("SELECT COUNT(*) FROM mysql.user WHERE User = ?", (format!("slotted_gone_{}", std::process::id()),))
+        .expect("accounts");
+    // MySQL 9.7 does not drop an account that is a definer.
+    if dropped == Some(0) {
+        expect("counter_add", "does not exist: calls fail with error 1449");
+    }
+    schema.run("ALTER TABLE counters CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    let status = run(&schema, &["status"]);
+    assert!(printed(&status).contains("table counters: changed: "), "{}", printed(&status));
+    assert_eq!(run(&schema, &["install", "counters"]).status.code(), Some(2));
+}
+
+/// The privileges of an account on routines.
+fn routine_grants(connection: &mut Conn, user: &str) -> Vec<(String, String)> {
+    connection
+        .exec("SELECT Routine_name, CAST(Proc_priv AS CHAR) FROM mysql.procs_priv WHERE User = ? ORDER BY 1", (user,))
+        .expect("grants")
+}
+
+fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(server: &Server) {
+    let wanted = package(|_| {});
+    let schema = server.schema();
+    let user = format!("slotted_caller_{}", std::process::id());
+    let mut connection = schema.connect();
+    connection.query_drop(format!("CREATE USER '{user}'@'localhost'")).expect("an account");
+    let killed_at = |at: usize| -> bool {
+        let mut connection = schema.connect();
+        let plan = plan(&mut connection, &wanted).expect("a plan");
+        let mut done = 0;
+        let result = apply(&mut connection, &plan, |_, _| {
+            done += 1;
+            if done > at { Err(InstallError::Locked) } else { Ok(()) }
+        });
+        // The connection ends here, as that of a killed process does.
+        result.is_err()
+    };
+    let mut grants = Vec::new();
+    for from_nothing in [true, false] {
+        for at in 0.. {
+            if from_nothing {
+                schema.run("DROP TABLE IF EXISTS counters");
+                let names: Vec<(String, String)> = connection
+                    .query("SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()")
+                    .expect("routines");
+                for (kind, name) in names {
+                    schema.run(&format!("DROP {kind} {name}"));
+                }
+                schema.run("DROP VIEW IF EXISTS counter_totals, counter_package");
+            } else {
+                // Two routines differ, one is missing.
+                schema.run("ALTER PROCEDURE counter_add COMMENT 'old'");
+                schema.run("ALTER FUNCTION counter_get COMMENT 'old'");
+                schema.run("DROP PROCEDURE counter_delete");
+            }
+            let killed = killed_at(at);
+            let mut next = schema.connect();
+            let rest = plan(&mut next, &wanted).expect("a plan");
+            apply(&mut next, &rest, |_, _| Ok(())).expect("the rest is installed");
+            is_complete(&mut next, &wanted);
+            let kept: u64 = schema.first("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'counter_upgrade'");
+            assert_eq!(kept, 0, "killed at {at}");
+            if from_nothing {
+                if !killed {
+                    for grant in ["EXECUTE ON PROCEDURE counter_add", "EXECUTE ON FUNCTION counter_get", "ALTER ROUTINE ON PROCEDURE counter_reset"] {
+                        connection.query_drop(format!("GRANT {grant} TO '{user}'@'localhost' WITH GRANT OPTION")).expect("a grant");
+                    }
+                    grants = routine_grants(&mut connection, &user);
+                    assert_eq!(grants.len(), 3);
+                }
+            } else {
+                assert_eq!(routine_grants(&mut connection, &user), grants, "killed at {at}");
+            }
+            if !killed {
+                assert!(at > 3, "{at} statements");
+                break;
+            }
+        }
+    }
+    connection.query_drop(format!("DROP USER '{user}'@'localhost'")).expect("an account");
+}
+
+fn twenty_installations_at_the_same_time_give_one_package(server: &Server) {
+    let schema = server.schema();
+    let running: Vec<_> = (0..20)
+        .map(|_| {
+            let mut command = slotted(&schema, &["install", "slotted_counters"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs")
+        })
+        .collect();
+    let mut did_nothing = 0;
+    for one in running {
+        let output = one.wait_with_output().expect("the end");
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+        did_nothing += u32::from(printed(&output).contains("nothing to do"));
+    }
+    assert_eq!(did_nothing, 19);
+    is_complete(&mut schema.connect(), &keyed(|_| {}));
+}
+
+fn calls_of_unchanged_routines_never_fail_during_an_upgrade(server: &Server) {
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    schema.run("CALL counter_setup('hits', NULL, 64, NULL)");
+    let (stop, counted) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let _stop = SetOnDrop(&stop);
+        for _ in 0..16 {
+            let mut connection = schema.connect();
+            let (stop, counted) = (&stop, &counted);
+            scope.spawn(move || {
+                while !stop.load(SeqCst) {
+                    connection.query_drop("CALL counter_increment('hits')").expect("a call during an upgrade");
+                    counted.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        for _ in 0..10 {
+            schema.run("ALTER PROCEDURE counter_add COMMENT 'old'");
+            schema.run("ALTER FUNCTION counter_get COMMENT 'old'");
+            let text = succeeds(&schema, &["install", "counters"]);
+            assert!(text.contains("replace procedure counter_add") && !text.contains("counter_increment"), "{text}");
+        }
+    });
+    assert!(counted.load(SeqCst) > 0);
+    assert_eq!(schema.first::<u64>("SELECT counter_get('hits')"), counted.load(SeqCst));
+}
+
+fn other_options_replace_and_drop_what_differs(server: &Server) {
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    schema.run("CALL counter_setup('hits', NULL, 20, 7)");
+    let text = succeeds(&schema, &["install", "counters", "--slots", "20"]);
+    assert!(text.contains("replace procedure counter_increment"), "{text}");
+    let fixed = package(|options| options.slots = Slots::Fixed(20));
+    is_complete(&mut schema.connect(), &fixed);
+    let text = succeeds(&schema, &["install", "counters", "--slots", "20", "--no-function"]);
+    assert!(text.contains("drop function counter_get, which belongs to other options"), "{text}");
+    assert_eq!(schema.first::<u64>("SELECT total FROM counter_totals"), 7);
+    // Counters with fewer slots do not fit.
+    let rejected = run(&schema, &["install", "counters", "--slots", "64"]);
+    assert_eq!(rejected.status.code(), Some(2));
+    assert!(printed(&rejected).contains("has fewer than 64 slots"), "{}", printed(&rejected));
+    let mut connection = schema.connect();
+    let changed = package(|options| (options.slots, options.function) = (Slots::Fixed(20), false));
+    is_complete(&mut connection, &changed);
+}
+
+fn all_problems_are_listed_and_nothing_is_changed(server: &Server) {
+    let schema = server.schema();
+    let user = format!("slotted_weak_{}", std::process::id());
+    let mut root = schema.connect();
+    root.query_drop(format!("CREATE USER '{user}'@'localhost' IDENTIFIED BY 'weak'")).expect("an account");
+    root.query_drop(format!("GRANT INSERT ON {}.* TO '{user}'@'localhost'", schema.ident())).expect("a privilege");
+    let url = server.url().replacen("root", &format!("{user}:weak"), 1);
+    if !url.contains(&user) {
+        return;
+    }
+    let (place, parameters) = url.split_once('?').unwrap_or((&url, ""));
+    let url = format!("{place}/{}?{parameters}", schema.name);
+    let objects = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
+                        + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())";
+    let mut install = slotted(&schema, &["install", "counters", "--definer", "someone@localhost"]);
+    let output = install.env("SLOTTED_URL", &url).output().expect("slotted runs");
+    let text = printed(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for problem in ["does not have CREATE, CREATE ROUTINE, CREATE VIEW, DROP, SELECT", "for the definer someone@localhost", "GRANT CREATE, ", "nothing has been changed"] {
+        assert!(text.contains(problem), "{problem} in {text}");
+    }
+    let trusted: String = root.query_first("SELECT @@GLOBAL.log_bin + 2 * @@GLOBAL.log_bin_trust_function_creators").expect("settings").expect("a row");
+    assert_eq!(text.contains("without SUPER cannot create the function"), trusted.starts_with('1'), "{text}");
+    assert_eq!(schema.first::<u64>(objects), 0);
+    // What the problems ask for is enough.
+    root.query_drop(format!("GRANT CREATE, CREATE ROUTINE, ALTER ROUTINE, CREATE VIEW, DROP, SELECT ON {}.* TO '{user}'@'localhost'", schema.ident()))
+        .expect("privileges");
+    let arguments = ["install", "counters", "--no-function"];
+    let output = slotted(&schema, &arguments).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let status = slotted(&schema, &["status"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    assert_eq!(status.status.code(), Some(0), "{}", printed(&status));
+    // An account that is not the definer does not see the bodies.
+    root.query_drop(format!("CREATE USER '{user}_2'@'localhost' IDENTIFIED BY 'weak'")).expect("an account");
+    root.query_drop(format!("GRANT SELECT, EXECUTE ON {}.* TO '{user}_2'@'localhost'", schema.ident())).expect("a privilege");
+    let url = url.replacen(&user, &format!("{user}_2"), 1);
+    let hidden = slotted(&schema, &["status"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    assert_eq!(hidden.status.code(), Some(1), "{}", printed(&hidden));
+    assert!(printed(&hidden).contains("hidden: this account needs"), "{}", printed(&hidden));
+    for account in [format!("{user}_2"), user] {
+        let _ = root.query_drop("SET SESSION sql_log_bin = 0");
+        root.query_drop(format!("DROP PROCEDURE IF EXISTS {}.counter_setup", schema.ident())).expect("a routine");
+        let _ = root.query_drop(format!("DROP USER '{account}'@'localhost'"));
+    }
+
+    let Some(program) = server.program() else { return };
+    let replica = Server::start(program, &["--read-only=ON"]).expect("a server");
+    let schema = replica.schema();
+    // This account has SUPER, which writes on a server that is read-only.
+    succeeds(&schema, &["install", "counters"]);
+    if replica.is_mysql() {
+        schema.run("DROP PROCEDURE counter_add");
+        replica.connect().query_drop("SET GLOBAL super_read_only = ON").expect("a setting");
+        let output = run(&schema, &["install", "counters"]);
+        assert!(printed(&output).contains("the server is read-only"), "{}", printed(&output));
+        replica.connect().query_drop("SET GLOBAL super_read_only = OFF").expect("a setting");
+    }
+}
+
+fn a_dry_run_prints_a_script_for_the_client(server: &Server) {
+    let schema = server.schema();
+    let output = run(&schema, &["install", "counters", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let sql = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), 0);
+    let sourced = server.client(&schema.name).pipe(&[], &sql);
+    assert!(sourced.success, "{}", sourced.stderr);
+    is_complete(&mut schema.connect(), &package(|_| {}));
+}
+
+fn uninstall_keeps_the_counts_unless_it_is_told_otherwise(server: &Server) {
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    succeeds(&schema, &["install", "slotted_counters"]);
+    schema.run("CALL counter_setup('hits', NULL, NULL, 42)");
+    let both = run(&schema, &["uninstall"]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(printed(&both).contains("has 2 packages"), "{}", printed(&both));
+    succeeds(&schema, &["uninstall", "slotted_counters", "--with-data", "--yes"]);
+    let text = succeeds(&schema, &["uninstall"]);
+    assert!(text.contains("the table counters and its counts are kept"), "{text}");
+    assert_eq!(schema.first::<u64>("SELECT SUM(counter) FROM counters"), 42);
+    assert_eq!(run(&schema, &["status"]).status.code(), Some(2));
+    succeeds(&schema, &["install", "counters"]);
+    assert_eq!(schema.first::<u64>("SELECT counter_get('hits')"), 42);
+
+    let rejected = run(&schema, &["uninstall", "--with-data"]);
+    assert!(printed(&rejected).contains("there is no terminal to ask on"), "{}", printed(&rejected));
+    for (answer, dropped) in [("no", false), ("counters", true)] {
+        let mut command = slotted(&schema, &["uninstall", "--with-data"]);
+        command.stdin(Stdio::inherit());
+        let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
+        terminal.exp_string("with 1 counters, which have 42 in total").expect("what is dropped");
+        terminal.exp_string("Type the name of the table to drop it: ").expect("a question");
+        terminal.send_line(answer).expect("an answer");
+        terminal.exp_eof().expect("the end");
+        let exists: u64 = schema.first("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'counters'");
+        assert_eq!(exists == 0, dropped, "{answer}");
+    }
+}
