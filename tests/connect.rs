@@ -12,7 +12,7 @@ use mysql::prelude::Queryable;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use crate::support::{Module, Server};
+use crate::support::{Module, Network, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -59,34 +59,7 @@ fn fails(command: &mut Command, error: &str, hint: &str) {
     assert!(!text.contains("s3cret"), "{text}");
 }
 
-/// A private server on a TCP port of 127.0.0.1.
-struct Network {
-    server: Server,
-    port: String,
-}
-
 impl Network {
-    fn start(server: &Server, arguments: &[&str]) -> Option<Self> {
-        let program = server.program()?;
-        // The kernel chooses a free port.
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its number").port().to_string();
-        drop(listener);
-        let number = format!("--port={port}");
-        let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
-        let server = Server::start(program, &[&network, arguments].concat()).expect("a server");
-        Some(Self { server, port })
-    }
-
-    fn account(&self, account: &str, password: &str, attributes: &str) {
-        let mut connection = self.server.connect();
-        let password = password.replace('\\', "\\\\").replace('\'', "''");
-        connection
-            .query_drop(format!("CREATE USER {account} IDENTIFIED BY '{password}' {attributes}"))
-            .expect("an account");
-        connection.query_drop(format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION")).expect("privileges");
-    }
-
     fn command(&self, command: &[&str], arguments: &[&str]) -> Command {
         let place = ["--host", "127.0.0.1", "--port", &self.port];
         slotted(&[command, &place, arguments].concat())

@@ -680,6 +680,7 @@ fn counter_package_returns_the_options(server: &Server) {
         of("invoker"),
         None,
         of("both"),
+        of("counters --slots 7 --security invoker"),
     ];
     assert_eq!(row, expected);
 }

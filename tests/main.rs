@@ -39,6 +39,7 @@ promises! {
     install
     installing
     locks
+    migrations
     queries
     rendering
     replication

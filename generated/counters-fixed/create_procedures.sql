@@ -116,8 +116,8 @@ SET @slotted_problem = (
          AND actual.COLUMN_NAME = expected.name
        WHERE actual.COLUMN_NAME IS NULL
           -- MariaDB has a display width: int(11) unsigned is INT UNSIGNED, year(4) is YEAR.
-          OR IF(actual.DATA_TYPE LIKE '%int' OR actual.DATA_TYPE = 'year',
-                CONCAT(actual.DATA_TYPE, IF(actual.COLUMN_TYPE LIKE '%unsigned%', ' unsigned', '')),
+          OR IF(RIGHT(actual.DATA_TYPE, 3) = 'int' OR actual.DATA_TYPE = 'year',
+                CONCAT(actual.DATA_TYPE, IF(INSTR(actual.COLUMN_TYPE, 'unsigned') > 0, ' unsigned', '')),
                 actual.COLUMN_TYPE) <> expected.type
           OR COALESCE(actual.COLLATION_NAME, '') <> expected.collation
           OR actual.IS_NULLABLE <> expected.nullable

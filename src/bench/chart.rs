@@ -22,7 +22,7 @@ const HEAD: f64 = 80.0;
 const TITLE: f64 = 30.0;
 /// The height of a bar with its margin, and the minimum distance of two labels.
 const ROW: f64 = 28.0;
-const LABEL: f64 = 15.0;
+const LABEL: f64 = 14.0;
 /// The left and right end of the longest bar.
 const BARS_LEFT: f64 = 160.0;
 const BARS_RIGHT: f64 = 740.0;

@@ -14,7 +14,7 @@ use crate::package::{
     self, Collation, Definer, Ident, Interval, Key, Kind, Options, Package, Pick, Prefix, Roles, Rollup,
     Security, Servers, Slots,
 };
-use crate::render;
+use crate::render::{self, Format};
 
 /// Render the SQL of a package.
 ///
@@ -34,12 +34,27 @@ pub struct Generate {
     #[arg(long)]
     check: bool,
 
-    /// Write setup.sql to stdout, for example: slotted generate counters --stdout | mysql DATABASE
+    /// The format of the files. client: for the command-line client, with DELIMITER. plain: up.sql, down.sql and their parts as
+    /// texts with many statements, for migration tools. statements: the same as JSON arrays with one statement each
+    #[arg(long, value_name = "client|plain|statements", value_parser = format, default_value = "client")]
+    format: Format,
+
+    /// Write setup.sql to stdout, for example: slotted generate counters --stdout | mysql DATABASE. In another format, writes up.sql
+    /// or up.json
     #[arg(long, requires = "package", conflicts_with_all = ["out", "check"])]
     stdout: bool,
 
     #[command(flatten)]
     options: OptionFlags,
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "client" => Ok(Format::Client),
+        "plain" => Ok(Format::Plain),
+        "statements" => Ok(Format::Statements),
+        _ => Err("expected client, plain or statements".into()),
+    }
 }
 
 /// The options of a package. They require PACKAGE.
@@ -144,7 +159,8 @@ impl Generate {
         };
         if self.stdout {
             for package in &packages {
-                io::stdout().write_all(render::setup(package).as_bytes())?;
+                let files = render::files_of(package, self.format);
+                io::stdout().write_all(files[0].text.as_bytes())?;
             }
             return Ok(Outcome::Fine);
         }
@@ -152,13 +168,13 @@ impl Generate {
         for package in &packages {
             let folder = self.out.join(package.folder());
             if self.check {
-                let difference = difference(package, &folder)?;
+                let difference = difference(package, self.format, &folder)?;
                 if !difference.is_empty() {
                     outcome = Outcome::Differs;
                     print!("{difference}");
                 }
             } else {
-                write(package, &folder)?;
+                write(package, self.format, &folder)?;
             }
         }
         if outcome == Outcome::Differs {
@@ -172,16 +188,21 @@ impl Generate {
                 "error: the files in {} differ from the rendered ones",
                 self.out.display()
             );
-            eprintln!("hint: run slotted generate{package}, and review the differences");
+            let format = match self.format {
+                Format::Client => "",
+                Format::Plain => " --format plain",
+                Format::Statements => " --format statements",
+            };
+            eprintln!("hint: run slotted generate{package}{format}, and review the differences");
         }
         Ok(outcome)
     }
 }
 
 /// Writes the files of a package. A file whose text is equal keeps its modification time.
-fn write(package: &Package, folder: &Path) -> anyhow::Result<()> {
+fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    for file in render::files(package) {
+    for file in render::files_of(package, format) {
         let path = folder.join(file.name);
         let same = fs::read(&path).is_ok_and(|old| old == file.text.as_bytes());
         if !same {
@@ -198,8 +219,8 @@ fn write(package: &Package, folder: &Path) -> anyhow::Result<()> {
 
 /// The differences between a package and its folder as a unified diff, empty if there are none. Includes files in the
 /// folder that do not belong to the package.
-fn difference(package: &Package, folder: &Path) -> anyhow::Result<String> {
-    let mut expected: BTreeMap<PathBuf, String> = render::files(package)
+fn difference(package: &Package, format: Format, folder: &Path) -> anyhow::Result<String> {
+    let mut expected: BTreeMap<PathBuf, String> = render::files_of(package, format)
         .into_iter()
         .map(|file| (folder.join(file.name), file.text))
         .collect();

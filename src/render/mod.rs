@@ -5,6 +5,7 @@
 
 mod files;
 mod key;
+mod migrations;
 mod rollup;
 mod routine;
 mod table;
@@ -12,6 +13,7 @@ mod table;
 pub use files::{
     Check, File, Object, ObjectKind, SQL_MODE, checks, files, leftovers, objects, session, setup,
 };
+pub use migrations::{Format, files_of};
 
 use askama::Template;
 

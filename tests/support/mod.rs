@@ -1,12 +1,14 @@
 //! The servers, a schema for each test, and the servers' command-line clients.
 
 mod client;
+mod network;
 mod promises;
 mod schema;
 mod servers;
 pub mod transcript;
 
 pub use client::Client;
+pub use network::Network;
 pub use promises::{Module, Promises};
 pub use schema::{Schema, error_of, repeatable};
 pub use servers::{Server, stop_servers};

@@ -1,0 +1,127 @@
+//! The files for migration tools, which send statements through a driver: DELIMITER is a command of the client.
+
+use super::files::{File, files};
+use crate::package::Package;
+use crate::script;
+
+/// How the files of a package separate statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// With DELIMITER, for the command-line client.
+    #[default]
+    Client,
+    /// Without DELIMITER: one text with many statements, for a tool that sends a file as it is.
+    Plain,
+    /// A JSON array of statements, for a tool that sends one statement at a time.
+    Statements,
+}
+
+/// A file for migration tools: its name, the files of the client with its statements, and whether it drops the tables.
+struct Part {
+    plain: &'static str,
+    json: &'static str,
+    sources: &'static [&'static str],
+    drops_tables: bool,
+    purpose: &'static str,
+}
+
+const PARTS: [Part; 6] = [
+    Part {
+        plain: "up.sql",
+        json: "up.json",
+        sources: &["setup.sql"],
+        drops_tables: false,
+        purpose: "Creates the table, the routines and the views.",
+    },
+    Part {
+        plain: "down.sql",
+        json: "down.json",
+        sources: &["uninstall.sql"],
+        drops_tables: true,
+        purpose: "Drops the routines, the views and the table WITH ALL COUNTS.",
+    },
+    Part {
+        plain: "tables_up.sql",
+        json: "tables_up.json",
+        sources: &["create_tables.sql"],
+        drops_tables: false,
+        purpose: "Creates the table.",
+    },
+    Part {
+        plain: "tables_down.sql",
+        json: "tables_down.json",
+        sources: &[],
+        drops_tables: true,
+        purpose: "Drops the table WITH ALL COUNTS.",
+    },
+    Part {
+        plain: "routines_up.sql",
+        json: "routines_up.json",
+        sources: &["create_procedures.sql"],
+        drops_tables: false,
+        purpose: "Creates or replaces the routines and the views.",
+    },
+    Part {
+        plain: "routines_down.sql",
+        json: "routines_down.json",
+        sources: &["uninstall.sql"],
+        drops_tables: false,
+        purpose: "Drops the routines and the views. The table and its counts are kept.",
+    },
+];
+
+/// The files of a package in a format.
+pub fn files_of(package: &Package, format: Format) -> Vec<File> {
+    let client = files(package);
+    if format == Format::Client {
+        return client;
+    }
+    let part = |part: Part| {
+        let sources = client.iter().filter(|file| part.sources.contains(&file.name));
+        let mut statements: Vec<String> = sources
+            .flat_map(|file| script::statements(&file.text))
+            .map(not_empty)
+            .collect();
+        if part.drops_tables {
+            let tables =
+                std::iter::once(&package.options.table).chain(package.rollups().map(|(_, written)| written));
+            statements.extend(tables.map(|table| format!("DROP TABLE IF EXISTS {table}")));
+        }
+        if format == Format::Statements {
+            let text = serde_json::to_string_pretty(&statements).expect("strings");
+            return File {
+                name: part.json,
+                text: text + "\n",
+            };
+        }
+        // The banner of setup.sql says how the file is rendered.
+        let banner = client
+            .first()
+            .map(|file| file.text.lines().take(2).collect::<Vec<_>>().join("\n"));
+        let text = format!(
+            "{}\n--\n-- {}\n\n{};\n",
+            banner.unwrap_or_default(),
+            part.purpose,
+            statements.join(";\n\n")
+        );
+        File {
+            name: part.plain,
+            text,
+        }
+    };
+    PARTS.into_iter().map(part).collect()
+}
+
+/// The statement, not empty on the server that does not execute its comment: in a text with many statements, both servers
+/// reject an empty one with error 1064.
+fn not_empty(statement: String) -> String {
+    if !statement.ends_with("*/") {
+        statement
+    } else if statement.starts_with("/*!80000") {
+        statement + " /*M!100000 DO 0 */"
+    } else if statement.starts_with("/*M!100000") {
+        statement + " /*!80000 DO 0 */"
+    } else {
+        statement
+    }
+}

@@ -1,0 +1,258 @@
+//! Migration tools execute the lines of docs/migrations.md.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use mysql::prelude::Queryable;
+use slotted::package::committed;
+use slotted::render::{Format, files_of};
+use tempfile::TempDir;
+
+use crate::support::{Module, Network, Server, keyed, root};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .plain(the_statements_have_no_placeholder_and_no_delimiter)
+        .on_servers(each_format_creates_and_drops_everything)
+        .on_servers(dbmate_goes_up_and_down)
+        .on_servers(alembic_goes_up_and_down)
+        .on_servers(django_goes_up_and_down)
+        .on_servers(knex_goes_up_and_down);
+}
+
+/// The programs that scripts/servers has installed.
+fn tools() -> PathBuf {
+    let cache = std::env::var_os("SLOTTED_CACHE").map(PathBuf::from).or_else(|| {
+        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+        home.map(|home| home.join("slotted"))
+    });
+    let tools = cache.expect("a home").join("migration-tools");
+    assert!(tools.is_dir(), "the migration tools are not installed: run scripts/servers migration-tools");
+    tools
+}
+
+/// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
+fn blocks(section: &str) -> Vec<(Option<String>, String, String)> {
+    let page = fs::read_to_string(root().join("docs/migrations.md")).expect("the page");
+    let (_, rest) = page.split_once(&format!("\n### {section}\n")).expect("the section");
+    let text = rest.split("\n## ").next().unwrap_or_default().split("\n### ").next().unwrap_or_default();
+    let mut blocks = Vec::new();
+    let mut before = "";
+    for (at, part) in text.split("```").enumerate() {
+        if at % 2 == 0 {
+            before = part.trim().lines().last().unwrap_or_default();
+            continue;
+        }
+        let (language, text) = part.split_once('\n').expect("a language");
+        let file = before.strip_prefix('`').and_then(|line| line.strip_suffix("`:"));
+        blocks.push((file.map(str::to_owned), language.to_owned(), text.to_owned()));
+    }
+    blocks
+}
+
+/// A folder of an application, and a database.
+struct Application {
+    folder: TempDir,
+    network: Network,
+}
+
+impl Application {
+    fn new(server: &Server) -> Option<Self> {
+        let network = Network::start(server, &["--log-bin-trust-function-creators=ON"])?;
+        network.account("'migrator'@'localhost'", "secret", "");
+        network.server.connect().query_drop("CREATE DATABASE app").expect("a database");
+        let folder = tempfile::tempdir().expect("a folder");
+        Some(Self { folder, network })
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://migrator:secret@127.0.0.1:{}/app", self.network.port)
+    }
+
+    fn shell(&self, script: &str) -> Output {
+        let tools = tools();
+        let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder").to_owned();
+        let folders = [tool, tools.join("venv/bin"), tools.join("node_modules/.bin")];
+        let system = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&system))).expect("a path");
+        Command::new("sh")
+            .args(["-ec", script])
+            .current_dir(self.folder.path())
+            .env("PATH", path)
+            .env("NODE_PATH", tools.join("node_modules"))
+            .env("DATABASE_URL", self.url("mysql"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("a shell")
+    }
+
+    fn runs(&self, script: &str) {
+        let output = self.shell(script);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "{script}\n{}{}", text(&output.stdout), text(&output.stderr));
+    }
+
+    fn status(&self) -> Option<i32> {
+        self.shell(&format!("slotted status --url {}", self.url("mysql"))).status.code()
+    }
+
+    fn objects(&self) -> u64 {
+        let query = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'app' AND TABLE_NAME LIKE 'counter%')
+                          + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'app')";
+        self.network.server.connect().query_first(query).expect("objects").expect("a row")
+    }
+
+    /// Executes a section of the page: its files, the commands before the last two, up, down, and up again.
+    fn follows(&self, section: &str) {
+        let mut commands = Vec::new();
+        for (file, language, text) in blocks(section) {
+            match (file, language.as_str()) {
+                (Some(file), _) => self.write(&file, &text),
+                (None, "console") => commands.push(text),
+                (None, language) => panic!("{section}: a block in {language} without the name of its file"),
+            }
+        }
+        let down = commands.pop().expect("down");
+        let up = commands.pop().expect("up");
+        commands.iter().for_each(|command| self.runs(command));
+        for _ in 0..2 {
+            self.runs(&up);
+            assert_eq!(self.status(), Some(0), "{section}");
+            self.runs(&down);
+            assert_eq!(self.objects(), 0, "{section}");
+        }
+        self.runs(&up);
+        assert_eq!(self.status(), Some(0), "{section}");
+    }
+}
+
+/// A placeholder of a driver or of a template in a migration tool.
+fn the_statements_have_no_placeholder_and_no_delimiter() {
+    let rollup = keyed(|options| {
+        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
+        options.rollup_every = Some("1 MINUTE".parse().expect("an interval"));
+    });
+    for package in committed().iter().chain([&rollup]) {
+        for file in files_of(package, Format::Statements) {
+            let statements: Vec<String> = serde_json::from_str(&file.text).expect("JSON");
+            assert!(!statements.is_empty());
+            for statement in statements {
+                for word in ["%", "?", "{", "DELIMITER", ";;"] {
+                    assert!(!statement.contains(word), "{word} in {} of {}: {statement}", file.name, package.folder());
+                }
+                let named = statement.char_indices().any(|(at, c)| {
+                    // The path of a JSON value, $[0], is no placeholder.
+                    [':', '$'].contains(&c)
+                        && statement[at + 1..].starts_with(|next: char| next.is_alphanumeric() || "_:$".contains(next))
+                });
+                assert!(!named, "a placeholder in {}: {statement}", file.name);
+            }
+        }
+    }
+}
+
+fn each_format_creates_and_drops_everything(server: &Server) {
+    for package in committed() {
+        let schema = server.schema();
+        let objects = || -> u64 {
+            schema.first(
+                "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
+                      + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())",
+            )
+        };
+        let text = |format, name: &str| {
+            let file = files_of(&package, format).into_iter().find(|file| file.name == name);
+            file.expect("the file").text
+        };
+        // One text, all results of which are read.
+        let plain = |name: &str| {
+            let mut connection = schema.connect();
+            let mut results = connection.query_iter(text(Format::Plain, name)).expect("the first statement");
+            while let Some(result) = results.iter() {
+                for row in result {
+                    row.expect("a statement");
+                }
+            }
+        };
+        let each = |name: &str| {
+            let mut connection = schema.connect();
+            let statements: Vec<String> = serde_json::from_str(&text(Format::Statements, name)).expect("JSON");
+            for statement in statements {
+                connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in {statement}"));
+            }
+        };
+        let complete = || {
+            for (kind, name, state) in slotted::install::compare::states(&mut schema.connect(), &package).expect("states") {
+                assert_eq!(state, slotted::install::compare::State::Same, "{kind:?} {}", name.name());
+            }
+        };
+        for (up, down, tables_up, tables_down, routines_up, routines_down, execute) in [
+            ("up.sql", "down.sql", "tables_up.sql", "tables_down.sql", "routines_up.sql", "routines_down.sql", &plain as &dyn Fn(&str)),
+            ("up.json", "down.json", "tables_up.json", "tables_down.json", "routines_up.json", "routines_down.json", &each),
+        ] {
+            execute(up);
+            complete();
+            execute(down);
+            assert_eq!(objects(), 0);
+            execute(tables_up);
+            execute(routines_up);
+            complete();
+            execute(routines_up);
+            complete();
+            execute(routines_down);
+            assert_eq!(objects(), 1, "the table is kept");
+            execute(tables_down);
+            assert_eq!(objects(), 0);
+        }
+    }
+}
+
+fn dbmate_goes_up_and_down(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    application.follows("dbmate");
+}
+
+fn alembic_goes_up_and_down(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    application.write("alembic.ini", &format!("[alembic]\nscript_location = .\nsqlalchemy.url = {}\n", application.url("mysql+pymysql")));
+    application.write(
+        "env.py",
+        "from alembic import context\nfrom sqlalchemy import create_engine\n\
+         engine = create_engine(context.config.get_main_option('sqlalchemy.url'))\n\
+         with engine.connect() as connection:\n    context.configure(connection=connection)\n    \
+         with context.begin_transaction():\n        context.run_migrations()\n",
+    );
+    application.follows("Alembic");
+}
+
+fn django_goes_up_and_down(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    application.write(
+        "manage.py",
+        &format!(
+            "import sys\nimport pymysql\npymysql.version_info = (2, 2, 8, 'final', 0)\npymysql.install_as_MySQLdb()\n\
+             from django.conf import settings\nfrom django.core.management import execute_from_command_line\n\
+             settings.configure(INSTALLED_APPS=['counting'], DATABASES={{'default': {{'ENGINE': 'django.db.backends.mysql', \
+             'NAME': 'app', 'USER': 'migrator', 'PASSWORD': 'secret', 'HOST': '127.0.0.1', 'PORT': {}}}}})\n\
+             execute_from_command_line(sys.argv)\n",
+            application.network.port
+        ),
+    );
+    application.write("counting/__init__.py", "");
+    application.write("counting/migrations/__init__.py", "");
+    application.follows("Django");
+}
+
+fn knex_goes_up_and_down(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    application.write("knexfile.js", "module.exports = { client: 'mysql2', connection: process.env.DATABASE_URL };\n");
+    application.follows("knex");
+}

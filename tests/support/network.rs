@@ -1,0 +1,41 @@
+//! Private servers that listen on a port.
+
+use std::net::TcpListener;
+
+use mysql::prelude::Queryable;
+
+use super::Server;
+
+/// A private server on a TCP port of 127.0.0.1.
+pub struct Network {
+    pub server: Server,
+    pub port: String,
+}
+
+impl Network {
+    pub fn start(server: &Server, arguments: &[&str]) -> Option<Self> {
+        let program = server.program()?;
+        // The kernel chooses a free port.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its number").port().to_string();
+        drop(listener);
+        let number = format!("--port={port}");
+        let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
+        let server = Server::start(program, &[&network, arguments].concat()).expect("a server");
+        Some(Self { server, port })
+    }
+
+    /// Creates an account with all privileges.
+    pub fn account(&self, account: &str, password: &str, attributes: &str) {
+        let mut connection = self.server.connect();
+        let password = password.replace('\\', "\\\\").replace('\'', "''");
+        connection
+            .query_drop(format!(
+                "CREATE USER {account} IDENTIFIED BY '{password}' {attributes}"
+            ))
+            .expect("an account");
+        connection
+            .query_drop(format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION"))
+            .expect("privileges");
+    }
+}
