@@ -116,7 +116,7 @@ impl Dialect {
 pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut rest = statement;
-    let mut after_literal = false;
+    let mut before = ' ';
     while let Some(c) = rest.chars().next() {
         let word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
         let length = if word(c) {
@@ -135,15 +135,18 @@ pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
             );
         } else if c == '\'' && text.len() >= 2 {
             let value = unescaped(&text[1..length - 1]);
-            match tokens.last_mut().filter(|_| after_literal) {
+            match tokens.last_mut().filter(|_| before == c) {
                 // A doubled quote is the end of one literal and the beginning of the next.
                 Some(literal) => literal.extend(["'", value.as_str()]),
                 None => tokens.push(format!("'{value}")),
             }
+        } else if c == '`' && before == '`' {
+            // The same for a doubled backtick in a name.
+            tokens.last_mut().expect("a name").push_str(text);
         } else if !c.is_whitespace() && line_comment(text) == 0 {
             tokens.push(text.to_owned());
         }
-        after_literal = c == '\'';
+        before = c;
     }
     tokens
 }

@@ -143,6 +143,10 @@ fn every_command_connects_with_tls(server: &Server) {
     connection.query_drop("CREATE DATABASE app").expect("a database");
     connection.query_drop("CREATE TABLE app.pages (id INT PRIMARY KEY, hits INT)").expect("a table");
     connection.query_drop("INSERT INTO app.pages VALUES (1, 7)").expect("a row");
+    let app = ["--database", "app"];
+    for command in [&["install", "counters"][..], &["status"], &["uninstall", "--with-data", "--yes"]] {
+        connects(&mut network.command(command, &[&user[..], &app].concat()));
+    }
     let adopt = ["adopt", "--database", "app", "--table", "pages", "--column", "hits", "--where", "id = 1", "--counter", "hits"];
     fails(&mut network.command(&adopt, &user), "cannot query the counter", "install generated/counters/setup.sql");
 }
@@ -165,6 +169,10 @@ fn a_password_can_have_every_character(server: &Server) {
     let url = format!("mysql://us%2Fer:{encoded}@127.0.0.1:{}", network.port);
     connects(slotted(&ADVISE).args(["--url", &url]));
     connects(slotted(&ADVISE).env("SLOTTED_URL", &url));
+    // The password of the URL precedes the variables, and the option precedes the URL.
+    connects(slotted(&ADVISE).env("SLOTTED_URL", &url).env("SLOTTED_PASSWORD", "other").env("MYSQL_PWD", "other"));
+    let wrong = format!("mysql://us%2Fer:wrong@127.0.0.1:{}", network.port);
+    connects(slotted(&ADVISE).args(["--url", &wrong, &format!("--password={password}")]));
     let folder = tempfile::tempdir().expect("a folder");
     let quoted = format!("'{}'", password.replace('\\', "\\\\").replace('\'', "\\'"));
     let file = folder.path().join("my.cnf");

@@ -233,7 +233,7 @@ fn every_block_is_run_or_only_shown() {
                 "text" if block.is_transcript() => "transcript",
                 "text" => "shown",
                 // tests/migrations.rs executes these.
-                "console" | "python" | "js" if page.name() == "docs/migrations.md" => "migration",
+                "console" | "python" | "js" | "ruby" if page.name() == "docs/migrations.md" => "migration",
                 other => panic!("{}:{}: {other} is not run; write sh, sql or text", page.name(), block.line),
             };
             *count.entry(kind.to_owned()).or_insert(0) += 1;

@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
         .on_servers(other_options_replace_and_drop_what_differs)
         .on_servers(all_problems_are_listed_and_nothing_is_changed)
+        .on_servers(objects_that_are_not_of_a_package_are_not_touched)
         .on_servers(a_dry_run_prints_a_script_for_the_client)
         .on_servers(uninstall_keeps_the_counts_unless_it_is_told_otherwise);
 }
@@ -79,7 +80,7 @@ fn packages() -> Vec<Package> {
     packages.push(package(|options| {
         options.security = Security::Invoker;
         options.table = "it's `my` table".parse().expect("a name");
-        options.prefix = "a b\\".parse().expect("a prefix");
+        options.prefix = "a `b\\".parse().expect("a prefix");
         options.collation = "utf8mb4_bin".parse().expect("a collation");
         options.function = false;
     }));
@@ -160,11 +161,11 @@ fn status_tells_differences_apart(server: &Server) {
         is_complete(&mut schema.connect(), &wanted);
     };
     by_hand(&schema, &wanted, "counter_add", |text| text.replace("counter + p_amount", "counter + 2 * p_amount"));
-    expect("counter_add", "another body");
+    expect("counter_add", "the body differs");
     by_hand(&schema, &wanted, "counter_add", |text| text.replace("p_amount BIGINT", "p_amount INT"));
-    expect("counter_add", "other parameters");
+    expect("counter_add", "the parameters differ");
     schema.run("ALTER PROCEDURE counter_reset COMMENT 'by hand'");
-    expect("counter_reset", "another COMMENT");
+    expect("counter_reset", "the COMMENT differs");
     schema.run("ALTER PROCEDURE counter_reset SQL SECURITY INVOKER");
     expect("counter_reset", "SQL SECURITY INVOKER instead of DEFINER");
     schema.run("ALTER PROCEDURE counter_reset READS SQL DATA");
@@ -198,8 +199,8 @@ fn status_tells_differences_apart(server: &Server) {
     let version = format!("'{}' AS `version`", env!("CARGO_PKG_VERSION"));
     connection.query_drop(view.replacen("CREATE ", "CREATE OR REPLACE ", 1).replace(&version, "'0.0.9' AS `version`")).expect("a view");
     expect("counter_package", "version 0.0.9 instead of");
-    schema.run("CREATE OR REPLACE VIEW counter_totals AS SELECT 1 AS one");
-    expect("counter_totals", "other columns");
+    schema.run("CREATE OR REPLACE VIEW counter_totals AS SELECT 1 AS total");
+    expect("counter_totals", "the columns differ");
 
     let definer = format!("'slotted_gone_{}'@'localhost'", std::process::id());
     connection.query_drop(format!("CREATE USER {definer}")).expect("an account");
@@ -342,7 +343,7 @@ fn other_options_replace_and_drop_what_differs(server: &Server) {
     let fixed = package(|options| options.slots = Slots::Fixed(20));
     is_complete(&mut schema.connect(), &fixed);
     let text = succeeds(&schema, &["install", "counters", "--slots", "20", "--no-function"]);
-    assert!(text.contains("drop function counter_get, which belongs to other options"), "{text}");
+    assert!(text.contains("drop function counter_get, of other options"), "{text}");
     assert_eq!(schema.first::<u64>("SELECT total FROM counter_totals"), 7);
     // Counters with fewer slots do not fit.
     let rejected = run(&schema, &["install", "counters", "--slots", "64"]);
@@ -371,28 +372,43 @@ fn all_problems_are_listed_and_nothing_is_changed(server: &Server) {
     let output = install.env("SLOTTED_URL", &url).output().expect("slotted runs");
     let text = printed(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    for problem in ["does not have CREATE, CREATE ROUTINE, CREATE VIEW, DROP, SELECT", "for the definer someone@localhost", "GRANT CREATE, ", "nothing has been changed"] {
+    for problem in ["does not have CREATE, CREATE ROUTINE, ALTER ROUTINE, CREATE VIEW, DROP, SELECT", "for the definer someone@localhost", "GRANT CREATE, ", "nothing has been changed"] {
         assert!(text.contains(problem), "{problem} in {text}");
     }
     let trusted: String = root.query_first("SELECT @@GLOBAL.log_bin + 2 * @@GLOBAL.log_bin_trust_function_creators").expect("settings").expect("a row");
     assert_eq!(text.contains("without SUPER cannot create the function"), trusted.starts_with('1'), "{text}");
     assert_eq!(schema.first::<u64>(objects), 0);
-    // What the problems ask for is enough.
-    root.query_drop(format!("GRANT CREATE, CREATE ROUTINE, ALTER ROUTINE, CREATE VIEW, DROP, SELECT ON {}.* TO '{user}'@'localhost'", schema.ident()))
-        .expect("privileges");
+    // What the problem asks for is enough.
     let arguments = ["install", "counters", "--no-function"];
-    let output = slotted(&schema, &arguments).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    let install = || slotted(&schema, &arguments).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    let text = printed(&install());
+    let remedy = text.lines().find(|line| line.trim().starts_with("GRANT ")).expect("a remedy");
+    root.query_drop(remedy.trim().trim_end_matches(';')).expect("privileges");
+    let output = install();
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let count = slotted(&schema, &["status", "--json"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    assert_eq!(count.status.code(), Some(0), "{}", printed(&count));
+    schema.run("CALL counter_setup('hits', NULL, NULL, 1); CALL counter_increment('hits')");
     let status = slotted(&schema, &["status"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
     assert_eq!(status.status.code(), Some(0), "{}", printed(&status));
+    // Without the privilege EVENT, a package without a roll-up is installed too.
+    let arguments = ["install", "slotted_counters", "--no-function"];
+    let output = slotted(&schema, &arguments).env("SLOTTED_URL", &url).output().expect("slotted runs");
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    // The server does not show routines to an account that has SELECT alone.
+    root.query_drop(format!("CREATE USER '{user}_3'@'localhost' IDENTIFIED BY 'weak'")).expect("an account");
+    root.query_drop(format!("GRANT SELECT ON {}.* TO '{user}_3'@'localhost'", schema.ident())).expect("a privilege");
+    let reads = url.replacen(&user, &format!("{user}_3"), 1);
+    let hidden = slotted(&schema, &["status"]).env("SLOTTED_URL", &reads).output().expect("slotted runs");
+    assert!(printed(&hidden).contains("hidden") && !printed(&hidden).contains("missing"), "{}", printed(&hidden));
     // An account that is not the definer does not see the bodies.
     root.query_drop(format!("CREATE USER '{user}_2'@'localhost' IDENTIFIED BY 'weak'")).expect("an account");
     root.query_drop(format!("GRANT SELECT, EXECUTE ON {}.* TO '{user}_2'@'localhost'", schema.ident())).expect("a privilege");
     let url = url.replacen(&user, &format!("{user}_2"), 1);
     let hidden = slotted(&schema, &["status"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
     assert_eq!(hidden.status.code(), Some(1), "{}", printed(&hidden));
-    assert!(printed(&hidden).contains("hidden: this account needs"), "{}", printed(&hidden));
-    for account in [format!("{user}_2"), user] {
+    assert!(printed(&hidden).contains("hidden: to read the definition, this account needs"), "{}", printed(&hidden));
+    for account in [format!("{user}_2"), format!("{user}_3"), user] {
         let _ = root.query_drop("SET SESSION sql_log_bin = 0");
         root.query_drop(format!("DROP PROCEDURE IF EXISTS {}.counter_setup", schema.ident())).expect("a routine");
         let _ = root.query_drop(format!("DROP USER '{account}'@'localhost'"));
@@ -410,6 +426,39 @@ fn all_problems_are_listed_and_nothing_is_changed(server: &Server) {
         assert!(printed(&output).contains("the server is read-only"), "{}", printed(&output));
         replica.connect().query_drop("SET GLOBAL super_read_only = OFF").expect("a setting");
     }
+}
+
+fn objects_that_are_not_of_a_package_are_not_touched(server: &Server) {
+    let schema = server.schema();
+    schema.run(
+        "CREATE PROCEDURE counter_add (x INT) SELECT x; CREATE VIEW counter_totals AS SELECT 1 AS mine;
+         CREATE TABLE counters (id INT PRIMARY KEY, hits INT) ENGINE = InnoDB; INSERT INTO counters VALUES (1, 42)",
+    );
+    let mine = || -> (u64, u64, u64) {
+        (
+            schema.first("SELECT hits FROM counters"),
+            schema.first("SELECT mine FROM counter_totals"),
+            schema.first("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"),
+        )
+    };
+    let before = mine();
+    let install = run(&schema, &["install", "counters"]);
+    assert_eq!(install.status.code(), Some(2), "{}", printed(&install));
+    for problem in ["other objects have the names of the package: procedure counter_add, view counter_totals", "has other columns than"] {
+        assert!(printed(&install).contains(problem), "{}", printed(&install));
+    }
+    let data = run(&schema, &["uninstall", "counters", "--with-data", "--yes"]);
+    assert_eq!(data.status.code(), Some(2), "{}", printed(&data));
+    let uninstall = succeeds(&schema, &["uninstall", "counters"]);
+    assert!(uninstall.contains("kept procedure counter_add, which is not of a package"), "{uninstall}");
+    assert_eq!(mine(), before);
+
+    // Options that differ from those of the database name other objects.
+    succeeds(&schema, &["install", "counters", "--table", "tt", "--prefix", "tt_"]);
+    let other = run(&schema, &["uninstall", "counters", "--prefix", "tt_"]);
+    assert!(printed(&other).contains("has the package with other options: counters --table tt --prefix tt_"), "{}", printed(&other));
+    succeeds(&schema, &["uninstall", "--with-data", "--yes"]);
+    assert_eq!(mine(), before);
 }
 
 fn a_dry_run_prints_a_script_for_the_client(server: &Server) {
@@ -445,7 +494,7 @@ fn uninstall_keeps_the_counts_unless_it_is_told_otherwise(server: &Server) {
         let mut command = slotted(&schema, &["uninstall", "--with-data"]);
         command.stdin(Stdio::inherit());
         let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
-        terminal.exp_string("with 1 counters, which have 42 in total").expect("what is dropped");
+        terminal.exp_string("Counters: 1. Sum of their totals: 42.").expect("what is dropped");
         terminal.exp_string("Type the name of the table to drop it: ").expect("a question");
         terminal.send_line(answer).expect("an answer");
         terminal.exp_eof().expect("the end");

@@ -16,6 +16,9 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_statements_have_no_placeholder_and_no_delimiter)
         .on_servers(each_format_creates_and_drops_everything)
         .on_servers(dbmate_goes_up_and_down)
+        .on_servers(sqlx_goes_up_and_down)
+        .on_servers(refinery_creates_and_drops)
+        .on_servers(rails_goes_up_and_down)
         .on_servers(alembic_goes_up_and_down)
         .on_servers(django_goes_up_and_down)
         .on_servers(knex_goes_up_and_down);
@@ -80,7 +83,7 @@ impl Application {
     fn shell(&self, script: &str) -> Output {
         let tools = tools();
         let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder").to_owned();
-        let folders = [tool, tools.join("venv/bin"), tools.join("node_modules/.bin")];
+        let folders = [tool, tools.join("bin"), tools.join("venv/bin"), tools.join("node_modules/.bin")];
         let system = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&system))).expect("a path");
         Command::new("sh")
@@ -110,8 +113,9 @@ impl Application {
         self.network.server.connect().query_first(query).expect("objects").expect("a row")
     }
 
-    /// Executes a section of the page: its files, the commands before the last two, up, down, and up again.
-    fn follows(&self, section: &str) {
+    /// Writes the files of a section of the page, and executes its commands except for the last two, up and down, which
+    /// it returns.
+    fn prepared(&self, section: &str) -> [String; 2] {
         let mut commands = Vec::new();
         for (file, language, text) in blocks(section) {
             match (file, language.as_str()) {
@@ -123,6 +127,12 @@ impl Application {
         let down = commands.pop().expect("down");
         let up = commands.pop().expect("up");
         commands.iter().for_each(|command| self.runs(command));
+        [up, down]
+    }
+
+    /// Executes a section of the page: up, down, and up again.
+    fn follows(&self, section: &str) {
+        let [up, down] = self.prepared(section);
         for _ in 0..2 {
             self.runs(&up);
             assert_eq!(self.status(), Some(0), "{section}");
@@ -218,6 +228,36 @@ fn each_format_creates_and_drops_everything(server: &Server) {
 fn dbmate_goes_up_and_down(server: &Server) {
     let Some(application) = Application::new(server) else { return };
     application.follows("dbmate");
+}
+
+fn sqlx_goes_up_and_down(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    application.follows("sqlx");
+}
+
+fn refinery_creates_and_drops(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    let [up, down] = application.prepared("refinery");
+    application.runs(&up);
+    assert_eq!(application.status(), Some(0));
+    application.runs(&down);
+    assert_eq!(application.objects(), 0);
+}
+
+/// A program with the two commands of Rails, because the package of Rails needs much more than ActiveRecord.
+const RAILS: &str = r#"#!/usr/bin/env ruby
+require "json"
+require "active_record"
+ActiveRecord::Base.establish_connection(ENV["DATABASE_URL"].sub("mysql:", "mysql2:"))
+context = ActiveRecord::MigrationContext.new("db/migrate", ActiveRecord::SchemaMigration)
+ARGV == ["db:migrate"] ? context.migrate : context.rollback
+"#;
+
+fn rails_goes_up_and_down(server: &Server) {
+    let Some(application) = Application::new(server) else { return };
+    application.write("bin/rails", RAILS);
+    application.runs("chmod +x bin/rails");
+    application.follows("Rails");
 }
 
 fn alembic_goes_up_and_down(server: &Server) {

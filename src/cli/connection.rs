@@ -16,8 +16,8 @@ use crate::package::Ident;
 /// The environment variable with the URL.
 const URL: &str = "SLOTTED_URL";
 
-/// The environment variable with the password of `--password`, which [`without_secrets`] sets.
-const PASSWORD: &str = "SLOTTED_PASSWORD";
+/// The environment variable with the value of `--password`, which [`without_secrets`] sets.
+const PASSWORD: &str = "SLOTTED_ARGUMENT_PASSWORD";
 
 /// The server and the account. Without --url, the options of the my.cnf files of MySQL's and MariaDB's clients apply, from
 /// the groups [client] and [slotted].
@@ -28,7 +28,7 @@ pub struct Connection {
     /// Parameters: socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, connect-timeout, as in mysql://root@localhost/db?socket=/run/mysqld/mysqld.sock [env: SLOTTED_URL]
     #[arg(
         long,
-        conflicts_with_all = ["host", "port", "socket", "user", "password", "database", "defaults_file", "defaults_group_suffix", "no_defaults"]
+        conflicts_with_all = ["host", "port", "socket", "user", "defaults_file", "defaults_group_suffix", "no_defaults"]
     )]
     url: Option<Secret>,
 
@@ -60,7 +60,8 @@ pub struct Connection {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// The password. Without a value, asks for it on the terminal [env: SLOTTED_PASSWORD, MYSQL_PWD]
+    /// The password. Without a value, asks for it on the terminal [default: the password of the URL or the option file,
+    /// SLOTTED_PASSWORD, or MYSQL_PWD]
     #[arg(long, num_args = 0..=1, require_equals = true)]
     password: Option<Option<Secret>>,
 
@@ -170,11 +171,11 @@ impl Connection {
             })?),
             None => given.or(self.of_files()?),
         };
-        let mysql_pwd = Settings {
-            password: password("MYSQL_PWD"),
+        let variables = Settings {
+            password: password("SLOTTED_PASSWORD").or_else(|| password("MYSQL_PWD")),
             ..Settings::default()
         };
-        Ok(settings.or(mysql_pwd))
+        Ok(settings.or(variables))
     }
 
     fn of_files(&self) -> anyhow::Result<Settings> {
@@ -280,7 +281,7 @@ mod tests {
             hidden.environment,
             [
                 ("SLOTTED_URL", "mysql://a:b@c".to_owned()),
-                ("SLOTTED_PASSWORD", "d".to_owned())
+                ("SLOTTED_ARGUMENT_PASSWORD", "d".to_owned())
             ]
         );
         assert_eq!(

@@ -1,5 +1,6 @@
 //! `slotted install`: installs or upgrades a package in a database.
 
+use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
@@ -9,6 +10,7 @@ use mysql::prelude::Queryable;
 use super::connection::Connection;
 use super::generate::OptionFlags;
 use super::{Hinted, Outcome};
+use crate::install::compare::{self, State};
 use crate::install::{self, InstallError, Plan, preflight};
 use crate::package::{Kind, Package};
 
@@ -71,15 +73,27 @@ impl Install {
         let mut last = String::new();
         let report = |step: &install::Step, _: &str| {
             if step.action != last {
-                eprintln!("{}", step.action);
+                note(&step.action);
                 last.clone_from(&step.action);
             }
             Ok(())
         };
         install::apply(&mut connection, &plan, report).map_err(explained)?;
-        eprintln!("installed {name}");
+        note(&format!("installed {name}"));
+        for (kind, object, state) in compare::states(&mut connection, &package)? {
+            if let State::Changed(differences) = state {
+                let object = format!("{} {}", kind.sql().to_lowercase(), object.name());
+                note(&format!("warning: {object}: {}", differences.join("; ")));
+                break;
+            }
+        }
         Ok(Outcome::Fine)
     }
+}
+
+/// Prints progress. A reader that has ended, such as head, does not stop an installation in the middle.
+pub(super) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// The current database.
@@ -112,6 +126,10 @@ fn script(plan: &Plan) -> String {
 /// The error of an installation with what to do.
 pub(super) fn explained(error: InstallError) -> anyhow::Error {
     let hint = match &error {
+        InstallError::Rejected { error, .. } if error.code == 1227 => {
+            "what the command has done stays; connect as the account that installed the package or as an administrator, and run the \
+             command again: it does what is left"
+        }
         InstallError::Rejected { .. } => {
             "what the command has done stays; remove the cause, and run the command again: it does what is left"
         }

@@ -32,6 +32,8 @@ struct Arguments {
 pub struct Found {
     pub package: Package,
     pub version: Option<String>,
+    /// The options in the view of the package.
+    pub arguments: Option<String>,
 }
 
 impl Chosen {
@@ -44,11 +46,15 @@ impl Chosen {
         if let Some(kind) = self.package {
             let package = Package::new(self.options.options(kind))?;
             let view = package.package.name();
-            let version = installed
-                .into_iter()
-                .find(|one| one.view == view)
-                .map(|one| one.version);
-            return Ok(vec![Found { package, version }]);
+            let installed = installed.into_iter().find(|one| one.view == view);
+            let (version, arguments) =
+                installed.map_or((None, None), |one| (Some(one.version), one.arguments));
+            let version = version.filter(|version| !version.is_empty());
+            return Ok(vec![Found {
+                package,
+                version,
+                arguments,
+            }]);
         }
         if installed.is_empty() {
             let database: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
@@ -78,7 +84,11 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
     if let Some(error) = error {
         return Err(Hinted {
             message: format!("the view {view} cannot be read: {error}"),
-            hint: "name the package with its options".into(),
+            hint: if error.contains("1449") {
+                "run accounts.sql of the package, which creates the definer".into()
+            } else {
+                "name the package with its options".into()
+            },
         }
         .into());
     }
@@ -100,6 +110,7 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
     Ok(Found {
         package,
         version: Some(version),
+        arguments,
     })
 }
 

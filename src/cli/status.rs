@@ -1,5 +1,6 @@
 //! `slotted status`: compares the packages of a database with the rendered ones.
 
+use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
@@ -23,7 +24,7 @@ const COUNTERS: usize = 20;
 
 /// Compare the packages of a database with the rendered ones.
 ///
-/// Reports each object as same, changed, missing, hidden or foreign, also if a client or a migration has installed it, and
+/// Reports each object as same, changed, missing, hidden, obsolete or other, also if a client or a migration has installed it, and
 /// the counters with the highest totals. Only reads. Exits with 0 if all objects are the same, with 1 if one differs, and
 /// with 2 if the command fails.
 #[derive(Debug, Args)]
@@ -57,13 +58,13 @@ impl Status {
         let server = Version::of(&mut connection)?.to_string();
         let mut same = true;
         let mut reports = Vec::new();
-        for Found { package, version } in self.chosen.packages(&mut connection)? {
+        for Found { package, version, .. } in self.chosen.packages(&mut connection)? {
             let states = compare::states(&mut connection, &package)?;
             let counters = counters(&mut connection, &package).unwrap_or_default();
             same &= states.iter().all(|(.., state)| *state == State::Same);
             reports.push((package, version, states, counters));
         }
-        if self.json {
+        let text = if self.json {
             let packages = reports.iter().map(|(package, version, states, counters)| {
                 let objects = states.iter().map(|(kind, name, state)| {
                     let mut object = json!({ "kind": kind.sql().to_lowercase(), "name": name.name() });
@@ -80,8 +81,8 @@ impl Status {
                     "counters": counters,
                 })
             });
-            println!(
-                "{:#}",
+            format!(
+                "{:#}\n",
                 json!({
                     "server": server,
                     "database": database,
@@ -89,58 +90,54 @@ impl Status {
                     "same": same,
                     "packages": packages.collect::<Vec<_>>(),
                 })
-            );
+            )
         } else {
-            println!(
-                "{server}, database {database}, compared with slotted {}",
-                env!("CARGO_PKG_VERSION")
-            );
+            let tool = env!("CARGO_PKG_VERSION");
+            let mut text = format!("{server}, database {database}, compared with slotted {tool}\n");
             for (package, version, states, counters) in &reports {
-                print(package, version.as_deref(), states, counters);
+                text += &described(package, version.as_deref(), states, counters);
             }
-        }
+            text
+        };
+        // A reader that has ended, such as head, is no error.
+        let _ = io::stdout().write_all(text.as_bytes());
         Ok(if same { Outcome::Fine } else { Outcome::Differs })
     }
 }
 
-fn print(
+/// The report of a package.
+fn described(
     package: &Package,
     version: Option<&str>,
     states: &[(crate::render::ObjectKind, crate::package::Ident, State)],
     counters: &[Counter],
-) {
-    println!(
-        "\n{}, version {}",
-        package.options.arguments(),
-        version.unwrap_or("unknown")
-    );
+) -> String {
+    let arguments = package.options.arguments();
+    let mut text = format!("\n{arguments}, version {}\n", version.unwrap_or("not known"));
     let differing: Vec<_> = states
         .iter()
         .filter(|(.., state)| *state != State::Same)
         .collect();
     for (kind, name, state) in &differing {
-        let text = match state {
+        let difference = match state {
             State::Same => continue,
             State::Changed(differences) => format!("changed: {}", differences.join("; ")),
             State::Missing => "missing".into(),
-            State::Hidden(privilege) => format!("hidden: this account needs {privilege}"),
-            State::Foreign => "foreign: other options of the package have created it".into(),
+            State::Hidden(privilege) => {
+                format!("hidden: to read the definition, this account needs {privilege} ON *.*")
+            }
+            State::Obsolete => "obsolete: other options of the package have created it".into(),
+            State::Other => "other: an object with this name that is not of a package".into(),
         };
-        println!("  {} {}: {text}", kind.sql().to_lowercase(), name.name());
+        text += &format!("  {} {}: {difference}\n", kind.sql().to_lowercase(), name.name());
     }
-    println!(
-        "  {} of {} objects are the same",
-        states.len() - differing.len(),
-        states.len()
-    );
+    let same = states.len() - differing.len();
+    text += &format!("  {same} of {} objects are the same\n", states.len());
     if !differing.is_empty() {
-        println!(
-            "  To install what differs: slotted install {}",
-            package.options.arguments()
-        );
+        text += &format!("  To install what differs: slotted install {arguments}\n");
     }
     if counters.is_empty() {
-        return;
+        return text;
     }
     let mut table = Table::new();
     table
@@ -163,7 +160,7 @@ fn print(
     for column in table.column_iter_mut().skip(1).take(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}");
+    text + &format!("{table}\n")
 }
 
 /// The counters with the highest totals. An error of the server means that the table or a privilege is missing.

@@ -7,10 +7,12 @@ use clap::Args;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
-use super::install::{database, explained};
+use super::install::{database, explained, note};
 use super::package::{Chosen, Found};
 use super::{Hinted, Outcome};
-use crate::install;
+use crate::install::compare::{self, State};
+use crate::install::{self, Plan};
+use crate::render::ObjectKind;
 
 /// Remove the routines, views and events of a package from a database.
 ///
@@ -46,8 +48,34 @@ impl Uninstall {
             }
             .into());
         }
-        let Found { package, .. } = found.remove(0);
+        let Found {
+            package, arguments, ..
+        } = found.remove(0);
         let table = &package.options.table;
+        if let Some(arguments) = &arguments
+            && *arguments != package.options.arguments()
+        {
+            return Err(Hinted {
+                message: format!("the database {database} has the package with other options: {arguments}"),
+                hint: "omit PACKAGE, or give these options".into(),
+            }
+            .into());
+        }
+        let states = compare::states(&mut connection, &package)?;
+        let of_table = states
+            .iter()
+            .find(|(kind, ..)| *kind == ObjectKind::Table)
+            .map(|(.., state)| state);
+        if self.with_data && arguments.is_none() && !matches!(of_table, Some(State::Same | State::Missing)) {
+            return Err(Hinted {
+                message: format!(
+                    "the table {} is not like the table of the package; nothing has been changed",
+                    table.name()
+                ),
+                hint: "omit --with-data, and drop the table yourself if it is not needed".into(),
+            }
+            .into());
+        }
         if self.with_data && !self.yes {
             let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
                 "SELECT CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(total), 0) AS CHAR) FROM {}",
@@ -58,7 +86,7 @@ impl Uninstall {
                 .and_then(|mut rows| rows.pop())
                 .unwrap_or_else(|| ("?".into(), "?".into()));
             eprintln!(
-                "This drops the table {database}.{} with {counters} counters, which have {total} in total.",
+                "This drops the table {database}.{}. Counters: {counters}. Sum of their totals: {total}.",
                 table.name()
             );
             if !io::stdin().is_terminal() {
@@ -73,18 +101,33 @@ impl Uninstall {
             let mut answer = String::new();
             io::stdin().lock().read_line(&mut answer)?;
             if answer.trim() != table.name() {
-                eprintln!("nothing has been changed");
+                eprintln!("the answer is not {}; nothing has been changed", table.name());
                 return Ok(Outcome::Differs);
             }
         }
         install::lock(&mut connection).map_err(explained)?;
-        for step in install::removal(&package, self.with_data) {
-            eprintln!("{}", step.action);
-            for statement in &step.statements {
-                connection.query_drop(statement)?;
-            }
+        let steps = install::removal(&mut connection, &package, self.with_data).map_err(explained)?;
+        let nothing = steps.is_empty();
+        let plan = Plan {
+            steps,
+            ..Plan::default()
+        };
+        install::apply(&mut connection, &plan, |step, _| {
+            note(&step.action);
+            Ok(())
+        })
+        .map_err(explained)?;
+        if nothing {
+            eprintln!("the database {database} has nothing of the package");
         }
-        if !self.with_data {
+        for (kind, name, _) in states.iter().filter(|(.., state)| *state == State::Other) {
+            eprintln!(
+                "kept {} {}, which is not of a package",
+                kind.sql().to_lowercase(),
+                name.name()
+            );
+        }
+        if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
             eprintln!("the table {} and its counts are kept", table.name());
         }
         Ok(Outcome::Fine)

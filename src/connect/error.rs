@@ -103,7 +103,7 @@ fn of_driver(place: &str, account: &str, password: bool, error: &mysql::Error) -
             1045 => "check user and password, and the host from which the account may connect; with REQUIRE SSL or require_secure_transport, the \
                      account needs --ssl-mode required"
                 .into(),
-            1044 | 1049 => "create the database, or give another one with --database".into(),
+            1044 | 1049 => "create the database, give another one with --database, or grant the account privileges on it".into(),
             1040 | 1203 | 1226 => "wait until other connections have ended, or raise max_connections".into(),
             1129 => "run FLUSH HOSTS on the server".into(),
             1130 => "create an account for the host from which you connect".into(),

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod preflight;
+pub mod privileges;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -51,6 +52,8 @@ pub struct Plan {
     pub session: Vec<String>,
     /// The steps. Empty if the database has the package already.
     pub steps: Vec<Step>,
+    /// Whether the steps grant privileges on routines again.
+    pub grants: bool,
 }
 
 /// The table that has the privileges on routines while MySQL drops and creates them. An interrupted installation leaves it,
@@ -69,13 +72,22 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     let objects = render::objects(package);
     let mut plan = Plan {
         session: render::session(package),
-        steps: Vec::new(),
+        ..Plan::default()
     };
     let state_of = |object: &Object| {
         let found = states
             .iter()
             .find(|(kind, name, _)| (*kind, name) == (object.kind, &object.name));
-        found.map_or(State::Missing, |(_, _, state)| state.clone())
+        match found {
+            None => State::Missing,
+            // Creating an object again does not create its definer.
+            Some((_, _, State::Changed(differences)))
+                if differences.iter().all(|one| one.ends_with(compare::NO_DEFINER)) =>
+            {
+                State::Same
+            }
+            Some((_, _, state)) => state.clone(),
+        }
     };
     let pending: Vec<&Object> = objects
         .iter()
@@ -138,10 +150,10 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
         });
     }
     for (kind, name, state) in &states {
-        if *state == State::Foreign {
+        if *state == State::Obsolete {
             plan.steps.push(Step {
                 action: format!(
-                    "drop {} {}, which belongs to other options",
+                    "drop {} {}, of other options",
                     kind.sql().to_lowercase(),
                     name.name()
                 ),
@@ -150,10 +162,11 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
         }
     }
     if has_table || !grants.is_empty() {
+        plan.grants = true;
         let mut statements = [left, grants].concat();
         statements.push(format!("DROP TABLE {kept}"));
         plan.steps.push(Step {
-            action: "grant the privileges on routines again".into(),
+            action: "restore the privileges on routines".into(),
             statements,
         });
     }
@@ -259,9 +272,12 @@ pub fn apply(
     Ok(())
 }
 
-/// The statements that remove the routines, events and views of a package, and with `data` its tables.
-pub fn removal(package: &Package, data: bool) -> Vec<Step> {
-    let objects = render::objects(package);
+/// The steps that drop what a database has of a package, and with `data` its tables. Objects with the same names that are not
+/// of a package stay.
+///
+/// # Errors
+/// The connection fails.
+pub fn removal(connection: &mut Conn, package: &Package, data: bool) -> Result<Vec<Step>, InstallError> {
     let order = [
         ObjectKind::Event,
         ObjectKind::Procedure,
@@ -269,17 +285,17 @@ pub fn removal(package: &Package, data: bool) -> Vec<Step> {
         ObjectKind::View,
         ObjectKind::Table,
     ];
-    let mut steps = Vec::new();
-    for kind in order {
-        for object in objects
-            .iter()
-            .filter(|object| object.kind == kind && (data || kind != ObjectKind::Table))
-        {
-            steps.push(Step {
-                action: format!("drop {} {}", kind.sql().to_lowercase(), object.name.name()),
-                statements: vec![format!("DROP {} IF EXISTS {}", kind.sql(), object.name)],
-            });
-        }
-    }
-    steps
+    let mut states = compare::states(connection, package)?;
+    states.sort_by_key(|(kind, ..)| order.iter().position(|one| one == kind));
+    let dropped = states
+        .into_iter()
+        .filter(|(_, _, state)| !matches!(state, State::Missing | State::Other))
+        .filter(|(kind, ..)| data || *kind != ObjectKind::Table)
+        // The view with the version is the last one: an interrupted command can be repeated.
+        .partition::<Vec<_>, _>(|(_, name, _)| *name != package.package);
+    let step = |(kind, name, _): (ObjectKind, Ident, State)| Step {
+        action: format!("drop {} {}", kind.sql().to_lowercase(), name.name()),
+        statements: vec![format!("DROP {} IF EXISTS {name}", kind.sql())],
+    };
+    Ok(dropped.0.into_iter().chain(dropped.1).map(step).collect())
 }

@@ -1,0 +1,145 @@
+//! The privileges of the account, from SHOW GRANTS.
+
+use std::collections::BTreeSet;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::package::SqlStr;
+
+/// The privileges of an account, in upper case: those on all databases and those on the current one.
+#[derive(Debug, Default)]
+pub struct Privileges {
+    /// The account, as in CURRENT_USER().
+    pub account: String,
+    global: BTreeSet<String>,
+    schema: BTreeSet<String>,
+    grantable: bool,
+    /// The database as the remedy of a missing privilege names it.
+    pattern: String,
+}
+
+impl Privileges {
+    /// Reads the privileges of the account of a connection.
+    ///
+    /// # Errors
+    /// The connection fails.
+    pub fn read(connection: &mut Conn) -> mysql::Result<Self> {
+        let names: Option<(String, Option<String>)> =
+            connection.query_first("SELECT CURRENT_USER(), DATABASE()")?;
+        let (account, schema) = names.unwrap_or_default();
+        let schema = schema.unwrap_or_default();
+        let lines: Vec<String> = connection.query("SHOW GRANTS")?;
+        let escaped = schema
+            .replace('`', "``")
+            .replace('\\', "\\\\")
+            .replace('_', "\\_")
+            .replace('%', "\\%");
+        let mut privileges = Self {
+            account,
+            pattern: format!("`{escaped}`"),
+            ..Self::default()
+        };
+        for line in &lines {
+            let Some((names, rest)) = line
+                .strip_prefix("GRANT ")
+                .and_then(|line| line.split_once(" ON "))
+            else {
+                continue;
+            };
+            let scope = rest.split(" TO ").next().unwrap_or_default();
+            let into = match scope.strip_suffix(".*") {
+                Some("*") => &mut privileges.global,
+                Some(pattern) if matches(pattern, &schema) => {
+                    // Another pattern for the same database would hide the privileges of this one.
+                    privileges.pattern = pattern.to_owned();
+                    &mut privileges.schema
+                }
+                _ => continue,
+            };
+            into.extend(names.split(", ").map(|name| name.trim().to_uppercase()));
+            privileges.grantable |= line.contains(" WITH GRANT OPTION");
+        }
+        Ok(privileges)
+    }
+
+    /// Whether the account has a privilege that can be granted on a database.
+    pub fn has(&self, name: &str) -> bool {
+        let names = [name, "ALL PRIVILEGES", "ALL"];
+        names
+            .iter()
+            .any(|name| self.global.contains(*name) || self.schema.contains(*name))
+    }
+
+    /// Whether the account has one of these privileges on all databases.
+    pub fn has_global(&self, names: &[&str]) -> bool {
+        let all = ["ALL PRIVILEGES", "ALL"];
+        names.iter().chain(&all).any(|name| self.global.contains(*name))
+    }
+
+    /// Whether the account can grant its privileges on the database.
+    pub fn can_grant(&self) -> bool {
+        self.grantable
+    }
+
+    /// Whether the account sees the routines of the database.
+    pub fn sees_routines(&self) -> bool {
+        ["EXECUTE", "CREATE ROUTINE", "ALTER ROUTINE"]
+            .iter()
+            .any(|name| self.has(name))
+            || self.has_global(&["SELECT", "SHOW_ROUTINE", "SHOW CREATE ROUTINE"])
+    }
+
+    /// The GRANT statement for privileges on the database.
+    pub fn on_schema(&self, names: &str) -> String {
+        format!("GRANT {names} ON {}.* TO {};", self.pattern, self.grantee())
+    }
+
+    /// The GRANT statement for privileges on all databases or on one table.
+    pub fn on(&self, names: &str, place: &str) -> String {
+        format!("GRANT {names} ON {place} TO {};", self.grantee())
+    }
+
+    fn grantee(&self) -> String {
+        let (user, host) = self
+            .account
+            .rsplit_once('@')
+            .unwrap_or((self.account.as_str(), "%"));
+        format!("{}@{}", SqlStr(user), SqlStr(host))
+    }
+}
+
+/// Whether the database in a GRANT is this one. `_` and `%` are wildcards unless a backslash is before them.
+fn matches(pattern: &str, schema: &str) -> bool {
+    fn from(pattern: &[char], text: &[char]) -> bool {
+        match pattern {
+            [] => text.is_empty(),
+            ['\\', c, rest @ ..] => text.first() == Some(c) && from(rest, &text[1..]),
+            ['%', rest @ ..] => (0..=text.len()).any(|skipped| from(rest, &text[skipped..])),
+            ['_', rest @ ..] => !text.is_empty() && from(rest, &text[1..]),
+            [c, rest @ ..] => text.first() == Some(c) && from(rest, &text[1..]),
+        }
+    }
+    let pattern: Vec<char> = pattern.trim_matches('`').replace("``", "`").chars().collect();
+    from(&pattern, &schema.chars().collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn the_database_of_a_grant_is_a_pattern() {
+        for (pattern, schema, expected) in [
+            ("`app`", "app", true),
+            ("`app`", "apps", false),
+            ("`a_b`", "axb", true),
+            ("`a\\_b`", "axb", false),
+            ("`a\\_b`", "a_b", true),
+            ("`app%`", "apps", true),
+            ("`%`", "anything", true),
+        ] {
+            assert_eq!(matches(pattern, schema), expected, "{pattern} {schema}");
+        }
+    }
+}
