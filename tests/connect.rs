@@ -9,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
+use mysql::{DriverError, MySqlError};
+use slotted::connect::ConnectError;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
@@ -16,6 +18,7 @@ use crate::support::{Module, Network, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .plain(every_error_is_as_reviewed)
         .plain(a_url_that_cannot_be_used_is_explained)
         .plain(a_host_that_does_not_answer_ends_after_the_timeout)
         .plain(ctrl_c_ends_a_connection_at_once)
@@ -26,6 +29,45 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(no_password_is_in_the_arguments_of_the_process)
         .on_servers(option_files_are_read_as_the_clients_read_them)
         .on_servers(an_account_that_is_rejected_is_explained);
+}
+
+/// The message and the remedy of each kind of error.
+fn every_error_is_as_reviewed() {
+    let driver = |password, error| ConnectError::Driver {
+        place: "db1:3306".into(),
+        account: "user@db1:3306".into(),
+        password,
+        error,
+    };
+    let answer = |code, state: &str, message: &str| {
+        let (state, message) = (state.to_owned(), message.to_owned());
+        driver(true, mysql::Error::MySqlError(MySqlError { state, message, code }))
+    };
+    let denied = "Access denied for user 'user'@'client' (using password: NO)";
+    let without_password = MySqlError { state: "28000".into(), message: denied.into(), code: 1045 };
+    let refused = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
+    let not_readable = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "Permission denied (os error 13)");
+    let errors = [
+        ConnectError::Timeout { place: "db1:3306".into(), after: Duration::from_secs(10) },
+        ConnectError::Interrupted,
+        ConnectError::Ended { place: "db1:3306".into() },
+        ConnectError::File { path: "ca.pem".into(), error: not_readable },
+        ConnectError::HalfIdentity,
+        driver(false, mysql::Error::MySqlError(without_password)),
+        driver(true, mysql::Error::IoError(refused)),
+        driver(true, mysql::Error::DriverError(DriverError::TlsNotSupported)),
+        driver(true, mysql::Error::DriverError(DriverError::UnknownAuthPlugin("sha256_password".into()))),
+        answer(1045, "28000", "Access denied for user 'user'@'client' (using password: YES)"),
+        answer(1044, "42000", "Access denied for user 'user'@'client' to database 'app'"),
+        answer(1049, "42000", "Unknown database 'app'"),
+        answer(1040, "08004", "Too many connections"),
+        answer(1129, "HY000", "Host 'client' is blocked because of many connection errors"),
+        answer(1130, "HY000", "Host 'client' is not allowed to connect to this MySQL server"),
+        answer(3159, "HY000", "Connections using insecure transport are prohibited while --require_secure_transport=ON."),
+        answer(3118, "HY000", "Access denied for user 'user'@'client'. Account is locked."),
+    ];
+    let texts = errors.iter().map(|error| format!("error: {error}\nhint: {}\n", error.hint()));
+    insta::assert_snapshot!("errors", texts.collect::<Vec<_>>().join("\n"));
 }
 
 /// The tool without the settings of this machine.
@@ -277,6 +319,7 @@ fn an_account_that_is_rejected_is_explained(server: &Server) {
 }
 
 fn a_url_that_cannot_be_used_is_explained() {
+    let mut texts = String::new();
     for (url, error, hint) in [
         ("mysql://user:s3cret#1@host/db", "the URL cannot be parsed: invalid port number", "percent-encode"),
         ("mysql://user:12#s3cret@host/db", "the URL has an unexpected #", "percent-encode"),
@@ -288,7 +331,10 @@ fn a_url_that_cannot_be_used_is_explained() {
     ] {
         fails(slotted(&ADVISE).args(["--url", url]), error, hint);
         fails(slotted(&ADVISE).env("SLOTTED_URL", url), error, hint);
+        let output = slotted(&ADVISE).args(["--url", url]).output().expect("slotted runs");
+        texts += &format!("$ slotted advise --url '{url}'\n{}\n", stderr(&output));
     }
+    insta::assert_snapshot!("urls", texts);
 }
 
 /// A port whose connections are accepted by the kernel, and never answered.

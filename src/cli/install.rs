@@ -84,6 +84,11 @@ impl Install {
             if let State::Changed(differences) = state {
                 let object = format!("{} {}", kind.sql().to_lowercase(), object.name());
                 note(&format!("warning: {object}: {}", differences.join("; ")));
+                if package.options.definer.is_some() {
+                    note(
+                        "hint: accounts.sql of the package creates the definer and grants it what the routines need",
+                    );
+                }
                 break;
             }
         }

@@ -24,7 +24,7 @@ const COUNTERS: usize = 20;
 
 /// Compare the packages of a database with the rendered ones.
 ///
-/// Reports each object as same, changed, missing, hidden, obsolete or other, also if a client or a migration has installed it, and
+/// Reports each object as same, changed, missing, hidden, obsolete or foreign, also if a client or a migration has installed it, and
 /// the counters with the highest totals. Only reads. Exits with 0 if all objects are the same, with 1 if one differs, and
 /// with 2 if the command fails.
 #[derive(Debug, Args)]
@@ -127,7 +127,7 @@ fn described(
                 format!("hidden: to read the definition, this account needs {privilege} ON *.*")
             }
             State::Obsolete => "obsolete: other options of the package have created it".into(),
-            State::Other => "other: an object with this name that is not of a package".into(),
+            State::Foreign => "foreign: an object with this name that is not of a package".into(),
         };
         text += &format!("  {} {}: {difference}\n", kind.sql().to_lowercase(), name.name());
     }

@@ -120,7 +120,7 @@ impl Uninstall {
         if nothing {
             eprintln!("the database {database} has nothing of the package");
         }
-        for (kind, name, _) in states.iter().filter(|(.., state)| *state == State::Other) {
+        for (kind, name, _) in states.iter().filter(|(.., state)| *state == State::Foreign) {
             eprintln!(
                 "kept {} {}, which is not of a package",
                 kind.sql().to_lowercase(),

@@ -105,7 +105,7 @@ fn of_driver(place: &str, account: &str, password: bool, error: &mysql::Error) -
                 .into(),
             1044 | 1049 => "create the database, give another one with --database, or grant the account privileges on it".into(),
             1040 | 1203 | 1226 => "wait until other connections have ended, or raise max_connections".into(),
-            1129 => "run FLUSH HOSTS on the server".into(),
+            1129 => "run on the server: TRUNCATE TABLE performance_schema.host_cache (MySQL) or FLUSH HOSTS (MariaDB)".into(),
             1130 => "create an account for the host from which you connect".into(),
             3159 | 4031 => "the server requires TLS: use --ssl-mode required".into(),
             _ => "see the message of the server".into(),

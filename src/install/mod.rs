@@ -80,9 +80,10 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
             .find(|(kind, name, _)| (*kind, name) == (object.kind, &object.name));
         match found {
             None => State::Missing,
-            // Creating an object again does not create its definer.
+            // Creating an object again does not create its definer. Without --definer, this account becomes the definer.
             Some((_, _, State::Changed(differences)))
-                if differences.iter().all(|one| one.ends_with(compare::NO_DEFINER)) =>
+                if package.options.definer.is_some()
+                    && differences.iter().all(|one| one.ends_with(compare::NO_DEFINER)) =>
             {
                 State::Same
             }
@@ -289,7 +290,7 @@ pub fn removal(connection: &mut Conn, package: &Package, data: bool) -> Result<V
     states.sort_by_key(|(kind, ..)| order.iter().position(|one| one == kind));
     let dropped = states
         .into_iter()
-        .filter(|(_, _, state)| !matches!(state, State::Missing | State::Other))
+        .filter(|(_, _, state)| !matches!(state, State::Missing | State::Foreign))
         .filter(|(kind, ..)| data || *kind != ObjectKind::Table)
         // The view with the version is the last one: an interrupted command can be repeated.
         .partition::<Vec<_>, _>(|(_, name, _)| *name != package.package);

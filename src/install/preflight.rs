@@ -220,7 +220,7 @@ impl Preflight<'_> {
         for (kind, name, state) in &self.states {
             let object = format!("{} {}", kind.sql().to_lowercase(), name.name());
             match state {
-                State::Other => others.push(object),
+                State::Foreign => others.push(object),
                 State::Hidden(privilege) => hidden = hidden.or(Some((object, privilege.clone()))),
                 _ => {}
             }
