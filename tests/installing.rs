@@ -27,6 +27,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_definer_that_does_not_exist_is_named)
         .on_servers(all_problems_are_listed_and_nothing_is_changed)
         .on_servers(objects_that_are_not_of_a_package_are_not_touched)
+        .on_servers(every_error_is_as_reviewed)
         .on_servers(a_dry_run_prints_a_script_for_the_client)
         .on_servers(uninstall_keeps_the_counts_unless_it_is_told_otherwise);
 }
@@ -481,6 +482,41 @@ fn objects_that_are_not_of_a_package_are_not_touched(server: &Server) {
     assert!(printed(&other).contains("has the package with other options: counters --table tt --prefix tt_"), "{}", printed(&other));
     succeeds(&schema, &["uninstall", "--with-data", "--yes"]);
     assert_eq!(mine(), before);
+}
+
+/// The same on all servers.
+fn every_error_is_as_reviewed(server: &Server) {
+    let schema = server.schema();
+    let mut texts = String::new();
+    let mut fails = |arguments: &[&str], database: &str| {
+        let url = server.url();
+        let (place, parameters) = url.split_once('?').unwrap_or((&url, ""));
+        let url = format!("{place}/{database}?{parameters}");
+        let output = slotted(&schema, arguments).env("SLOTTED_URL", url).output().expect("slotted runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", printed(&output));
+        let text = printed(&output).replace(&schema.name, "SCHEMA");
+        texts += &format!("$ slotted {}\n{text}\n", arguments.join(" "));
+    };
+    for command in [&["install", "counters"][..], &["status"], &["uninstall"]] {
+        fails(command, "");
+    }
+    fails(&["status"], &schema.name);
+    fails(&["uninstall"], &schema.name);
+    fails(&["install", "counters"], "mysql");
+    schema.run("CREATE TABLE counters (id INT PRIMARY KEY) ENGINE = InnoDB; CREATE PROCEDURE counter_add () DO 0");
+    fails(&["install", "counters"], &schema.name);
+    fails(&["uninstall", "counters", "--with-data", "--yes"], &schema.name);
+    schema.run("DROP TABLE counters; DROP PROCEDURE counter_add");
+    succeeds(&schema, &["install", "counters"]);
+    fails(&["uninstall", "--with-data"], &schema.name);
+    fails(&["uninstall", "counters", "--slots", "20"], &schema.name);
+    fails(&["install", "counters", "--server", if server.is_mysql() { "mariadb" } else { "mysql" }], &schema.name);
+    succeeds(&schema, &["install", "slotted_counters"]);
+    fails(&["uninstall"], &schema.name);
+    schema.run("CREATE OR REPLACE VIEW counter_package AS SELECT '0.0.1' AS version, 'counters' AS package, 1 AS key_columns, 1 AS default_slots, 1 AS table_name, 1 AS prefix");
+    fails(&["status"], &schema.name);
+    let texts = texts.replace(&server.version.to_string(), "SERVER").replace("--server mysql", "--server OTHER").replace("--server mariadb", "--server OTHER");
+    insta::assert_snapshot!("errors", texts);
 }
 
 fn a_dry_run_prints_a_script_for_the_client(server: &Server) {
