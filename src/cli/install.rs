@@ -16,7 +16,7 @@ use crate::package::{Kind, Package};
 
 /// Install or upgrade a package in a database.
 ///
-/// First compares the database with the package and checks the server and the account. If anything is wrong, prints all
+/// First compares the database with the package and checks the server and the account. If there is a problem, prints all
 /// problems with their remedies and changes nothing. Then creates what is missing and replaces what differs, statement by
 /// statement. Objects that are the same are not touched: calls of these routines never fail during an upgrade. On MySQL, a
 /// routine that is replaced does not exist for a moment (1305), and privileges on it are granted again. The table is never

@@ -311,7 +311,8 @@ impl Settings {
         }
     }
 
-    /// Connects in a thread. The driver has no time-out for the name look-up and for the login, and cannot be interrupted.
+    /// Connects in a thread. The driver has no time-out for the resolution of the host name and for the login, and cannot be
+    /// interrupted.
     fn open(
         &self,
         options: Opts,

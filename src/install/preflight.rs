@@ -13,7 +13,7 @@ use crate::server::{Flavour, Version};
 /// A reason why an installation would fail, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
     /// What to do.
     pub remedy: String,
