@@ -10,6 +10,7 @@ use super::privileges::Privileges;
 use crate::package::{Ident, Options, Package};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::{Dialect, tokens};
+use crate::server::Version;
 
 /// How an object in a database differs from the object of the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -159,28 +160,12 @@ fn without_set_statement(body: &[String]) -> Vec<String> {
     tokens
 }
 
-/// How the server reads executable comments.
-///
-/// # Errors
-/// The connection fails.
-pub fn dialect(connection: &mut Conn) -> mysql::Result<Dialect> {
-    let version: String = connection.query_first("SELECT VERSION()")?.unwrap_or_default();
-    let mut numbers = version
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|number| number.parse().unwrap_or(0_u32));
-    let mut next = || numbers.next().unwrap_or_default();
-    Ok(Dialect {
-        mariadb: version.to_lowercase().contains("mariadb"),
-        version: next() * 10_000 + next() * 100 + next(),
-    })
-}
-
 /// The states of all objects of a package, and of the objects of other options of the package that exist.
 ///
 /// # Errors
 /// The connection fails.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<(ObjectKind, Ident, State)>> {
-    let dialect = dialect(connection)?;
+    let dialect = Version::of(connection)?.dialect();
     let mut states = Vec::new();
     for object in render::objects(package) {
         let state = state(connection, package, &object, dialect)?;

@@ -9,6 +9,7 @@ use mysql::prelude::Queryable;
 
 use crate::package::{Ident, IdentError, Package, SqlStr};
 use crate::render::{self, Object, ObjectKind};
+use crate::server::{Flavour, Version};
 use compare::State;
 
 /// The time to wait for another installation in the same database, in seconds.
@@ -67,7 +68,7 @@ fn kept_grants(package: &Package) -> Result<Ident, IdentError> {
 /// # Errors
 /// The connection fails.
 pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallError> {
-    let dialect = compare::dialect(connection)?;
+    let server = Version::of(connection)?;
     let states = compare::states(connection, package)?;
     let objects = render::objects(package);
     let mut plan = Plan {
@@ -104,7 +105,7 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     let left = kept_statements(connection, &kept)?;
     let mut grants = Vec::new();
     // MariaDB replaces a routine in one statement, which keeps the privileges.
-    if !dialect.mariadb {
+    if server.flavour == Flavour::MySql {
         for object in &replaced {
             grants.extend(routine_grants(connection, object)?);
         }

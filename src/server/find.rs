@@ -152,8 +152,10 @@ pub fn provided() -> Vec<Program> {
             flavour,
             major,
             minor,
+            patch,
         } = program.version;
-        (flavour == Flavour::MariaDb, std::cmp::Reverse((major, minor)))
+        let newest_first = std::cmp::Reverse((major, minor, patch));
+        (flavour == Flavour::MariaDb, newest_first)
     });
     programs
 }

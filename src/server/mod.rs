@@ -7,6 +7,8 @@ use std::fmt;
 
 use mysql::prelude::Queryable;
 
+use crate::script::Dialect;
+
 pub use find::{NoServer, Program, SERVER_VARIABLE, find, provided};
 pub use private::{PrivateServer, StartError};
 
@@ -19,7 +21,7 @@ pub enum Flavour {
     MariaDb,
 }
 
-/// The family and release series of a server.
+/// The family and version of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
     /// The server family.
@@ -28,6 +30,8 @@ pub struct Version {
     pub major: u16,
     /// The second number of the version.
     pub minor: u16,
+    /// The third number of the version.
+    pub patch: u16,
 }
 
 impl Version {
@@ -41,15 +45,15 @@ impl Version {
         let number = text
             .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.split('.').count() >= 3)?;
-        let mut parts = number.split('.').map(str::parse);
-        match (parts.next(), parts.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Some(Self {
-                flavour,
-                major,
-                minor,
-            }),
-            _ => None,
-        }
+        let mut numbers = number
+            .split(|c: char| !c.is_ascii_digit())
+            .map_while(|number| number.parse().ok());
+        Some(Self {
+            flavour,
+            major: numbers.next()?,
+            minor: numbers.next()?,
+            patch: numbers.next()?,
+        })
     }
 
     /// Queries the version of a server.
@@ -61,7 +65,15 @@ impl Version {
         Self::parse(&text).ok_or_else(|| std::io::Error::other(format!("unknown version '{text}'")).into())
     }
 
-    /// The version in the name of a file or test: `mysql-9.7`.
+    /// How the server reads executable comments.
+    pub fn dialect(&self) -> Dialect {
+        Dialect {
+            mariadb: self.flavour == Flavour::MariaDb,
+            version: u32::from(self.major) * 10_000 + u32::from(self.minor) * 100 + u32::from(self.patch),
+        }
+    }
+
+    /// The release series in the name of a file or test: `mysql-9.7`.
     pub fn slug(&self) -> String {
         let flavour = match self.flavour {
             Flavour::MySql => "mysql",
@@ -71,6 +83,7 @@ impl Version {
     }
 }
 
+/// The family and the release series.
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flavour = match self.flavour {
@@ -87,24 +100,26 @@ mod tests {
 
     #[test]
     fn versions_of_servers_and_programs_are_parsed() {
-        for (text, slug) in [
-            ("9.7.4-2", "mysql-9.7"),
-            ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0"),
-            ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11"),
+        for (text, slug, number) in [
+            ("9.7.4-2", "mysql-9.7", 90_704),
+            ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0", 80_043),
+            ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11", 101_119),
             (
                 "/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
                 "mysql-9.7",
+                90_704,
             ),
             (
                 "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu",
                 "mariadb-11.8",
+                110_806,
             ),
         ] {
-            assert_eq!(
-                Version::parse(text).map(|v| v.slug()).as_deref(),
-                Some(slug),
-                "{text}"
-            );
+            let version = Version::parse(text).expect(text);
+            assert_eq!(version.slug(), slug, "{text}");
+            let dialect = version.dialect();
+            let expected = (slug.starts_with("mariadb"), number);
+            assert_eq!((dialect.mariadb, dialect.version), expected, "{text}");
         }
         assert_eq!(Version::parse("nothing here"), None);
     }
