@@ -1,4 +1,7 @@
-//! Compares the objects of a package with those in a database. Pure, except for [`read`].
+//! Reads the objects of a package in a database, and compares them with the rendered ones.
+//!
+//! The server prints a routine with its original body, and the tokens of both statements are compared. It rewrites the query
+//! of a view, and the columns of both views are compared. The checks of the scripts compare the table.
 
 use std::collections::BTreeSet;
 
@@ -241,12 +244,7 @@ fn state(
             }
             let mut differences = expected.differences(&actual);
             differences.extend(created.session_differences(&package.options));
-            differences.extend(definer_differences(
-                connection,
-                package,
-                created.definer().as_deref(),
-            )?);
-            Ok(of_differences(differences))
+            created_state(connection, package, &created, differences)
         }
     }
 }
@@ -268,6 +266,19 @@ fn of_differences(differences: Vec<String>) -> State {
     } else {
         State::Changed(differences)
     }
+}
+
+/// The state of a routine or an event with these differences and those of its definer.
+fn created_state(
+    connection: &mut Conn,
+    package: &Package,
+    created: &Created,
+    mut differences: Vec<String>,
+) -> mysql::Result<State> {
+    if let Some(definer) = created.definer() {
+        differences.extend(definer_differences(connection, package, &definer)?);
+    }
+    Ok(of_differences(differences))
 }
 
 /// A row of SHOW CREATE.
@@ -357,11 +368,8 @@ fn show_create(connection: &mut Conn, kind: ObjectKind, name: &Ident) -> mysql::
 fn definer_differences(
     connection: &mut Conn,
     package: &Package,
-    definer: Option<&str>,
+    definer: &str,
 ) -> mysql::Result<Vec<String>> {
-    let Some(definer) = definer else {
-        return Ok(Vec::new());
-    };
     let mut differences = Vec::new();
     let plain = definer.replace('`', "");
     if let Some(wanted) = &package.options.definer
@@ -432,7 +440,7 @@ fn view_state(connection: &mut Conn, package: &Package, object: &Object) -> mysq
             State::Missing
         });
     };
-    let mut differences = definer_differences(connection, package, Some(&definer))?;
+    let mut differences = definer_differences(connection, package, &definer)?;
     let wanted = package.options.security.sql();
     if security != wanted {
         differences.push(format!("SQL SECURITY {security} instead of {wanted}"));
@@ -511,12 +519,7 @@ fn event_state(connection: &mut Conn, package: &Package, object: &Object) -> mys
     {
         differences.push(format!("the interval is not {every}"));
     }
-    differences.extend(definer_differences(
-        connection,
-        package,
-        created.definer().as_deref(),
-    )?);
-    Ok(of_differences(differences))
+    created_state(connection, package, &created, differences)
 }
 
 /// The version and the arguments of each package in the current database, from its view `counter_package`. A view without

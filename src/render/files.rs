@@ -98,12 +98,6 @@ pub fn session(package: &Package) -> Vec<String> {
 /// The sql_mode that the server stores with each routine.
 pub const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
-/// The statements that drop what other options of the same prefix may have created.
-pub fn leftovers(package: &Package) -> Vec<String> {
-    let table = Table::of(package, Arguments::Parameters);
-    script::statements(&Script { package, table }.leftovers())
-}
-
 /// A check of the server before a script changes anything: a statement that sets the variable `@slotted_problem`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {

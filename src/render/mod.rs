@@ -10,9 +10,7 @@ mod rollup;
 mod routine;
 mod table;
 
-pub use files::{
-    Check, File, Object, ObjectKind, SQL_MODE, checks, files, leftovers, objects, session, setup,
-};
+pub use files::{Check, File, Object, ObjectKind, SQL_MODE, checks, files, objects, session, setup};
 pub use migrations::{Format, files_of};
 
 use askama::Template;
