@@ -71,8 +71,8 @@ fn with(command: &str, package: &Package, schema: &Schema<'_>) -> Output {
 /// Asserts that every object is the same.
 #[track_caller]
 fn is_complete(connection: &mut Conn, package: &Package) {
-    for (kind, name, state) in states(connection, package).expect("states") {
-        assert_eq!(state, State::Same, "{kind:?} {}", name.name());
+    for object in states(connection, package).expect("states") {
+        assert_eq!(object.state, State::Same, "{object}");
     }
 }
 
@@ -147,7 +147,7 @@ fn status_tells_differences_apart(server: &Server) {
     succeeds(&schema, &["install", "counters"]);
     let state_of = |name: &str| {
         let states = states(&mut schema.connect(), &wanted).expect("states");
-        states.into_iter().find(|(_, of, _)| of.name() == name).expect("the object").2
+        states.into_iter().find(|object| object.name.name() == name).expect("the object").state
     };
     let expect = |name: &str, difference: &str| {
         match state_of(name) {

@@ -200,8 +200,8 @@ fn each_format_creates_and_drops_everything(server: &Server) {
             }
         };
         let complete = || {
-            for (kind, name, state) in slotted::install::compare::states(&mut schema.connect(), &package).expect("states") {
-                assert_eq!(state, slotted::install::compare::State::Same, "{kind:?} {}", name.name());
+            for object in slotted::install::compare::states(&mut schema.connect(), &package).expect("states") {
+                assert_eq!(object.state, slotted::install::compare::State::Same, "{object}");
             }
         };
         for (up, down, tables_up, tables_down, routines_up, routines_down, execute) in [

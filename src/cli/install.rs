@@ -80,9 +80,8 @@ impl Install {
         };
         install::apply(&mut connection, &plan, report).map_err(explained)?;
         note(&format!("installed {name}"));
-        for (kind, object, state) in compare::states(&mut connection, &package)? {
-            if let State::Changed(differences) = state {
-                let object = format!("{} {}", kind.sql().to_lowercase(), object.name());
+        for object in compare::states(&mut connection, &package)? {
+            if let State::Changed(differences) = &object.state {
                 note(&format!("warning: {object}: {}", differences.join("; ")));
                 if package.options.definer.is_some() {
                     note(

@@ -15,7 +15,7 @@ use super::Outcome;
 use super::connection::Connection;
 use super::install::database;
 use super::package::{Chosen, Found};
-use crate::install::compare::{self, State};
+use crate::install::compare::{self, ObjectState, State};
 use crate::package::{Kind, Package, SqlStr};
 use crate::server::Version;
 
@@ -61,13 +61,13 @@ impl Status {
         for Found { package, version, .. } in self.chosen.packages(&mut connection)? {
             let states = compare::states(&mut connection, &package)?;
             let counters = counters(&mut connection, &package).unwrap_or_default();
-            same &= states.iter().all(|(.., state)| *state == State::Same);
+            same &= states.iter().all(|object| object.state == State::Same);
             reports.push((package, version, states, counters));
         }
         let text = if self.json {
             let packages = reports.iter().map(|(package, version, states, counters)| {
-                let objects = states.iter().map(|(kind, name, state)| {
-                    let mut object = json!({ "kind": kind.sql().to_lowercase(), "name": name.name() });
+                let objects = states.iter().map(|ObjectState { kind, name, state }| {
+                    let mut object = json!({ "kind": kind.to_string(), "name": name.name() });
                     let state = serde_json::to_value(state).unwrap_or_default();
                     if let (Some(object), Some(state)) = (object.as_object_mut(), state.as_object()) {
                         object.extend(state.clone());
@@ -109,17 +109,17 @@ impl Status {
 fn described(
     package: &Package,
     version: Option<&str>,
-    states: &[(crate::render::ObjectKind, crate::package::Ident, State)],
+    states: &[ObjectState],
     counters: &[Counter],
 ) -> String {
     let arguments = package.options.arguments();
     let mut text = format!("\n{arguments}, version {}\n", version.unwrap_or("not known"));
     let differing: Vec<_> = states
         .iter()
-        .filter(|(.., state)| *state != State::Same)
+        .filter(|object| object.state != State::Same)
         .collect();
-    for (kind, name, state) in &differing {
-        let difference = match state {
+    for object in &differing {
+        let difference = match &object.state {
             State::Same => continue,
             State::Changed(differences) => format!("changed: {}", differences.join("; ")),
             State::Missing => "missing".into(),
@@ -129,7 +129,7 @@ fn described(
             State::Obsolete => "obsolete: other options of the package have created it".into(),
             State::Foreign => "foreign: an object with this name that is not of a package".into(),
         };
-        text += &format!("  {} {}: {difference}\n", kind.sql().to_lowercase(), name.name());
+        text += &format!("  {object}: {difference}\n");
     }
     let same = states.len() - differing.len();
     text += &format!("  {same} of {} objects are the same\n", states.len());

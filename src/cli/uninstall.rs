@@ -64,8 +64,8 @@ impl Uninstall {
         let states = compare::states(&mut connection, &package)?;
         let of_table = states
             .iter()
-            .find(|(kind, ..)| *kind == ObjectKind::Table)
-            .map(|(.., state)| state);
+            .find(|object| object.kind == ObjectKind::Table)
+            .map(|object| &object.state);
         if self.with_data && arguments.is_none() && !matches!(of_table, Some(State::Same | State::Missing)) {
             return Err(Hinted {
                 message: format!(
@@ -120,12 +120,8 @@ impl Uninstall {
         if nothing {
             eprintln!("the database {database} has nothing of the package");
         }
-        for (kind, name, _) in states.iter().filter(|(.., state)| *state == State::Foreign) {
-            eprintln!(
-                "kept {} {}, which is not of a package",
-                kind.sql().to_lowercase(),
-                name.name()
-            );
+        for object in states.iter().filter(|object| object.state == State::Foreign) {
+            eprintln!("kept {object}, which is not of a package");
         }
         if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
             eprintln!("the table {} and its counts are kept", table.name());

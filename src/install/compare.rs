@@ -4,6 +4,7 @@
 //! of a view, and the columns of both views are compared. The checks of the scripts compare the table.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -31,6 +32,24 @@ pub enum State {
     Obsolete,
     /// It has the name of an object of the package, but it is not of a package.
     Foreign,
+}
+
+/// An object of a package, and how the one in a database differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectState {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Its name.
+    pub name: Ident,
+    /// How it differs.
+    pub state: State,
+}
+
+/// The kind and the name, such as `procedure counter_add`.
+impl fmt::Display for ObjectState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name.name())
+    }
 }
 
 /// A stored routine or event as the server reads its CREATE statement.
@@ -163,46 +182,51 @@ fn without_set_statement(body: &[String]) -> Vec<String> {
     tokens
 }
 
-/// The states of all objects of a package, and of the objects of other options of the package that exist.
+/// The states of all objects of a package in the order of [`render::objects`], and after them those of the objects of other
+/// options of the package that exist.
 ///
 /// # Errors
 /// The connection fails.
-pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<(ObjectKind, Ident, State)>> {
+pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
     let dialect = Version::of(connection)?.dialect();
     let mut states = Vec::new();
     for object in render::objects(package) {
         let state = state(connection, package, &object, dialect)?;
-        states.push((object.kind, object.name, state));
+        let Object { kind, name, .. } = object;
+        states.push(ObjectState { kind, name, state });
     }
-    let is_routine = |kind: ObjectKind| matches!(kind, ObjectKind::Procedure | ObjectKind::Function);
-    let routines = || states.iter().filter(|(kind, ..)| is_routine(*kind));
-    if routines().all(|(_, _, state)| *state == State::Missing)
+    let mut routines = states.iter().filter(|object| object.kind.is_routine());
+    if routines.all(|routine| routine.state == State::Missing)
         && states
             .iter()
-            .any(|(kind, _, state)| *kind == ObjectKind::View && *state != State::Missing)
+            .any(|object| object.kind == ObjectKind::View && object.state != State::Missing)
         && !Privileges::read(connection)?.sees_routines()
     {
         // The server answers as if there were none.
-        for (kind, _, state) in &mut states {
-            if is_routine(*kind) {
-                *state = hidden(dialect);
-            }
+        for routine in states.iter_mut().filter(|object| object.kind.is_routine()) {
+            routine.state = hidden(dialect);
         }
     }
+    let mut obsolete = |kind, name: &Ident| -> mysql::Result<()> {
+        if show_create(connection, kind, name)?.is_some() {
+            states.push(ObjectState {
+                kind,
+                name: name.clone(),
+                state: State::Obsolete,
+            });
+        }
+        Ok(())
+    };
     for (routine, name) in package.absent() {
         let kind = if routine.kind() == "FUNCTION" {
             ObjectKind::Function
         } else {
             ObjectKind::Procedure
         };
-        if show_create(connection, kind, name)?.is_some() {
-            states.push((kind, name.clone(), State::Obsolete));
-        }
+        obsolete(kind, name)?;
     }
-    if let (None, Some(name)) = (&package.options.rollup_every, package.event())
-        && show_create(connection, ObjectKind::Event, name)?.is_some()
-    {
-        states.push((ObjectKind::Event, name.clone(), State::Obsolete));
+    if let (None, Some(name)) = (&package.options.rollup_every, package.event()) {
+        obsolete(ObjectKind::Event, name)?;
     }
     Ok(states)
 }

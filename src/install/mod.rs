@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use crate::package::{Ident, IdentError, Package, SqlStr};
 use crate::render::{self, Object, ObjectKind};
 use crate::server::{Flavour, Version};
-use compare::State;
+use compare::{ObjectState, State};
 
 /// The time to wait for another installation in the same database, in seconds.
 const LOCK_TIMEOUT: u32 = 600;
@@ -78,17 +78,17 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     let state_of = |object: &Object| {
         let found = states
             .iter()
-            .find(|(kind, name, _)| (*kind, name) == (object.kind, &object.name));
-        match found {
+            .find(|found| (found.kind, &found.name) == (object.kind, &object.name));
+        match found.map(|found| &found.state) {
             None => State::Missing,
             // Creating an object again does not create its definer. Without --definer, this account becomes the definer.
-            Some((_, _, State::Changed(differences)))
+            Some(State::Changed(differences))
                 if package.options.definer.is_some()
                     && differences.iter().all(|one| one.ends_with(compare::NO_DEFINER)) =>
             {
                 State::Same
             }
-            Some((_, _, state)) => state.clone(),
+            Some(state) => state.clone(),
         }
     };
     let pending: Vec<&Object> = objects
@@ -98,7 +98,7 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     let replaced: Vec<&Object> = pending
         .iter()
         .copied()
-        .filter(|object| matches!(object.kind, ObjectKind::Procedure | ObjectKind::Function))
+        .filter(|object| object.kind.is_routine())
         .filter(|object| state_of(object) != State::Missing)
         .collect();
     let kept = kept_grants(package)?;
@@ -143,25 +143,15 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
             "replace"
         };
         plan.steps.push(Step {
-            action: format!(
-                "{verb} {} {}",
-                object.kind.sql().to_lowercase(),
-                object.name.name()
-            ),
+            action: format!("{verb} {object}"),
             statements: object.statements(),
         });
     }
-    for (kind, name, state) in &states {
-        if *state == State::Obsolete {
-            plan.steps.push(Step {
-                action: format!(
-                    "drop {} {}, of other options",
-                    kind.sql().to_lowercase(),
-                    name.name()
-                ),
-                statements: vec![format!("DROP {} IF EXISTS {name}", kind.sql())],
-            });
-        }
+    for object in states.iter().filter(|object| object.state == State::Obsolete) {
+        plan.steps.push(Step {
+            action: format!("drop {object}, of other options"),
+            statements: vec![drop_statement(object)],
+        });
     }
     if has_table || !grants.is_empty() {
         plan.grants = true;
@@ -182,7 +172,7 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
             "replace"
         };
         plan.steps.push(Step {
-            action: format!("{verb} view {}", view.name.name()),
+            action: format!("{verb} {view}"),
             statements: view.statements(),
         });
     }
@@ -288,16 +278,21 @@ pub fn removal(connection: &mut Conn, package: &Package, data: bool) -> Result<V
         ObjectKind::Table,
     ];
     let mut states = compare::states(connection, package)?;
-    states.sort_by_key(|(kind, ..)| order.iter().position(|one| one == kind));
+    states.sort_by_key(|object| order.iter().position(|kind| *kind == object.kind));
     let dropped = states
-        .into_iter()
-        .filter(|(_, _, state)| !matches!(state, State::Missing | State::Foreign))
-        .filter(|(kind, ..)| data || *kind != ObjectKind::Table)
+        .iter()
+        .filter(|object| !matches!(object.state, State::Missing | State::Foreign))
+        .filter(|object| data || object.kind != ObjectKind::Table)
         // The view with the version is the last one: an interrupted command can be repeated.
-        .partition::<Vec<_>, _>(|(_, name, _)| *name != package.package);
-    let step = |(kind, name, _): (ObjectKind, Ident, State)| Step {
-        action: format!("drop {} {}", kind.sql().to_lowercase(), name.name()),
-        statements: vec![format!("DROP {} IF EXISTS {name}", kind.sql())],
+        .partition::<Vec<_>, _>(|object| object.name != package.package);
+    let step = |object: &ObjectState| Step {
+        action: format!("drop {object}"),
+        statements: vec![drop_statement(object)],
     };
     Ok(dropped.0.into_iter().chain(dropped.1).map(step).collect())
+}
+
+/// The statement that drops an object.
+fn drop_statement(object: &ObjectState) -> String {
+    format!("DROP {} IF EXISTS {}", object.kind.sql(), object.name)
 }

@@ -3,10 +3,10 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::compare::{self, State};
+use super::compare::{self, ObjectState, State};
 use super::privileges::Privileges;
 use super::{InstallError, Plan};
-use crate::package::{Ident, Package, Servers};
+use crate::package::{Package, Servers};
 use crate::render::{self, Check, ObjectKind};
 use crate::server::{Flavour, Version};
 
@@ -48,13 +48,9 @@ pub fn check(connection: &mut Conn, package: &Package, plan: &Plan) -> Result<Ve
 struct Preflight<'a> {
     version: Version,
     privileges: Privileges,
-    states: Vec<(ObjectKind, Ident, State)>,
+    states: Vec<ObjectState>,
     package: &'a Package,
     problems: Vec<Problem>,
-}
-
-fn is_routine(kind: ObjectKind) -> bool {
-    matches!(kind, ObjectKind::Procedure | ObjectKind::Function)
 }
 
 impl Preflight<'_> {
@@ -71,7 +67,9 @@ impl Preflight<'_> {
 
     /// Whether an object is in one of these states.
     fn any(&self, of: impl Fn(ObjectKind) -> bool, state: impl Fn(&State) -> bool) -> bool {
-        self.states.iter().any(|(kind, _, is)| of(*kind) && state(is))
+        self.states
+            .iter()
+            .any(|object| of(object.kind) && state(&object.state))
     }
 
     fn server(&mut self, connection: &mut Conn) -> Result<(), InstallError> {
@@ -121,7 +119,7 @@ impl Preflight<'_> {
     fn account(&mut self) {
         let differs = |state: &State| !matches!(state, State::Same);
         let creates_table = self.any(|kind| kind == ObjectKind::Table, |state| *state == State::Missing);
-        let routines = self.any(is_routine, differs);
+        let routines = self.any(ObjectKind::is_routine, differs);
         let own = self.package.options.definer.is_none();
         let mut needed: Vec<&str> = Vec::new();
         for (needs, names) in [
@@ -193,7 +191,7 @@ impl Preflight<'_> {
     /// What replacing a routine needs on MySQL, which drops it with the privileges on it.
     fn routine_privileges(&mut self, connection: &mut Conn, plan: &Plan) {
         let replaced = |state: &State| matches!(state, State::Changed(_) | State::Hidden(_));
-        if self.mariadb() || !self.any(is_routine, replaced) {
+        if self.mariadb() || !self.any(ObjectKind::is_routine, replaced) {
             return;
         }
         let readable: mysql::Result<Option<u64>> =
@@ -217,11 +215,10 @@ impl Preflight<'_> {
     fn names(&mut self) {
         let mut others = Vec::new();
         let mut hidden = None;
-        for (kind, name, state) in &self.states {
-            let object = format!("{} {}", kind.sql().to_lowercase(), name.name());
-            match state {
-                State::Foreign => others.push(object),
-                State::Hidden(privilege) => hidden = hidden.or(Some((object, privilege.clone()))),
+        for object in &self.states {
+            match &object.state {
+                State::Foreign => others.push(object.to_string()),
+                State::Hidden(privilege) => hidden = hidden.or(Some((object.to_string(), privilege.clone()))),
                 _ => {}
             }
         }

@@ -1,5 +1,7 @@
 //! The files of a package: the scripts that a DBA sources, and the plain statements.
 
+use std::fmt;
+
 use askama::Template;
 
 use super::key::Arguments;
@@ -49,6 +51,18 @@ impl ObjectKind {
             Self::View => "VIEW",
         }
     }
+
+    /// Whether it is a procedure or a function.
+    pub fn is_routine(self) -> bool {
+        matches!(self, Self::Procedure | Self::Function)
+    }
+}
+
+/// The keyword in lower case.
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sql().to_lowercase())
+    }
 }
 
 /// An object of a package, and how a script creates it.
@@ -66,6 +80,13 @@ impl Object {
     /// The statements that create it, and before them those that drop it, if the server cannot replace it.
     pub fn statements(&self) -> Vec<String> {
         script::statements(&self.text)
+    }
+}
+
+/// The kind and the name, such as `procedure counter_add`.
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name.name())
     }
 }
 
