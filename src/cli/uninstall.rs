@@ -61,6 +61,8 @@ impl Uninstall {
             }
             .into());
         }
+        // From here on, no installation changes what the states say.
+        install::lock(&mut connection).map_err(explained)?;
         let states = compare::states(&mut connection, &package)?;
         let of_table = states
             .iter()
@@ -105,8 +107,7 @@ impl Uninstall {
                 return Ok(Outcome::Differs);
             }
         }
-        install::lock(&mut connection).map_err(explained)?;
-        let steps = install::removal(&mut connection, &package, self.with_data).map_err(explained)?;
+        let steps = install::removal(&package, &states, self.with_data);
         let nothing = steps.is_empty();
         let plan = Plan {
             steps,

@@ -49,6 +49,8 @@ pub struct Step {
 /// The steps from an installed package, or none, to the wanted one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
+    /// The states of the objects before the steps.
+    pub states: Vec<ObjectState>,
     /// The settings of the session, which the server stores with each routine.
     pub session: Vec<String>,
     /// The steps. Empty if the database has the package already.
@@ -69,12 +71,13 @@ fn kept_grants(package: &Package) -> Result<Ident, IdentError> {
 /// The connection fails.
 pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallError> {
     let server = Version::of(connection)?;
-    let states = compare::states(connection, package)?;
     let objects = render::objects(package);
     let mut plan = Plan {
         session: render::session(package),
+        states: compare::states(connection, package)?,
         ..Plan::default()
     };
+    let states = &plan.states;
     let state_of = |object: &Object| {
         let found = states
             .iter()
@@ -266,10 +269,7 @@ pub fn apply(
 
 /// The steps that drop what a database has of a package, and with `data` its tables. Objects with the same names that are not
 /// of a package stay.
-///
-/// # Errors
-/// The connection fails.
-pub fn removal(connection: &mut Conn, package: &Package, data: bool) -> Result<Vec<Step>, InstallError> {
+pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> Vec<Step> {
     let order = [
         ObjectKind::Event,
         ObjectKind::Procedure,
@@ -277,10 +277,10 @@ pub fn removal(connection: &mut Conn, package: &Package, data: bool) -> Result<V
         ObjectKind::View,
         ObjectKind::Table,
     ];
-    let mut states = compare::states(connection, package)?;
+    let mut states: Vec<_> = states.iter().collect();
     states.sort_by_key(|object| order.iter().position(|kind| *kind == object.kind));
     let dropped = states
-        .iter()
+        .into_iter()
         .filter(|object| !matches!(object.state, State::Missing | State::Foreign))
         .filter(|object| data || object.kind != ObjectKind::Table)
         // The view with the version is the last one: an interrupted command can be repeated.
@@ -289,7 +289,7 @@ pub fn removal(connection: &mut Conn, package: &Package, data: bool) -> Result<V
         action: format!("drop {object}"),
         statements: vec![drop_statement(object)],
     };
-    Ok(dropped.0.into_iter().chain(dropped.1).map(step).collect())
+    dropped.0.into_iter().chain(dropped.1).map(step).collect()
 }
 
 /// The statement that drops an object.

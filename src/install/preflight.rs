@@ -30,7 +30,7 @@ pub fn check(connection: &mut Conn, package: &Package, plan: &Plan) -> Result<Ve
     let mut preflight = Preflight {
         version: Version::of(connection)?,
         privileges: Privileges::read(connection)?,
-        states: compare::states(connection, package)?,
+        states: &plan.states,
         package,
         problems: Vec::new(),
     };
@@ -48,7 +48,7 @@ pub fn check(connection: &mut Conn, package: &Package, plan: &Plan) -> Result<Ve
 struct Preflight<'a> {
     version: Version,
     privileges: Privileges,
-    states: Vec<ObjectState>,
+    states: &'a [ObjectState],
     package: &'a Package,
     problems: Vec<Problem>,
 }
@@ -215,7 +215,7 @@ impl Preflight<'_> {
     fn names(&mut self) {
         let mut others = Vec::new();
         let mut hidden = None;
-        for object in &self.states {
+        for object in self.states {
             match &object.state {
                 State::Foreign => others.push(object.to_string()),
                 State::Hidden(privilege) => hidden = hidden.or(Some((object.to_string(), privilege.clone()))),
