@@ -49,10 +49,10 @@ pub struct Step {
 /// The steps from an installed package, or none, to the wanted one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The states of the objects before the steps.
-    pub states: Vec<ObjectState>,
     /// The settings of the session, which the server stores with each routine.
     pub session: Vec<String>,
+    /// The states of the objects before the steps.
+    pub states: Vec<ObjectState>,
     /// The steps. Empty if the database has the package already.
     pub steps: Vec<Step>,
     /// Whether the steps grant privileges on routines again.
@@ -72,56 +72,41 @@ fn kept_grants(package: &Package) -> Result<Ident, IdentError> {
 pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallError> {
     let server = Version::of(connection)?;
     let objects = render::objects(package);
-    let mut plan = Plan {
-        session: render::session(package),
-        states: compare::states(connection, package)?,
-        ..Plan::default()
-    };
-    let states = &plan.states;
-    let state_of = |object: &Object| {
-        let found = states
-            .iter()
-            .find(|found| (found.kind, &found.name) == (object.kind, &object.name));
-        match found.map(|found| &found.state) {
-            None => State::Missing,
-            // Creating an object again does not create its definer. Without --definer, this account becomes the definer.
-            Some(State::Changed(differences))
-                if package.options.definer.is_some()
-                    && differences.iter().all(|one| one.ends_with(compare::NO_DEFINER)) =>
-            {
-                State::Same
-            }
-            Some(state) => state.clone(),
+    let states = compare::states(connection, package)?;
+    // Creating an object again does not create its definer. Without --definer, this account becomes the definer.
+    let is_left = |state: &State| match state {
+        State::Same => false,
+        State::Changed(differences) if package.options.definer.is_some() => {
+            differences.iter().any(|one| !one.ends_with(compare::NO_DEFINER))
         }
+        _ => true,
     };
-    let pending: Vec<&Object> = objects
+    let pending: Vec<(&Object, &State)> = objects
         .iter()
-        .filter(|object| state_of(object) != State::Same)
-        .collect();
-    let replaced: Vec<&Object> = pending
-        .iter()
-        .copied()
-        .filter(|object| object.kind.is_routine())
-        .filter(|object| state_of(object) != State::Missing)
+        .zip(states.iter().map(|object| &object.state))
+        .filter(|(_, state)| is_left(state))
         .collect();
     let kept = kept_grants(package)?;
     let left = kept_statements(connection, &kept)?;
     let mut grants = Vec::new();
     // MariaDB replaces a routine in one statement, which keeps the privileges.
     if server.flavour == Flavour::MySql {
-        for object in &replaced {
-            grants.extend(routine_grants(connection, object)?);
+        for (object, state) in &pending {
+            if object.kind.is_routine() && **state != State::Missing {
+                grants.extend(routine_grants(connection, object)?);
+            }
         }
     }
     let has_table = left.is_some();
     let left = left.unwrap_or_default();
     grants.retain(|grant| !left.contains(grant));
+    let mut steps = Vec::new();
     if !grants.is_empty() {
         let rows: Vec<String> = grants
             .iter()
             .map(|grant| format!("({})", SqlStr(grant)))
             .collect();
-        plan.steps.push(Step {
+        steps.push(Step {
             action: format!("keep the privileges on routines in table {}", kept.name()),
             statements: vec![
                 format!(
@@ -131,55 +116,43 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
             ],
         });
     }
-    let version = objects.len() - 1;
-    for (at, object) in objects.iter().enumerate() {
-        let state = state_of(object);
-        if state == State::Same {
-            continue;
-        }
-        if at == version {
-            break;
-        }
-        let verb = if state == State::Missing {
-            "create"
-        } else {
-            "replace"
+    for (object, state) in &pending {
+        let verb = match state {
+            State::Missing => "create",
+            _ => "replace",
         };
-        plan.steps.push(Step {
+        steps.push(Step {
             action: format!("{verb} {object}"),
             statements: object.statements(),
         });
     }
+    // The view with the version comes last: it says that all the rest is installed.
+    let version = pending
+        .last()
+        .is_some_and(|(object, _)| object.name == package.package);
+    let last = steps.split_off(steps.len() - usize::from(version));
     for object in states.iter().filter(|object| object.state == State::Obsolete) {
-        plan.steps.push(Step {
+        steps.push(Step {
             action: format!("drop {object}, of other options"),
             statements: vec![drop_statement(object)],
         });
     }
-    if has_table || !grants.is_empty() {
-        plan.grants = true;
+    let restores = has_table || !grants.is_empty();
+    if restores {
         let mut statements = [left, grants].concat();
         statements.push(format!("DROP TABLE {kept}"));
-        plan.steps.push(Step {
+        steps.push(Step {
             action: "restore the privileges on routines".into(),
             statements,
         });
     }
-    // The view with the version comes last: it says that all the rest is installed.
-    let view = &objects[version];
-    let state = state_of(view);
-    if state != State::Same {
-        let verb = if state == State::Missing {
-            "create"
-        } else {
-            "replace"
-        };
-        plan.steps.push(Step {
-            action: format!("{verb} {view}"),
-            statements: view.statements(),
-        });
-    }
-    Ok(plan)
+    steps.extend(last);
+    Ok(Plan {
+        session: render::session(package),
+        states,
+        steps,
+        grants: restores,
+    })
 }
 
 /// The statements that an interrupted installation has left. None if it has left no table.
