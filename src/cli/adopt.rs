@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 use mysql::{TxOpts, Value};
 
 use super::connection::Connection;
-use super::{Hinted, Outcome};
+use super::{Outcome, hinted};
 use crate::package::{Ident, Prefix};
 
 /// Move the count of one row into a counter.
@@ -77,14 +77,13 @@ impl Adopt {
             ))
             .context("cannot read the row")?;
         let [value] = rows.as_slice() else {
-            return Err(Hinted {
-                message: format!(
+            return Err(hinted(
+                format!(
                     "the condition matches {} rows of {table}, expected 1: {condition}",
                     rows.len()
                 ),
-                hint: "give a --where that matches exactly one row, such as its primary key".into(),
-            }
-            .into());
+                "give a --where that matches exactly one row, such as its primary key",
+            ));
         };
         let count = match value {
             Value::NULL => 0,
@@ -102,9 +101,11 @@ impl Adopt {
 
         let query = format!("SELECT counter_name FROM {totals} WHERE counter_name = ?");
         let existing: Result<Option<String>, _> = transaction.exec_first(query, (&self.counter,));
-        let existing = existing.map_err(|error| Hinted {
-            message: format!("cannot query the counter: {error}"),
-            hint: "install generated/counters/setup.sql in this database first".into(),
+        let existing = existing.map_err(|error| {
+            hinted(
+                format!("cannot query the counter: {error}"),
+                "install generated/counters/setup.sql in this database first",
+            )
         })?;
         if existing.is_none() {
             let description = format!("Moved from {} of {table}", column.name());

@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use serde_json::json;
 
 use super::connection::Connection;
-use super::{Hinted, Outcome, private, progress};
+use super::{Outcome, hinted, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
 use crate::server::Version;
 
@@ -47,7 +47,7 @@ impl Advise {
             advise::watch(&mut connection, duration, &interrupted)
         });
         let watched = watched.map_err(|error| match error {
-            WatchError::Privilege(_) => hinted(&mut connection, &error),
+            WatchError::Privilege(_) => without_privilege(&mut connection, &error),
             WatchError::MySql(error) => error.into(),
         })?;
         let advice = watched.advice();
@@ -77,7 +77,7 @@ impl Advise {
     }
 }
 
-fn hinted(connection: &mut Conn, error: &WatchError) -> anyhow::Error {
+fn without_privilege(connection: &mut Conn, error: &WatchError) -> anyhow::Error {
     let account: Option<String> = connection.query_first("SELECT CURRENT_USER()").ok().flatten();
     let (user, host) = account
         .as_deref()
@@ -87,11 +87,7 @@ fn hinted(connection: &mut Conn, error: &WatchError) -> anyhow::Error {
     if Version::of(connection).is_ok_and(|version| version.flavour == crate::server::Flavour::MySql) {
         hint += &format!("; GRANT SELECT ON performance_schema.* TO '{user}'@'{host}'");
     }
-    Hinted {
-        message: error.to_string(),
-        hint,
-    }
-    .into()
+    hinted(error, hint)
 }
 
 /// The tables of named counters whose engine is not InnoDB. Other engines lock the whole table.

@@ -13,7 +13,7 @@ use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
 use super::connection::Connection;
-use super::{Hinted, Outcome, private, progress};
+use super::{Outcome, hinted, private, progress};
 use crate::bench::{self, CONTENDERS, Comparison, Contender, Kind, Report, Rounds, Setting, Target};
 use crate::server::Version;
 
@@ -240,22 +240,20 @@ impl Bench {
                 (schema,),
             )?;
             if found.is_some() {
-                return Err(Hinted {
-                    message: format!("the schema {schema} already exists"),
-                    hint: format!("if a killed bench has left it: DROP DATABASE {schema}"),
-                }
-                .into());
+                return Err(hinted(
+                    format!("the schema {schema} already exists"),
+                    format!("if a killed bench has left it: DROP DATABASE {schema}"),
+                ));
             }
         }
         let most: Option<u32> = connection.query_first("SELECT @@max_connections")?;
         // One for this connection, and one for the connection that reads the totals.
         let needed = self.most_connections() + 2;
         if most.is_some_and(|most| most < needed) {
-            return Err(Hinted {
-                message: format!("max_connections of the server is {}", most.unwrap_or_default()),
-                hint: format!("choose fewer --connections, or run: SET GLOBAL max_connections = {needed}"),
-            }
-            .into());
+            return Err(hinted(
+                format!("max_connections of the server is {}", most.unwrap_or_default()),
+                format!("choose fewer --connections, or run: SET GLOBAL max_connections = {needed}"),
+            ));
         }
         Ok(())
     }

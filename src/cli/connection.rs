@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use mysql::{Conn, Opts};
 
-use super::Hinted;
+use super::hinted;
 use crate::connect::{ConnectError, Secret, Settings, SslMode, UrlError, option_file};
 use crate::package::Ident;
 
@@ -167,7 +167,7 @@ impl Connection {
                     }
                     _ => ENCODE,
                 };
-                hinted(&error, hint.to_owned())
+                hinted(error, hint)
             })?),
             None => given.or(self.of_files()?),
         };
@@ -197,31 +197,22 @@ impl Connection {
                 );
             };
             let read = option_file::read(file, &mut ignored);
-            entries.extend(
-                read.map_err(|error| hinted(&error, "correct the file, or use --no-defaults".into()))?,
-            );
+            entries.extend(read.map_err(|error| hinted(error, "correct the file, or use --no-defaults"))?);
         }
         let suffix = self.defaults_group_suffix.as_deref().unwrap_or_default();
         Settings::of_entries(&entries, suffix)
-            .map_err(|error| hinted(&error, "correct the option file, or use --no-defaults".into()))
+            .map_err(|error| hinted(error, "correct the option file, or use --no-defaults"))
     }
 }
 
 fn ask(settings: &Settings) -> anyhow::Result<Secret> {
     let asked = rpassword::prompt_password(format!("Password of {}: ", settings.account()));
     asked.map(Secret).map_err(|error| {
-        let message = format!("cannot read the password: {error}");
-        let hint = "without a terminal, use an option file, SLOTTED_PASSWORD or SLOTTED_URL".into();
-        Hinted { message, hint }.into()
+        hinted(
+            format!("cannot read the password: {error}"),
+            "without a terminal, use an option file, SLOTTED_PASSWORD or SLOTTED_URL",
+        )
     })
-}
-
-fn hinted(error: &impl std::error::Error, hint: String) -> anyhow::Error {
-    Hinted {
-        message: error.to_string(),
-        hint,
-    }
-    .into()
 }
 
 /// The command line of this program without secrets, and the environment that has them instead.

@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 
 use super::connection::Connection;
 use super::generate::OptionFlags;
-use super::{Hinted, Outcome};
+use super::{Outcome, hinted};
 use crate::install::compare::{self, State};
 use crate::install::{self, InstallError, Plan, preflight};
 use crate::package::{Kind, Package};
@@ -59,8 +59,8 @@ impl Install {
             for problem in &problems {
                 message += &format!("\n  {}\n    {}", problem.what, problem.remedy);
             }
-            let hint = "solve all problems above, and run the command again".into();
-            return Err(Hinted { message, hint }.into());
+            let hint = "solve all problems above, and run the command again";
+            return Err(hinted(message, hint));
         }
         if plan.steps.is_empty() {
             eprintln!("{name} is already installed; nothing to do");
@@ -104,11 +104,10 @@ pub(super) fn note(text: &str) {
 pub(super) fn database(connection: &mut Conn) -> anyhow::Result<String> {
     let name: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
     name.flatten().ok_or_else(|| {
-        Hinted {
-            message: "no database is selected".into(),
-            hint: "add --database, or the name of the database to the URL".into(),
-        }
-        .into()
+        hinted(
+            "no database is selected",
+            "add --database, or the name of the database to the URL",
+        )
     })
 }
 
@@ -140,9 +139,5 @@ pub(super) fn explained(error: InstallError) -> anyhow::Error {
         InstallError::Locked => "run the command again when the other one has ended",
         InstallError::MySql(_) | InstallError::Name(_) => "run the command again: it does what is left",
     };
-    Hinted {
-        message: error.to_string(),
-        hint: hint.into(),
-    }
-    .into()
+    hinted(error, hint)
 }

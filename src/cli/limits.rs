@@ -10,7 +10,7 @@ use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::{Hinted, Outcome, bench, private, progress};
+use super::{Outcome, bench, hinted, private, progress};
 use crate::bench::{LOADS, Load, Rounds, Run, Target};
 use crate::server::{PrivateServer, Program};
 
@@ -123,8 +123,7 @@ impl Limits {
         let program = |path: &PathBuf| {
             Program::at(path).ok_or_else(|| {
                 let message = format!("--server: {} is not a server program", path.display());
-                let hint = "name mysqld or mariadbd; scripts/servers provides them".to_owned();
-                Hinted { message, hint }.into()
+                hinted(message, "name mysqld or mariadbd; scripts/servers provides them")
             })
         };
         self.servers.iter().map(program).collect()

@@ -14,6 +14,7 @@ mod progress;
 mod status;
 mod uninstall;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -68,9 +69,15 @@ impl From<Outcome> for ExitCode {
 /// An error with a hint, which says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct Hinted {
+struct Hinted {
     message: String,
     hint: String,
+}
+
+/// An error with a hint.
+fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
+    let (message, hint) = (message.to_string(), hint.into());
+    Hinted { message, hint }.into()
 }
 
 /// Ctrl-C stopped a command that has nothing to remove.

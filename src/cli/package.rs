@@ -4,8 +4,8 @@ use anyhow::Context;
 use clap::{Args, Parser};
 use mysql::Conn;
 
-use super::Hinted;
 use super::generate::OptionFlags;
+use super::hinted;
 use crate::install::compare::{self, Installed};
 use crate::package::{Kind, Package};
 
@@ -37,11 +37,11 @@ pub struct Found {
 }
 
 impl Chosen {
-    /// The packages, in the order of their names.
+    /// The packages of the current database, in the order of their names.
     ///
     /// # Errors
     /// The options contradict each other, or the database has none or one that cannot be read.
-    pub fn packages(self, connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
+    pub fn packages(self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
         let installed = compare::installed(connection)?;
         if let Some(kind) = self.package {
             let package = Package::new(self.options.options(kind))?;
@@ -57,18 +57,10 @@ impl Chosen {
             }]);
         }
         if installed.is_empty() {
-            let database: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
-            return Err(match database.flatten() {
-                Some(name) => Hinted {
-                    message: format!("the database {name} has no package"),
-                    hint: "run slotted install, give another --database, or name the package if its view is missing".into(),
-                },
-                None => Hinted {
-                    message: "no database is selected".into(),
-                    hint: "add --database, or the name of the database to the URL".into(),
-                },
-            }
-            .into());
+            return Err(hinted(
+                format!("the database {database} has no package"),
+                "run slotted install, give another --database, or name the package if its view is missing",
+            ));
         }
         installed.into_iter().map(found).collect()
     }
@@ -82,28 +74,24 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
         error,
     } = installed;
     if let Some(error) = error {
-        return Err(Hinted {
-            message: format!("the view {view} cannot be read: {error}"),
-            hint: if error.contains("1449") {
-                "run accounts.sql of the package, which creates the definer".into()
-            } else {
-                "name the package with its options".into()
-            },
-        }
-        .into());
+        let hint = if error.contains("1449") {
+            "run accounts.sql of the package, which creates the definer"
+        } else {
+            "name the package with its options"
+        };
+        return Err(hinted(format!("the view {view} cannot be read: {error}"), hint));
     }
     let parsed = arguments
         .as_deref()
         .and_then(shlex::split)
         .and_then(|words| Arguments::try_parse_from(words).ok());
     let Some(Arguments { package, options }) = parsed else {
-        return Err(Hinted {
-            message: format!(
+        return Err(hinted(
+            format!(
                 "the view {view} is of version {version}, which does not have all options of the package"
             ),
-            hint: "name the package with its options, such as: counters --slots 20".into(),
-        }
-        .into());
+            "name the package with its options, such as: counters --slots 20",
+        ));
     };
     let package =
         Package::new(options.options(package)).with_context(|| format!("the options in the view {view}"))?;
@@ -113,5 +101,3 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
         arguments,
     })
 }
-
-use mysql::prelude::Queryable;

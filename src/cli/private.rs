@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 
-use super::{Hinted, Outcome};
+use super::{Outcome, hinted};
 use crate::server::{self, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
@@ -48,10 +48,7 @@ pub fn with_private_server(
 /// # Errors
 /// If there is no server program.
 pub fn find() -> anyhow::Result<Program> {
-    server::find().map_err(|error| {
-        let (message, hint) = (error.to_string(), error.hint().to_owned());
-        Hinted { message, hint }.into()
-    })
+    server::find().map_err(|error| hinted(&error, error.hint()))
 }
 
 /// The same as [`with_private_server`], with a given server program.

@@ -58,7 +58,7 @@ impl Status {
         let server = Version::of(&mut connection)?.to_string();
         let mut same = true;
         let mut reports = Vec::new();
-        for Found { package, version, .. } in self.chosen.packages(&mut connection)? {
+        for Found { package, version, .. } in self.chosen.packages(&mut connection, &database)? {
             let states = compare::states(&mut connection, &package)?;
             let counters = counters(&mut connection, &package).unwrap_or_default();
             same &= states.iter().all(|object| object.state == State::Same);

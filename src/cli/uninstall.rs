@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use super::connection::Connection;
 use super::install::{database, explained, note};
 use super::package::{Chosen, Found};
-use super::{Hinted, Outcome};
+use super::{Outcome, hinted};
 use crate::install::compare::{self, State};
 use crate::install::{self, Plan};
 use crate::render::ObjectKind;
@@ -39,14 +39,13 @@ impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
         let database = database(&mut connection)?;
-        let mut found = self.chosen.packages(&mut connection)?;
+        let mut found = self.chosen.packages(&mut connection, &database)?;
         if found.len() > 1 {
             let names = found.iter().map(|one| one.package.options.arguments());
-            return Err(Hinted {
-                message: format!("the database {database} has {} packages", found.len()),
-                hint: format!("give one of them: {}", names.collect::<Vec<_>>().join("; ")),
-            }
-            .into());
+            return Err(hinted(
+                format!("the database {database} has {} packages", found.len()),
+                format!("give one of them: {}", names.collect::<Vec<_>>().join("; ")),
+            ));
         }
         let Found {
             package, arguments, ..
@@ -55,11 +54,10 @@ impl Uninstall {
         if let Some(arguments) = &arguments
             && *arguments != package.options.arguments()
         {
-            return Err(Hinted {
-                message: format!("the database {database} has the package with other options: {arguments}"),
-                hint: "omit PACKAGE, or give these options".into(),
-            }
-            .into());
+            return Err(hinted(
+                format!("the database {database} has the package with other options: {arguments}"),
+                "omit PACKAGE, or give these options",
+            ));
         }
         // From here on, no installation changes what the states say.
         install::lock(&mut connection).map_err(explained)?;
@@ -69,14 +67,13 @@ impl Uninstall {
             .find(|object| object.kind == ObjectKind::Table)
             .map(|object| &object.state);
         if self.with_data && arguments.is_none() && !matches!(of_table, Some(State::Same | State::Missing)) {
-            return Err(Hinted {
-                message: format!(
+            return Err(hinted(
+                format!(
                     "the table {} is not like the table of the package; nothing has been changed",
                     table.name()
                 ),
-                hint: "omit --with-data, and drop the table yourself if it is not needed".into(),
-            }
-            .into());
+                "omit --with-data, and drop the table yourself if it is not needed",
+            ));
         }
         if self.with_data && !self.yes {
             let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
@@ -92,11 +89,10 @@ impl Uninstall {
                 table.name()
             );
             if !io::stdin().is_terminal() {
-                return Err(Hinted {
-                    message: "there is no terminal to ask on; nothing has been changed".into(),
-                    hint: "add --yes to drop the table without a question".into(),
-                }
-                .into());
+                return Err(hinted(
+                    "there is no terminal to ask on; nothing has been changed",
+                    "add --yes to drop the table without a question",
+                ));
             }
             eprint!("Type the name of the table to drop it: ");
             io::stderr().flush()?;
