@@ -115,17 +115,9 @@ impl Dialect {
 /// same statement to the server.
 pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
-    let mut rest = statement;
     let mut before = ' ';
-    while let Some(c) = rest.chars().next() {
-        let word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
-        let length = if word(c) {
-            rest.find(|c| !word(c)).unwrap_or(rest.len())
-        } else {
-            token(rest, c)
-        };
-        let (text, following) = rest.split_at(length);
-        rest = following;
+    for text in pieces(statement) {
+        let c = text.chars().next().unwrap_or(' ');
         if text.starts_with("/*") {
             let executed = dialect.executed(text);
             tokens.extend(
@@ -134,7 +126,7 @@ pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
                     .unwrap_or_default(),
             );
         } else if c == '\'' && text.len() >= 2 {
-            let value = unescaped(&text[1..length - 1]);
+            let value = unescaped(&text[1..text.len() - 1]);
             match tokens.last_mut().filter(|_| before == c) {
                 // A doubled quote is the end of one literal and the beginning of the next.
                 Some(literal) => literal.extend(["'", value.as_str()]),
@@ -143,12 +135,35 @@ pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
         } else if c == '`' && before == '`' {
             // The same for a doubled backtick in a name.
             tokens.last_mut().expect("a name").push_str(text);
-        } else if !c.is_whitespace() && line_comment(text) == 0 {
+        } else if !is_space(text) {
             tokens.push(text.to_owned());
         }
         before = c;
     }
     tokens
+}
+
+/// The pieces of a statement, which together are the statement: words, numbers, quoted strings and names, comments, white
+/// space and signs, each of one character. A string or a name with a doubled quote is two pieces.
+pub fn pieces(statement: &str) -> impl Iterator<Item = &str> {
+    let word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
+    let mut rest = statement;
+    std::iter::from_fn(move || {
+        let c = rest.chars().next()?;
+        let length = if word(c) {
+            rest.find(|c| !word(c)).unwrap_or(rest.len())
+        } else {
+            token(rest, c)
+        };
+        let (piece, following) = rest.split_at(length);
+        rest = following;
+        Some(piece)
+    })
+}
+
+/// Whether a piece is white space or a comment.
+pub fn is_space(piece: &str) -> bool {
+    piece.starts_with(char::is_whitespace) || piece.starts_with("/*") || line_comment(piece) > 0
 }
 
 /// The value of a string literal without its quotes.

@@ -1,6 +1,6 @@
 //! `slotted advise` and `slotted adopt`: the recommendations for counters and hot rows are correct, and their statements work.
 
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -17,21 +17,29 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(hot_records_are_reported)
         .on_servers(the_condition_of_a_hot_record_finds_it)
         .on_servers(advise_reads_a_counter_whose_resize_is_incomplete)
-        .on_servers(advise_needs_only_select_and_process)
+        .on_servers(what_an_account_cannot_see_is_named_with_its_grant)
+        .on_servers(an_account_of_one_database_observes_this_database)
+        .on_servers(a_package_whose_view_cannot_be_read_is_named)
+        .on_servers(idle_counters_get_no_advice)
+        .on_servers(connections_of_all_urls_add_up)
+        .on_servers(a_watch_prints_a_line_for_each_change)
         .on_servers(a_hot_stock_row_becomes_a_counter_to_take_from)
         .on_servers(adopt_loses_no_increment_under_load)
         .on_servers(a_rejected_adopt_changes_nothing);
 }
 
-/// The number of sessions that increment the hot counter, in transactions of 5 ms.
+/// The number of sessions that increment the hot counter.
 const SESSIONS: u32 = 24;
 
-fn slotted(arguments: &[&str]) -> Output {
+/// The duration of their transactions.
+const HOLD: Duration = Duration::from_millis(5);
+
+pub fn slotted(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
 }
 
 /// What a command printed, for an assertion.
-fn printed(output: &Output) -> String {
+pub fn printed(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -42,9 +50,14 @@ fn advised(url: &str, seconds: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))
 }
 
-/// Runs `work` while sessions run the statements of `load`, each in transactions of 5 ms. `load` has each statement with
+/// The same for the counters and rows of one schema.
+pub fn advised_in(server: &Server, schema: &Schema<'_>, seconds: &str) -> Value {
+    advised(&url(server, schema), seconds)
+}
+
+/// Runs `work` while sessions run the statements of `load`, each in transactions of `hold`. `load` has each statement with
 /// its number of sessions.
-fn under_load<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() -> T) -> T {
+pub fn under_load<T>(schema: &Schema<'_>, hold: Duration, load: &[(&str, u32)], work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for &(statement, sessions) in load {
@@ -53,7 +66,7 @@ fn under_load<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() 
                 scope.spawn(move || {
                     let mut connection = schema.connect();
                     while !stop.load(Ordering::Relaxed) {
-                        if let Err(error) = transaction(&mut connection, statement) {
+                        if let Err(error) = transaction(&mut connection, statement, hold) {
                             repeatable(error);
                             connection.query_drop("ROLLBACK").expect("a rollback");
                         }
@@ -67,10 +80,10 @@ fn under_load<T>(schema: &Schema<'_>, load: &[(&str, u32)], work: impl FnOnce() 
     })
 }
 
-fn transaction(connection: &mut Conn, statement: &str) -> mysql::Result<()> {
+fn transaction(connection: &mut Conn, statement: &str, hold: Duration) -> mysql::Result<()> {
     connection.query_drop("START TRANSACTION")?;
     connection.query_drop(statement)?;
-    thread::sleep(Duration::from_millis(5));
+    thread::sleep(hold);
     connection.query_drop("COMMIT")
 }
 
@@ -96,7 +109,7 @@ fn recommended_changes_remove_the_lock_waits(server: &Server) {
         ("CALL counter_increment('wide')", 2),
         ("CALL counter_increment('it''s fine')", 1),
     ];
-    let report = under_load(&schema, &load, || {
+    let report = under_load(&schema, HOLD, &load, || {
         thread::sleep(Duration::from_millis(500));
         advised(&server.url(), "3")
     });
@@ -133,7 +146,7 @@ fn recommended_changes_remove_the_lock_waits(server: &Server) {
 
     // With the recommended number of slots, the same load waits no longer.
     measured(|| {
-        let calm = under_load(&schema, &load[..1], || {
+        let calm = under_load(&schema, HOLD, &load[..1], || {
             thread::sleep(Duration::from_millis(300));
             let output = slotted(&["advise", "--url", &server.url(), "--seconds", "2", "--json"]);
             serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))
@@ -167,7 +180,7 @@ fn hot_records_are_reported(server: &Server) {
     let _alone = server.alone();
     let schema = server.schema();
     schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
-    let report = under_load(&schema, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
+    let report = under_load(&schema, HOLD, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
         thread::sleep(Duration::from_millis(300));
         advised(&server.url(), "2")
     });
@@ -191,7 +204,7 @@ fn the_condition_of_a_hot_record_finds_it(server: &Server) {
     let uuid = if server.is_mysql() { "" } else { ", '6ba7b810-9dad-11d1-80b4-00c04fd430c8'" };
     let record = format!("'2026-11-23', '2026-11-23 23:59:58', 2026, 'it''s', x'00ff'{uuid}");
     let call = format!("CALL slotted_counter_increment({record})");
-    let report = under_load(&schema, &[(&call, SESSIONS)], || {
+    let report = under_load(&schema, HOLD, &[(&call, SESSIONS)], || {
         thread::sleep(Duration::from_millis(300));
         advised(&server.url(), "2")
     });
@@ -217,32 +230,225 @@ fn advise_reads_a_counter_whose_resize_is_incomplete(server: &Server) {
     assert!(printed(&output).contains(&format!("{}.counters: one", schema.ident().name())), "{}", printed(&output));
 }
 
-fn advise_needs_only_select_and_process(server: &Server) {
-    let _alone = server.alone();
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('one', NULL, 3, 0)");
-    let name = schema.ident().name().to_owned();
-    schema.run(&format!("CREATE USER '{name}'@'%'; GRANT SELECT ON *.* TO '{name}'@'%'"));
-    let url = server.url().replacen("root", &name, 1);
-    let advise = || slotted(&["advise", "--url", &url, "--seconds", "0.5"]);
-    let without = advise();
-    schema.run(&format!("GRANT PROCESS ON *.* TO '{name}'@'%'"));
-    let with = advise();
-    schema.run(&format!("DROP USER '{name}'@'%'"));
+/// An account with some privileges, dropped at the end.
+struct Account<'a> {
+    schema: &'a Schema<'a>,
+    name: String,
+}
 
-    // Recommendations for counters of other tests make the exit code 1.
-    assert!([Some(0), Some(1)].contains(&with.status.code()), "{}", printed(&with));
-    assert!(printed(&with).contains(&format!("{name}.counters: one")), "{}", printed(&with));
-    if !server.is_mysql() {
-        // On MySQL, SELECT on *.* is sufficient to read the lock waits.
-        assert_eq!(without.status.code(), Some(2), "{}", printed(&without));
-        assert!(printed(&without).contains(&format!("hint: GRANT PROCESS ON *.* TO '{name}'@'%'")), "{}", printed(&without));
+impl<'a> Account<'a> {
+    fn new(schema: &'a Schema<'a>, number: usize, grants: &[&str]) -> Self {
+        let name = format!("{}_{number}", schema.ident().name());
+        schema.run(&format!("CREATE USER '{name}'@'%'"));
+        for grant in grants {
+            schema.run(&format!("GRANT {} TO '{name}'@'%'", grant.replace("{s}", schema.ident().name())));
+        }
+        Self { schema, name }
+    }
+
+    fn advise(&self, server: &Server, more: &[&str]) -> (Option<i32>, Value) {
+        let url = server.url().replacen("root", &self.name, 1);
+        let output = slotted(&[&["advise", "--url", &url, "--seconds", "1", "--json"], more].concat());
+        let report = serde_json::from_slice(&output.stdout);
+        (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", printed(&output))))
     }
 }
 
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        self.schema.run(&format!("DROP USER '{}'@'%'", self.name));
+    }
+}
+
+/// Each documented privilege alone, several, all of them, and none.
+fn accounts(server: &Server) -> Vec<Vec<&'static str>> {
+    let mut accounts = vec![
+        vec![],
+        vec!["PROCESS ON *.*"],
+        vec!["SELECT ON *.*"],
+        vec!["SELECT ON {s}.*"],
+        vec!["EXECUTE ON {s}.*"],
+        vec!["PROCESS ON *.*", "SELECT ON {s}.*"],
+        vec!["PROCESS ON *.*", "SELECT ON *.*"],
+    ];
+    if server.is_mysql() {
+        accounts.push(vec!["SELECT ON performance_schema.*"]);
+        accounts.push(vec!["PROCESS ON *.*", "SELECT ON performance_schema.*"]);
+        accounts.push(vec!["PROCESS ON *.*", "SELECT ON performance_schema.*", "SELECT ON {s}.*"]);
+    }
+    accounts
+}
+
+fn what_an_account_cannot_see_is_named_with_its_grant(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
+    schema.run(
+        "CALL counter_setup('hot', NULL, 2, 0);
+         CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0)",
+    );
+    let expected = [
+        ("counters: hot", "grow"),
+        ("slotted_counters: record_type = 1 AND record_id = 2", "grow"),
+        ("pages: id = 7", "adopt"),
+    ];
+    let load = [
+        ("CALL counter_increment('hot')", 8),
+        ("CALL slotted_counter_increment(1, 2)", 8),
+        ("UPDATE pages SET hits = hits + 1 WHERE id = 7", 4),
+    ];
+    let prefix = format!("{}.", schema.ident().name());
+    under_load(&schema, Duration::from_millis(20), &load, || {
+        thread::sleep(Duration::from_millis(300));
+        for (number, grants) in accounts(server).iter().enumerate() {
+            let account = Account::new(&schema, number, grants);
+            for attempt in 0.. {
+                let (code, report) = account.advise(server, &[]);
+                let found = report["advice"].as_array().expect("a list");
+                for (subject, verdict) in expected {
+                    let subject = format!("{prefix}{subject}");
+                    let advice = found.iter().find(|one| one["subject"] == subject);
+                    let verdict_of = |one: &Value| one["verdict"]["do"].as_str().expect("a verdict").to_owned();
+                    match advice.map(verdict_of).as_deref() {
+                        Some(found) if found == verdict => {}
+                        // What it does not know, it does not call fine.
+                        Some("unknown") | None if code == Some(2) => {}
+                        other => panic!("{grants:?}, {subject}: {other:?} in {report:#}"),
+                    }
+                }
+                let unseen = report["cannot_see"].as_array().expect("a list");
+                assert_eq!(unseen.is_empty(), code == Some(1), "{grants:?}: {report:#}");
+                if unseen.is_empty() {
+                    break;
+                }
+                assert!(attempt < 3, "{grants:?}: the remedies do not end: {report:#}");
+                // The account gets what the report says, and nothing else.
+                for one in unseen {
+                    let remedy = one["remedy"].as_str().expect("a remedy");
+                    let (statements, _) = remedy.rsplit_once(';').unwrap_or_else(|| panic!("{report:#}"));
+                    schema.run(statements);
+                }
+            }
+        }
+    });
+    // The same accounts when no session waits.
+    for (number, grants) in accounts(server).iter().enumerate() {
+        let account = Account::new(&schema, number, grants);
+        let (code, report) = account.advise(server, &[]);
+        let all = grants.contains(&"SELECT ON *.*") && grants.contains(&"PROCESS ON *.*");
+        // Counters of other tests make the exit code 1.
+        assert!(if all { [Some(0), Some(1)].contains(&code) } else { code == Some(2) }, "{grants:?}: {report:#}");
+        let found = report["advice"].as_array().expect("a list").iter();
+        let changes = found.filter(|one| !["fine", "unknown"].contains(&one["verdict"]["do"].as_str().expect("a verdict")));
+        let own = changes.filter(|one| one["subject"].as_str().expect("text").starts_with(&prefix));
+        assert_eq!(own.count(), 0, "{grants:?}: {report:#}");
+    }
+}
+
+fn an_account_of_one_database_observes_this_database(server: &Server) {
+    let _alone = server.alone();
+    let (schema, other) = (server.schema(), server.schema());
+    for one in [&schema, &other] {
+        one.install(&package(|_| {}));
+        one.run("CALL counter_setup('hot', NULL, 2, 0)");
+    }
+    let mut grants = vec!["PROCESS ON *.*", "SELECT ON {s}.*"];
+    if server.is_mysql() {
+        grants.push("SELECT ON performance_schema.*");
+    }
+    let account = Account::new(&schema, 0, &grants);
+    let load = [("CALL counter_increment('hot')", 8)];
+    let (code, report) = under_load(&schema, Duration::from_millis(20), &load, || {
+        under_load(&other, Duration::from_millis(20), &load, || {
+            account.advise(server, &["--database", schema.ident().name()])
+        })
+    });
+    assert_eq!(code, Some(1), "{report:#}");
+    let advice = report["advice"].as_array().expect("a list");
+    assert_eq!(advice.len(), 1, "{report:#}");
+    assert_eq!(of(&report, &schema, "counters: hot")["verdict"]["do"], "grow");
+}
+
+fn a_package_whose_view_cannot_be_read_is_named(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|options| options.definer = Some("'nobody'@'localhost'".parse().expect("an account"))));
+    let output = slotted(&["advise", "--url", &url(server, &schema), "--seconds", "0.5"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    let shown = format!("cannot see the view {}.counter_package: ERROR 1449", schema.ident().name());
+    assert!(printed(&output).contains(&shown), "{}", printed(&output));
+    assert!(printed(&output).contains("run accounts.sql"), "{}", printed(&output));
+}
+
+fn idle_counters_get_no_advice(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('wide', NULL, 2000, 0)");
+    let output = slotted(&["advise", "--url", &url(server, &schema), "--seconds", "0.5"]);
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(printed(&output).contains("its total did not change") || printed(&output).contains("usual load"), "{}", printed(&output));
+}
+
+fn connections_of_all_urls_add_up(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 2, 0)");
+    let url = url(server, &schema);
+    let load = [("CALL counter_increment('hot')", 8)];
+    let report = under_load(&schema, Duration::from_millis(20), &load, || {
+        let output = slotted(&["advise", "--url", &url, "--url", &url, "--seconds", "1", "--json"]);
+        assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    });
+    let hot = of(&report, &schema, "counters: hot");
+    // Both URLs are the same server, whose sessions are those of two nodes to the command.
+    assert!(report["watched"]["connected"].as_u64() >= Some(16), "{report:#}");
+    assert!(hot["verdict"]["slots"].as_u64() >= Some(64), "{report:#}");
+}
+
+fn a_watch_prints_a_line_for_each_change(server: &Server) {
+    use std::io::{BufRead, BufReader};
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 2, 0)");
+    let subject = format!("{}.counters: hot", schema.ident().name());
+    let start = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+        command.args(["advise", "--url", &url(server, &schema), "--seconds", "0.5", "--watch"]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("slotted runs")
+    };
+    let stop = |mut child: Child| {
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill runs").success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    };
+    let mut watch = start(&[]);
+    let mut lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    let load = [("CALL counter_increment('hot')", 8)];
+    let hot = under_load(&schema, Duration::from_millis(20), &load, &mut next);
+    assert!(hot.contains(&format!("Z {subject}: grow: on average")), "{hot}");
+    let ended = next();
+    assert!(ended.ends_with(&format!("Z {subject}: no recommendation any more")), "{ended}");
+    stop(watch);
+
+    let mut watch = start(&["--json"]);
+    let mut lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
+    for _ in 0..2 {
+        let line = lines.next().expect("a line").expect("text");
+        let object: Value = serde_json::from_str(&line).expect("an object in a line");
+        assert!(object["at"].as_str().is_some_and(|at| at.ends_with('Z')), "{line}");
+        assert!(object["watched"]["samples"].as_u64() >= Some(1), "{line}");
+    }
+    stop(watch);
+}
+
 /// The URL of a schema, for `--url`.
-fn url(server: &Server, schema: &Schema<'_>) -> String {
+pub fn url(server: &Server, schema: &Schema<'_>) -> String {
     let url = server.url();
     let (address, options) = url.split_once('?').map_or((url.as_str(), ""), |(address, options)| (address, options));
     format!("{}/{}?{options}", address.trim_end_matches('/'), schema.ident().name())
@@ -254,7 +460,7 @@ fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
     schema.install(&package(|_| {}));
     schema.run("CREATE TABLE stock (id INT PRIMARY KEY, qty BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO stock VALUES (42, 1000000)");
     let load = [("UPDATE stock SET qty = qty - 1 WHERE id = 42 AND qty >= 1", 8)];
-    let report = under_load(&schema, &load, || {
+    let report = under_load(&schema, HOLD, &load, || {
         thread::sleep(Duration::from_millis(500));
         advised(&server.url(), "2")
     });

@@ -36,6 +36,7 @@ promises! {
     drivers
     exactness
     existing_tables
+    hot_rows
     install
     installing
     locks

@@ -1,5 +1,6 @@
 //! Observes the lock waits of a server. Only reads.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,50 +11,51 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::lock_data::{key_values, literal, unquoted};
-use super::{Counter, Kind, Row, WAITING, Watched, counted, quoted};
+use super::statement::{Counts, counts};
+use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched, quoted};
+use crate::install::privileges::Privileges;
 use crate::server::{Flavour, Version};
 
 /// The number of reads of each counter, of which the median time is taken.
 const READS: usize = 20;
 
-/// The rows that transactions wait for, on MySQL. DISTINCT, because a wait with several blocking locks has several rows.
-/// Source: MySQL manual, "The data_lock_waits Table".
+/// The number of counters whose reads are timed, those with the most waiting sessions.
+const TIMED: usize = 20;
+
+/// Of a table with more slots than this, only the counters that sessions wait for are read.
+const MOST_SLOTS: usize = 100_000;
+
+/// The time between two queries of the lock waits. The servers refresh INNODB_TRX only if no session has read it for 0.1 s.
+/// Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; MySQL source, `trx0i_s.cc`.
+const PAUSE: Duration = Duration::from_millis(130);
+
+/// The rows that transactions wait for, on MySQL. INNODB_TRX comes first, because data_locks finds one lock by its id, but
+/// has a row for each lock of each transaction otherwise. data_lock_waits has a row for each pair of transactions in a
+/// queue, which are 20,100 for 200 waiting sessions. Source: docs/design-notes.md, "What advise costs".
 const WAITS_MYSQL: &str = "
-SELECT DISTINCT
-       locks.OBJECT_SCHEMA,
+SELECT locks.OBJECT_SCHEMA,
        locks.OBJECT_NAME,
        locks.INDEX_NAME,
        locks.LOCK_DATA,
-       CAST(waits.REQUESTING_ENGINE_TRANSACTION_ID AS CHAR)
-  FROM performance_schema.data_lock_waits AS waits
-  JOIN performance_schema.data_locks AS locks
-    ON locks.ENGINE_LOCK_ID = waits.REQUESTING_ENGINE_LOCK_ID
-   AND locks.ENGINE = waits.ENGINE
- WHERE locks.LOCK_TYPE = 'RECORD'";
+       transactions.trx_query
+  FROM information_schema.INNODB_TRX AS transactions
+STRAIGHT_JOIN performance_schema.data_locks AS locks
+    ON locks.ENGINE_LOCK_ID = transactions.trx_requested_lock_id
+   AND locks.ENGINE = 'INNODB'
+ WHERE transactions.trx_state = 'LOCK WAIT'
+   AND locks.LOCK_TYPE = 'RECORD'";
 
 /// The rows that transactions wait for, on MariaDB, which has schema and table in one column: `schema`.`table`.
 const WAITS_MARIADB: &str = "
-SELECT DISTINCT
-       '',
+SELECT '',
        locks.lock_table,
        locks.lock_index,
        locks.lock_data,
-       CAST(waits.requesting_trx_id AS CHAR)
-  FROM information_schema.INNODB_LOCK_WAITS AS waits
-  JOIN information_schema.INNODB_LOCKS AS locks
-    ON locks.lock_id = waits.requested_lock_id
+       transactions.trx_query
+  FROM information_schema.INNODB_TRX AS transactions
+ INNER JOIN information_schema.INNODB_LOCKS AS locks
+    ON locks.lock_id = transactions.trx_requested_lock_id
  WHERE locks.lock_type = 'RECORD'";
-
-/// The reason why a server could not be observed.
-#[derive(Debug, thiserror::Error)]
-pub enum WatchError {
-    /// A privilege is missing.
-    #[error("the account has no privilege to read the lock waits: {0}")]
-    Privilege(#[source] mysql::Error),
-    /// Another error of the server or of the connection.
-    #[error(transparent)]
-    MySql(#[from] mysql::Error),
-}
 
 /// A row that a transaction waits for, with the names and values that the server returns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,17 +63,17 @@ struct Waited {
     schema: String,
     table: String,
     index: String,
-    key: Vec<String>,
+    /// None for the end of an index, and for a page that is not in memory.
+    key: Option<Vec<String>>,
 }
 
-/// Schema, table, index and key of a requested lock, and the transaction that requests it.
-type Wait = (
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    String,
-);
+/// How often transactions waited for a row, and one of their statements.
+#[derive(Debug, Default)]
+struct Seen {
+    times: u32,
+    statement: String,
+    counts: Option<Counts>,
+}
 
 /// An installed package, as its view counter_package describes it.
 struct Package {
@@ -84,103 +86,358 @@ struct Package {
     pick: String,
 }
 
+impl Package {
+    fn table(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.table))
+    }
+}
+
 /// The counts of all slots, by counter name and slot number.
 type Slots = BTreeMap<String, BTreeMap<u32, i64>>;
 
-/// Observes a server for `duration`, or until `interrupted` is set.
+/// A connection that observes, and what it cannot see.
+struct Observer<'a> {
+    connection: &'a mut Conn,
+    version: Version,
+    privileges: Privileges,
+    /// The only schema to observe.
+    only: Option<String>,
+    cannot_see: Vec<CannotSee>,
+}
+
+/// Observes a server for `duration`, or until `interrupted` is set. With a current database, observes only the counters and
+/// rows of this database.
 ///
 /// # Errors
-/// A privilege is missing, or a query or the connection fails.
+/// The connection fails. A missing privilege is no error, but in [`Watched::cannot_see`].
 pub fn watch(
     connection: &mut Conn,
     duration: Duration,
     interrupted: &AtomicBool,
-) -> Result<Watched, WatchError> {
-    let version = Version::of(connection)?;
-    // MariaDB refreshes its tables of locks only if no session has read them for 0.1 s. More frequent queries would
-    // return old rows. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table".
-    let (waits, pause) = match version.flavour {
-        Flavour::MySql => (WAITS_MYSQL, Duration::from_millis(50)),
-        Flavour::MariaDb => (WAITS_MARIADB, Duration::from_millis(130)),
+) -> Result<Watched, mysql::Error> {
+    let mut observer = Observer {
+        version: Version::of(connection)?,
+        privileges: Privileges::read(connection)?,
+        only: connection
+            .query_first::<Option<String>, _>("SELECT DATABASE()")?
+            .flatten(),
+        connection,
+        cannot_see: Vec::new(),
     };
-    let packages = packages(connection)?;
-    let named: Vec<_> = packages
-        .iter()
-        .filter(|package| package.kind == Kind::Counters)
-        .collect();
-    let mut before = Vec::new();
-    for package in &named {
-        before.push(slots(connection, package)?);
+    observer.watch(duration, interrupted)
+}
+
+impl Observer<'_> {
+    fn watch(&mut self, duration: Duration, interrupted: &AtomicBool) -> Result<Watched, mysql::Error> {
+        let mut watched = Watched {
+            sees_waits: self.sees_waits()?,
+            nodes: self.nodes()?,
+            ..Watched::default()
+        };
+        self.sees_tables();
+        let packages = self.packages()?;
+        let named: Vec<_> = packages
+            .iter()
+            .filter(|package| package.kind == Kind::Counters)
+            .collect();
+        let mut before = Vec::new();
+        for package in &named {
+            before.push(self.slots(package)?);
+        }
+        let status = self.status()?;
+        let mut waits: HashMap<Waited, Seen> = HashMap::new();
+        // The first sample is not that of another session.
+        thread::sleep(PAUSE);
+        let begin = Instant::now();
+        while watched.samples == 0 || begin.elapsed() < duration && !interrupted.load(Ordering::Relaxed) {
+            let asked = Instant::now();
+            if watched.sees_waits {
+                self.sample(&mut waits)?;
+            }
+            watched.query_ms = watched.query_ms.max(asked.elapsed().as_secs_f64() * 1000.0);
+            watched.samples += 1;
+            let now = self.status()?;
+            let of = |name: &str| now.get(name).copied().unwrap_or_default() as u32;
+            watched.connected = watched.connected.max(of("Threads_connected").saturating_sub(1));
+            watched.running = watched.running.max(of("Threads_running").saturating_sub(1));
+            thread::sleep(PAUSE.min(duration.saturating_sub(begin.elapsed())));
+        }
+        watched.seconds = begin.elapsed().as_secs_f64();
+        let after = self.status()?;
+        let grown = |name: &str| {
+            let of = |status: &HashMap<String, u64>| status.get(name).copied().unwrap_or_default();
+            of(&after).saturating_sub(of(&status))
+        };
+        watched.row_lock_waits = grown("Innodb_row_lock_waits");
+        watched.row_lock_ms = grown("Innodb_row_lock_time");
+        let average = |times: u32| f64::from(times) / f64::from(watched.samples);
+        for (package, before) in named.iter().zip(before) {
+            let counters = self.counters(package, before, &waits, average)?;
+            watched.counters.extend(counters);
+        }
+        self.time_reads(&mut watched.counters)?;
+        watched.rows = self.rows(&packages, &waits, average)?;
+        watched.cannot_see = std::mem::take(&mut self.cannot_see);
+        Ok(watched)
     }
-    let status = status(connection)?;
-    let mut watched = Watched::default();
-    let mut waiting: HashMap<Waited, u32> = HashMap::new();
-    let mut statements: HashMap<Waited, String> = HashMap::new();
-    let begin = Instant::now();
-    while watched.samples == 0 || begin.elapsed() < duration && !interrupted.load(Ordering::Relaxed) {
-        let rows: Vec<Wait> = connection.query(waits).map_err(privilege)?;
-        watched.samples += 1;
-        for (schema, table, index, key, transaction) in rows {
+
+    fn mariadb(&self) -> bool {
+        self.version.flavour == Flavour::MariaDb
+    }
+
+    fn cannot_see(&mut self, what: impl Into<String>, remedy: impl Into<String>) {
+        let one = CannotSee {
+            what: what.into(),
+            remedy: remedy.into(),
+        };
+        if !self.cannot_see.contains(&one) {
+            self.cannot_see.push(one);
+        }
+    }
+
+    /// Whether the account can read the lock waits, and whether the server has them.
+    fn sees_waits(&mut self) -> Result<bool, mysql::Error> {
+        let mut missing = Vec::new();
+        let tables: &[(&str, &str, &str)] = if self.mariadb() {
+            &[("information_schema.INNODB_TRX", "PROCESS", "*.*")]
+        } else {
+            &[
+                ("information_schema.INNODB_TRX", "PROCESS", "*.*"),
+                ("performance_schema.data_locks", "SELECT", "performance_schema.*"),
+            ]
+        };
+        for (table, privilege, place) in tables {
+            // The error can come with the rows.
+            let rows: mysql::Result<Vec<u8>> =
+                self.connection.query(format!("SELECT 1 FROM {table} LIMIT 1"));
+            match rows {
+                Err(error) if denied(&error) => missing.push(self.privileges.on(privilege, place)),
+                other => drop(other?),
+            }
+        }
+        if !missing.is_empty() {
+            self.cannot_see("the row lock waits", missing.join(" "));
+            return Ok(false);
+        }
+        let on: Option<u8> = if self.mariadb() {
+            Some(1)
+        } else {
+            self.connection.query_first("SELECT @@performance_schema")?
+        };
+        if on == Some(0) {
+            let waiting: Option<u64> = self.connection.query_first(
+                "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'",
+            )?;
+            let waiting = waiting.unwrap_or_default();
+            self.cannot_see(
+                format!("the row lock waits: performance_schema is OFF, and {waiting} transactions wait for a row lock now"),
+                "set performance_schema = ON in my.cnf, and restart the server",
+            );
+        }
+        Ok(on != Some(0))
+    }
+
+    /// The number of nodes of the cluster that the server belongs to. 1 without a cluster.
+    /// Source: Galera's documentation, "wsrep_cluster_size"; MySQL manual, "The replication_group_members Table".
+    fn nodes(&mut self) -> Result<u32, mysql::Error> {
+        let nodes: mysql::Result<Option<(String, u32)>> = if self.mariadb() {
+            self.connection
+                .query_first("SHOW GLOBAL STATUS WHERE Variable_name = 'wsrep_cluster_size'")
+        } else {
+            self.connection.query_first(
+                "SELECT 'nodes', COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'",
+            )
+        };
+        match nodes {
+            Err(error) if denied(&error) => Ok(1),
+            other => Ok(other?.map_or(1, |(_, nodes)| nodes.max(1))),
+        }
+    }
+
+    /// Whether the account can read all tables that it has to observe.
+    fn sees_tables(&mut self) {
+        if self.privileges.has_global(&["SELECT"]) || self.only.is_some() && self.privileges.has("SELECT") {
+            return;
+        }
+        let (what, remedy) = match &self.only {
+            Some(name) => (
+                format!("all tables of the database {name}"),
+                self.privileges.on_schema("SELECT"),
+            ),
+            None => (
+                "all tables of the server".to_owned(),
+                format!(
+                    "{} Or observe one database with --database.",
+                    self.privileges.on("SELECT", "*.*")
+                ),
+            ),
+        };
+        self.cannot_see(what, remedy);
+    }
+
+    /// None if the account cannot read the object, which is then in the list of what it cannot see, or if another session
+    /// has dropped it since it was listed: the schema (1049), the table (1146) or the column (1054).
+    /// Source: MySQL manual, "Server Error Message Reference".
+    fn readable<T>(
+        &mut self,
+        what: &str,
+        schema: &str,
+        result: Result<T, mysql::Error>,
+    ) -> Result<Option<T>, mysql::Error> {
+        match result {
+            Err(mysql::Error::MySqlError(error)) if [1049, 1146, 1054].contains(&error.code) => Ok(None),
+            Err(error) if denied(&error) => {
+                let remedy = self.privileges.on("SELECT", &format!("{}.*", quoted(schema)));
+                self.cannot_see(what, remedy);
+                Ok(None)
+            }
+            // The definer of a view does not exist (1449), or does not have a privilege (1356).
+            Err(mysql::Error::MySqlError(error)) if [1356, 1449].contains(&error.code) => {
+                self.cannot_see(
+                    format!("{what}: ERROR {} ({}): {}", error.code, error.state, error.message),
+                    "run accounts.sql of the package, which creates the definer and grants it what the package needs",
+                );
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    /// Adds the transactions that wait now.
+    fn sample(&mut self, waits: &mut HashMap<Waited, Seen>) -> Result<(), mysql::Error> {
+        let query = if self.mariadb() {
+            WAITS_MARIADB
+        } else {
+            WAITS_MYSQL
+        };
+        // A name, a key or a statement can have bytes that are not UTF-8.
+        let rows: Vec<[Option<Vec<u8>>; 5]> = self
+            .connection
+            .query_map(query, |(a, b, c, d, e)| [a, b, c, d, e])?;
+        for row in rows {
+            let [schema, table, index, key, statement] =
+                row.map(|value| value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
             let Some(row) = waited(schema, table, index, key) else {
                 continue;
             };
-            let of_package = packages
-                .iter()
-                .any(|one| (&one.schema, &one.table) == (&row.schema, &row.table));
-            let found = statements
-                .get(&row)
-                .is_some_and(|statement| counted(statement).is_some());
-            if !of_package && !found {
-                let query = "SELECT trx_query FROM information_schema.INNODB_TRX WHERE trx_id = ?";
-                let statement: Option<Option<String>> =
-                    connection.exec_first(query, (transaction,)).map_err(privilege)?;
-                if let Some(statement) = statement.flatten() {
-                    statements.insert(row.clone(), statement);
-                }
-            }
-            *waiting.entry(row).or_default() += 1;
-        }
-        let now = self::status(connection)?;
-        let of = |name: &str| now.get(name).copied().unwrap_or_default() as u32;
-        watched.connected = watched.connected.max(of("Threads_connected").saturating_sub(1));
-        watched.running = watched.running.max(of("Threads_running").saturating_sub(1));
-        thread::sleep(pause.min(duration.saturating_sub(begin.elapsed())));
-    }
-    watched.seconds = begin.elapsed().as_secs_f64();
-    let after = self::status(connection)?;
-    let grown = |name: &str| {
-        let of = |status: &HashMap<String, u64>| status.get(name).copied().unwrap_or_default();
-        of(&after).saturating_sub(of(&status))
-    };
-    watched.row_lock_waits = grown("Innodb_row_lock_waits");
-    watched.row_lock_ms = grown("Innodb_row_lock_time");
-
-    let average = |times: u32| f64::from(times) / f64::from(watched.samples);
-    for (package, before) in named.iter().zip(&before) {
-        for (name, now) in slots(connection, package)? {
-            let of_counter = waiting.iter().filter(|(row, _)| {
-                let name_of = row.key.first().and_then(|value| unquoted(value));
-                (&row.schema, &row.table) == (&package.schema, &package.table)
-                    && name_of.as_ref() == Some(&name)
-            });
-            let times: u32 = of_counter.map(|(_, times)| times).sum();
-            let Some((read_us, read_one_us)) = if_exists(read_times(connection, package, &name))? else {
+            if self.only.as_ref().is_some_and(|only| *only != row.schema) {
                 continue;
-            };
+            }
+            let seen = waits.entry(row).or_default();
+            seen.times += 1;
+            if let Some(statement) = statement.filter(|_| seen.counts.is_none()) {
+                seen.counts = counts(&statement);
+                seen.statement = statement;
+            }
+        }
+        Ok(())
+    }
+
+    fn status(&mut self) -> Result<HashMap<String, u64>, mysql::Error> {
+        let rows: Vec<(String, u64)> = self.connection.query(
+            "SHOW GLOBAL STATUS
+             WHERE Variable_name IN ('Innodb_row_lock_time', 'Innodb_row_lock_waits', 'Threads_connected', 'Threads_running')",
+        )?;
+        Ok(rows.into_iter().collect())
+    }
+
+    /// The packages of all schemas. Their views counter_package are recognized by the columns, because the prefix is an
+    /// option.
+    fn packages(&mut self) -> Result<Vec<Package>, mysql::Error> {
+        let views: Vec<(String, String)> = self.connection.exec(
+            "SELECT TABLE_SCHEMA, TABLE_NAME
+               FROM information_schema.COLUMNS
+              WHERE TABLE_NAME LIKE '%package'
+                AND COLUMN_NAME IN ('key_columns', 'default_slots', 'table_name', 'prefix', 'pick')
+                AND TABLE_SCHEMA = COALESCE(?, TABLE_SCHEMA)
+              GROUP BY TABLE_SCHEMA, TABLE_NAME
+             HAVING COUNT(*) = 5",
+            (&self.only,),
+        )?;
+        let mut packages = Vec::new();
+        for (schema, view) in views {
+            let query = format!(
+                "SELECT package, slots, default_slots, pick, table_name, prefix FROM {}.{}",
+                quoted(&schema),
+                quoted(&view)
+            );
+            let row = self.connection.query_first(query);
+            let row = self.readable(&format!("the view {schema}.{view}"), &schema, row)?;
+            let row: Option<(String, String, u32, String, String, String)> = row.flatten();
+            packages.extend(
+                row.map(|(package, slots, default_slots, pick, table, prefix)| Package {
+                    schema,
+                    table,
+                    prefix,
+                    kind: Kind::from_str(&package, false).unwrap_or(Kind::Counters),
+                    slots: default_slots,
+                    fixed: slots.parse::<u32>().is_ok(),
+                    pick,
+                }),
+            );
+        }
+        Ok(packages)
+    }
+
+    /// The counts of all slots that increments select. A slot that a resize has retired has a negative number. None if the
+    /// table has too many slots.
+    fn slots(&mut self, package: &Package) -> Result<Option<Slots>, mysql::Error> {
+        let rows = self.connection.query(format!(
+            "SELECT counter_name, counter_id, counter FROM {} WHERE counter_id > 0 LIMIT {}",
+            package.table(),
+            MOST_SLOTS + 1
+        ));
+        let what = format!("the table {}.{}", package.schema, package.table);
+        let rows: Vec<(String, u32, i64)> = self.readable(&what, &package.schema, rows)?.unwrap_or_default();
+        Ok((rows.len() <= MOST_SLOTS).then(|| of_rows(rows)))
+    }
+
+    /// The counters of a package that were observed.
+    fn counters(
+        &mut self,
+        package: &Package,
+        before: Option<Slots>,
+        waits: &HashMap<Waited, Seen>,
+        average: impl Fn(u32) -> f64,
+    ) -> Result<Vec<Counter>, mysql::Error> {
+        let mut waiting: BTreeMap<String, u32> = BTreeMap::new();
+        for (row, seen) in waits {
+            if (&row.schema, &row.table) == (&package.schema, &package.table)
+                && let Some(name) = row.key.iter().flatten().next().and_then(|value| unquoted(value))
+            {
+                *waiting.entry(name).or_default() += seen.times;
+            }
+        }
+        let now = match &before {
+            Some(_) => self.slots(package)?.unwrap_or_default(),
+            None => {
+                let mut rows = Vec::new();
+                for name in waiting.keys() {
+                    let query = format!(
+                        "SELECT counter_name, counter_id, counter FROM {} WHERE counter_name = ? AND counter_id > 0",
+                        package.table()
+                    );
+                    rows.extend(self.connection.exec::<(String, u32, i64), _, _>(query, (name,))?);
+                }
+                of_rows(rows)
+            }
+        };
+        let counter = |(name, now): (String, BTreeMap<u32, i64>)| {
             let changes: Vec<u64> = now
                 .iter()
                 .map(|(slot, count)| {
-                    let old = before.get(&name).and_then(|slots| slots.get(slot)).copied();
-                    old.unwrap_or(0).abs_diff(*count)
+                    let old = before
+                        .as_ref()
+                        .map(|before| before.get(&name)?.get(slot).copied());
+                    old.map_or(0, |old| old.unwrap_or(0).abs_diff(*count))
                 })
                 .collect();
             let counted: u64 = changes.iter().sum();
             let most = changes.iter().copied().max().unwrap_or_default();
-            watched.counters.push(Counter {
+            Counter {
                 schema: package.schema.clone(),
                 table: package.table.clone(),
                 prefix: package.prefix.clone(),
-                name,
                 slots: now.len() as u32,
                 fixed: package.fixed,
                 pick: package.pick.clone(),
@@ -191,25 +448,245 @@ pub fn watch(
                 } else {
                     most as f64 * changes.len() as f64 / counted as f64
                 },
-                waiting: average(times),
-                read_us,
-                read_one_us,
+                waiting: average(waiting.get(&name).copied().unwrap_or_default()),
+                read_us: None,
+                name,
+            }
+        };
+        Ok(now.into_iter().map(counter).collect())
+    }
+
+    /// Measures the reads of the counters that sessions wait for or increment.
+    fn time_reads(&mut self, counters: &mut [Counter]) -> Result<(), mysql::Error> {
+        counters.sort_by(|one, other| {
+            let of = |counter: &Counter| (counter.waiting, counter.counted);
+            of(other)
+                .partial_cmp(&of(one))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        let busy = |counter: &&mut Counter| counter.waiting > 0.0 || counter.counted > 0;
+        for counter in counters.iter_mut().filter(busy).take(TIMED) {
+            let times = read_times(self.connection, counter);
+            let what = format!("the table {}.{}", counter.schema, counter.table);
+            counter.read_us = self.readable(&what, &counter.schema, times)?;
+        }
+        Ok(())
+    }
+
+    /// The rows that sessions waited for and that are not slots of named counters: records of a package, and rows of other
+    /// tables.
+    fn rows(
+        &mut self,
+        packages: &[Package],
+        waits: &HashMap<Waited, Seen>,
+        average: impl Fn(u32) -> f64,
+    ) -> Result<Vec<Row>, mysql::Error> {
+        let mut rows: BTreeMap<(String, String, String, Vec<String>), Row> = BTreeMap::new();
+        let mut unseen: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        let mut keys: HashMap<(&str, &str, &str), Key> = HashMap::new();
+        for (waited, seen) in waits {
+            let package = packages
+                .iter()
+                .find(|one| (&one.schema, &one.table) == (&waited.schema, &waited.table));
+            if package.is_some_and(|package| package.kind == Kind::Counters) {
+                continue;
+            }
+            let place = (
+                waited.schema.as_str(),
+                waited.table.as_str(),
+                waited.index.as_str(),
+            );
+            let key = match keys.entry(place) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(self.key(waited)?),
+            };
+            let key = &*key;
+            if key.columns.is_empty() {
+                *unseen.entry((place.0, place.1)).or_default() += seen.times;
+                continue;
+            }
+            let counts = seen.counts.clone().unwrap_or_default();
+            let is_column =
+                |name: &&String| key.columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+            let columns: Vec<String> = counts.columns.iter().filter(is_column).cloned().collect();
+            let mut condition = self.condition(waited, key, package.is_some())?;
+            if condition.is_none()
+                && let Some(text) = counts.condition
+            {
+                condition = self.matches(waited, &text, false)?.then_some(text);
+            }
+            let condition = condition.unwrap_or_default();
+            let group = (
+                waited.schema.clone(),
+                waited.table.clone(),
+                condition.clone(),
+                columns.clone(),
+            );
+            let row = rows.entry(group).or_insert_with(|| Row {
+                schema: waited.schema.clone(),
+                table: waited.table.clone(),
+                condition,
+                key: key.primary.clone(),
+                columns,
+                takes: counts.takes,
+                sequence: counts.sequence,
+                statement: seen.statement.split_whitespace().collect::<Vec<_>>().join(" "),
+                slots: package.map(|package| package.slots),
+                waiting: 0.0,
             });
+            row.waiting += average(seen.times);
+        }
+        for ((schema, table), times) in unseen {
+            let waiting = average(times);
+            if waiting >= WAITING {
+                let remedy = self.privileges.on("SELECT", &format!("{}.*", quoted(schema)));
+                self.cannot_see(
+                    format!(
+                        "the table {schema}.{table}, for whose rows {waiting:.1} sessions wait on average"
+                    ),
+                    remedy,
+                );
+            }
+        }
+        Ok(rows.into_values().filter(|row| row.waiting >= WAITING).collect())
+    }
+
+    /// The columns of a table and of the index of a lock. Empty if the account cannot see the table.
+    fn key(&mut self, waited: &Waited) -> Result<Key, mysql::Error> {
+        let place = (&waited.schema, &waited.table);
+        let columns: Vec<(String, String, String, Option<String>)> = self.connection.exec(
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME
+               FROM information_schema.COLUMNS
+              WHERE TABLE_SCHEMA = ?
+                AND TABLE_NAME = ?
+              ORDER BY ORDINAL_POSITION",
+            place,
+        )?;
+        let indexes: Vec<(String, String)> = self.connection.exec(
+            "SELECT INDEX_NAME, COLUMN_NAME
+               FROM information_schema.STATISTICS
+              WHERE TABLE_SCHEMA = ?
+                AND TABLE_NAME = ?
+                AND INDEX_NAME IN ('PRIMARY', ?)
+              ORDER BY SEQ_IN_INDEX",
+            (&waited.schema, &waited.table, &waited.index),
+        )?;
+        let columns: Vec<KeyColumn> = columns
+            .into_iter()
+            .map(|(name, data_type, column_type, collation)| KeyColumn {
+                name,
+                data_type,
+                column_type,
+                collation,
+            })
+            .collect();
+        let of = |index: &str| -> Vec<KeyColumn> {
+            let names = indexes.iter().filter(|(name, _)| name == index);
+            names
+                .filter_map(|(_, name)| columns.iter().find(|column| column.name == *name))
+                .cloned()
+                .collect()
+        };
+        let (index, primary) = (of(&waited.index), of("PRIMARY"));
+        let rest = primary.iter().filter(|column| !index.contains(column)).cloned();
+        Ok(Key {
+            entries: index.iter().cloned().chain(rest).collect(),
+            index,
+            primary,
+            columns: columns.iter().map(|column| column.name.clone()).collect(),
+        })
+    }
+
+    /// The condition that finds a locked row, by its primary key, or by a unique key if the server returns only its values.
+    /// None if the table has no such key, or if the condition does not find one row.
+    fn condition(
+        &mut self,
+        waited: &Waited,
+        key: &Key,
+        record: bool,
+    ) -> Result<Option<String>, mysql::Error> {
+        let Some(values) = &waited.key else {
+            return Ok(None);
+        };
+        let columns = if values.len() == key.entries.len() {
+            // The last column of the primary key of a package is the slot, which is not part of the record's key.
+            &key.primary[..key.primary.len().saturating_sub(usize::from(record))]
+        } else if values.len() == key.index.len() {
+            &key.index
+        } else {
+            return Ok(None);
+        };
+        let mut condition = Vec::new();
+        for column in columns {
+            let Some(at) = key.entries.iter().position(|entry| entry == column) else {
+                return Ok(None);
+            };
+            let value = literal(&values[at], &column.data_type, &column.column_type);
+            condition.push(format!("{} = {value}", self.name(&column.name)?));
+        }
+        let condition = condition.join(" AND ");
+        let found = !condition.is_empty() && self.matches(waited, &condition, record)?;
+        Ok(found.then_some(condition))
+    }
+
+    /// Whether a condition matches one row, or the slots of a record.
+    fn matches(&mut self, waited: &Waited, condition: &str, record: bool) -> Result<bool, mysql::Error> {
+        let query = format!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM {}.{} WHERE {condition} LIMIT 2) AS found",
+            quoted(&waited.schema),
+            quoted(&waited.table)
+        );
+        match self.connection.query_first::<u64, _>(query) {
+            // A variable of a routine is no column (1054), and a condition of a join has other tables.
+            Err(mysql::Error::MySqlError(error)) if !denied(&mysql::Error::MySqlError(error.clone())) => {
+                Ok(false)
+            }
+            Err(error) if denied(&error) => Ok(true),
+            found => Ok(found?.is_some_and(|rows| rows == 1 || record && rows > 0)),
         }
     }
-    watched.rows = rows(connection, &packages, &waiting, &statements, average)?;
-    Ok(watched)
+
+    /// A name as a condition needs it, in backticks if it is a reserved word of this server or has special characters.
+    fn name(&mut self, name: &str) -> Result<String, mysql::Error> {
+        let simple = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.chars().all(simple) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+            let query = format!("SELECT {name} FROM (SELECT 1 AS {}) AS names", quoted(name));
+            match self.connection.prep(query) {
+                Ok(statement) => {
+                    self.connection.close(statement)?;
+                    return Ok(name.to_owned());
+                }
+                Err(mysql::Error::MySqlError(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(quoted(name))
+    }
 }
 
-/// Converts an error, and recognizes a missing privilege: on a table (1142), PROCESS (1227), on a schema (1044).
+/// The keys and the columns of a table that has waiting sessions.
+struct Key {
+    primary: Vec<KeyColumn>,
+    /// The columns of the index of the lock.
+    index: Vec<KeyColumn>,
+    /// The columns of an entry of this index: those of the primary key follow.
+    entries: Vec<KeyColumn>,
+    /// The names of all columns.
+    columns: Vec<String>,
+}
+
+/// Whether a privilege is missing: on a table (1142), on a column (1143), PROCESS (1227), on a schema (1044).
 /// Source: MySQL manual, "Server Error Message Reference".
-fn privilege(error: mysql::Error) -> WatchError {
-    match error {
-        mysql::Error::MySqlError(ref server) if [1142, 1227, 1044].contains(&server.code) => {
-            WatchError::Privilege(error)
-        }
-        error => error.into(),
+fn denied(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::MySqlError(error) if [1142, 1143, 1227, 1044].contains(&error.code))
+}
+
+fn of_rows(rows: Vec<(String, u32, i64)>) -> Slots {
+    let mut slots = Slots::new();
+    for (name, slot, count) in rows {
+        slots.entry(name).or_default().insert(slot, count);
     }
+    slots
 }
 
 fn waited(
@@ -220,7 +697,9 @@ fn waited(
 ) -> Option<Waited> {
     let (mut schema, mut table) = (schema?, table?);
     if schema.is_empty() {
-        let both = table.strip_prefix('`')?.strip_suffix('`')?;
+        // A partition is in a comment after the name.
+        let names = table.split(" /*").next()?;
+        let both = names.strip_prefix('`')?.strip_suffix('`')?;
         let (one, other) = both.split_once("`.`")?;
         (schema, table) = (one.replace("``", "`"), other.replace("``", "`"));
     }
@@ -228,78 +707,13 @@ fn waited(
         schema,
         table,
         index: index?,
-        key: key_values(&key?)?,
+        key: key.as_deref().and_then(key_values),
     })
 }
 
-fn status(connection: &mut Conn) -> Result<HashMap<String, u64>, mysql::Error> {
-    let rows: Vec<(String, u64)> = connection.query(
-        "SHOW GLOBAL STATUS
-         WHERE Variable_name IN ('Innodb_row_lock_time', 'Innodb_row_lock_waits', 'Threads_connected', 'Threads_running')",
-    )?;
-    Ok(rows.into_iter().collect())
-}
-
-/// The packages of all schemas. Their views counter_package are recognized by the columns, because the prefix is an option.
-fn packages(connection: &mut Conn) -> Result<Vec<Package>, mysql::Error> {
-    let views: Vec<(String, String)> = connection.query(
-        "SELECT TABLE_SCHEMA, TABLE_NAME
-           FROM information_schema.COLUMNS
-          WHERE TABLE_NAME LIKE '%package'
-            AND COLUMN_NAME IN ('key_columns', 'default_slots', 'table_name', 'prefix', 'pick')
-          GROUP BY TABLE_SCHEMA, TABLE_NAME
-         HAVING COUNT(*) = 5",
-    )?;
-    let mut packages = Vec::new();
-    for (schema, view) in views {
-        let query = format!(
-            "SELECT package, slots, default_slots, pick, table_name, prefix FROM {}.{}",
-            quoted(&schema),
-            quoted(&view)
-        );
-        let row: Option<(String, String, u32, String, String, String)> =
-            if_exists(connection.query_first(query))?.flatten();
-        packages.extend(
-            row.map(|(package, slots, default_slots, pick, table, prefix)| Package {
-                schema,
-                table,
-                prefix,
-                kind: Kind::from_str(&package, false).unwrap_or(Kind::Counters),
-                slots: default_slots,
-                fixed: slots.parse::<u32>().is_ok(),
-                pick,
-            }),
-        );
-    }
-    Ok(packages)
-}
-
-/// None if the schema (1049), the table (1146) or a table of the view (1356) does not exist. Other sessions can drop it
-/// after it was listed. Source: MySQL manual, "Server Error Message Reference".
-fn if_exists<T>(result: Result<T, mysql::Error>) -> Result<Option<T>, mysql::Error> {
-    match result {
-        Err(mysql::Error::MySqlError(error)) if [1049, 1146, 1356].contains(&error.code) => Ok(None),
-        result => result.map(Some),
-    }
-}
-
-/// The counts of all slots that increments select. A slot that a resize has retired has a negative number.
-fn slots(connection: &mut Conn, package: &Package) -> Result<Slots, mysql::Error> {
-    let rows: Option<Vec<(String, u32, i64)>> = if_exists(connection.query(format!(
-        "SELECT counter_name, counter_id, counter FROM {}.{} WHERE counter_id > 0",
-        quoted(&package.schema),
-        quoted(&package.table)
-    )))?;
-    let mut slots = Slots::new();
-    for (name, slot, count) in rows.unwrap_or_default() {
-        slots.entry(name).or_default().insert(slot, count);
-    }
-    Ok(slots)
-}
-
 /// The median times to read a counter, and to read one slot of it, in microseconds.
-fn read_times(connection: &mut Conn, package: &Package, name: &str) -> Result<(f64, f64), mysql::Error> {
-    let table = format!("{}.{}", quoted(&package.schema), quoted(&package.table));
+fn read_times(connection: &mut Conn, counter: &Counter) -> Result<(f64, f64), mysql::Error> {
+    let table = format!("{}.{}", quoted(&counter.schema), quoted(&counter.table));
     let mut median = |condition: &str| -> Result<f64, mysql::Error> {
         let read = connection.prep(format!(
             "SELECT SUM(counter) FROM {table} WHERE counter_name = ?{condition}"
@@ -307,7 +721,7 @@ fn read_times(connection: &mut Conn, package: &Package, name: &str) -> Result<(f
         let mut times = Vec::new();
         for _ in 0..READS {
             let begin = Instant::now();
-            connection.exec_drop(&read, (name,))?;
+            connection.exec_drop(&read, (&counter.name,))?;
             times.push(begin.elapsed());
         }
         times.sort_unstable();
@@ -315,64 +729,4 @@ fn read_times(connection: &mut Conn, package: &Package, name: &str) -> Result<(f
         Ok(times[READS / 2].as_secs_f64() * 1e6)
     };
     Ok((median("")?, median(" AND counter_id = 1")?))
-}
-
-/// The rows that sessions waited for and that are not slots of named counters: records of a package, and single rows
-/// that a statement increments.
-fn rows(
-    connection: &mut Conn,
-    packages: &[Package],
-    waiting: &HashMap<Waited, u32>,
-    statements: &HashMap<Waited, String>,
-    average: impl Fn(u32) -> f64,
-) -> Result<Vec<Row>, mysql::Error> {
-    let mut rows: BTreeMap<(String, String, String), Row> = BTreeMap::new();
-    for (waited, &times) in waiting {
-        let package = packages
-            .iter()
-            .find(|one| (&one.schema, &one.table) == (&waited.schema, &waited.table));
-        let statement = statements.get(waited).cloned().unwrap_or_default();
-        let counted = counted(&statement);
-        let record = match package.map(|package| package.kind) {
-            Some(Kind::Counters) => continue,
-            // The last column of the primary key is the slot, which is not part of the record's key.
-            Some(Kind::SlottedCounters) => 1,
-            None if counted.is_none() => continue,
-            None => 0,
-        };
-        let columns: Vec<(String, String, String)> = connection.exec(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE
-               FROM information_schema.STATISTICS
-               JOIN information_schema.COLUMNS USING (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME)
-              WHERE TABLE_SCHEMA = ?
-                AND TABLE_NAME = ?
-                AND INDEX_NAME = ?
-              ORDER BY SEQ_IN_INDEX",
-            (&waited.schema, &waited.table, &waited.index),
-        )?;
-        // A table without a primary key has a hidden one, which a condition cannot use.
-        if columns.len() <= record {
-            continue;
-        }
-        let pairs = columns[..columns.len() - record].iter().zip(&waited.key);
-        let condition = pairs
-            .map(|((name, data_type, column_type), value)| {
-                format!("{name} = {}", literal(value, data_type, column_type))
-            })
-            .collect::<Vec<_>>()
-            .join(" AND ");
-        let key = (waited.schema.clone(), waited.table.clone(), condition.clone());
-        let row = rows.entry(key).or_insert_with(|| Row {
-            schema: waited.schema.clone(),
-            table: waited.table.clone(),
-            condition,
-            takes: counted.as_ref().is_some_and(|counted| counted.takes),
-            column: counted.map(|counted| counted.column),
-            statement: statement.split_whitespace().collect::<Vec<_>>().join(" "),
-            slots: package.map(|package| package.slots),
-            waiting: 0.0,
-        });
-        row.waiting += average(times);
-    }
-    Ok(rows.into_values().filter(|row| row.waiting >= WAITING).collect())
 }

@@ -1,33 +1,47 @@
 //! `slotted advise`: recommend the number of slots for the counters of a server.
 
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
+use jiff::Timestamp;
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::connection::Connection;
-use super::{Outcome, hinted, private, progress};
-use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
-use crate::server::Version;
+use super::{Outcome, private, progress};
+use crate::advise::{self, Advice, Counter, Verdict, Watched};
+
+/// The number of counters in the table of the report.
+const COUNTERS: usize = 20;
 
 /// Recommend the number of slots for the counters of a server.
 ///
 /// Watches the row lock waits of the server. Reports for each counter the recommended number of slots, the reason, and the
-/// time of a read. Also finds rows that several sessions increment, which a counter can replace.
+/// time of a read. Also finds rows that several sessions increment, which counters can replace.
 ///
-/// Run it while the server has its usual load. It changes nothing. The account needs the privilege PROCESS, and on MySQL
-/// also SELECT on performance_schema. Exits with 1 if it recommends a change.
+/// Run it while the server has its usual load. It changes nothing. The account needs the privileges PROCESS and SELECT on
+/// *.*, and on MySQL also SELECT on performance_schema.*. With --database, SELECT on this database is sufficient, and only
+/// its counters and rows are observed. What the account cannot see is in the report, with the GRANT statement.
+///
+/// Exits with 0 if it recommends nothing, with 1 if it recommends a change, and with 2 if it could not see everything.
 #[derive(Debug, Args)]
 pub struct Advise {
     /// The time to watch, in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = super::bench::seconds)]
     seconds: f64,
 
-    /// Print one JSON object
+    /// Watch again and again, and print a line for each change of the recommendations, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+
+    /// Print one JSON object, with --watch one in a line for each observation
     #[arg(long)]
     json: bool,
 
@@ -35,59 +49,252 @@ pub struct Advise {
     connection: Connection,
 }
 
+/// An observation of a server, or of all nodes of a cluster.
+struct Observation {
+    environment: Vec<(&'static str, String)>,
+    /// The tables of named counters whose engine is not InnoDB.
+    not_innodb: Vec<String>,
+    watched: Watched,
+    advice: Vec<Advice>,
+}
+
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(true)?;
-        let (mut connection, _) = self.connection.connect(&interrupted)?;
-        let environment = super::bench::environment(&mut connection)?;
-        let engines = engines(&mut connection)?;
-        let duration = Duration::from_secs_f64(self.seconds);
-        let watched = progress::during(duration, |bar| {
-            bar.set_message("watching");
-            advise::watch(&mut connection, duration, &interrupted)
-        });
-        let watched = watched.map_err(|error| match error {
-            WatchError::Privilege(_) => without_privilege(&mut connection, &error),
-            WatchError::MySql(error) => error.into(),
-        })?;
-        let advice = watched.advice();
-        if self.json {
-            let environment = environment
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), json!(value)));
-            println!(
-                "{:#}",
-                json!({
-                    "environment": environment.collect::<serde_json::Map<_, _>>(),
-                    "not_innodb": engines,
-                    "watched": watched,
-                    "advice": advice,
-                })
-            );
-        } else {
-            print(&environment, &engines, &watched, &advice);
+        let mut nodes = self.connection.connect_all(&interrupted)?;
+        if self.watch {
+            self.watch(nodes, &interrupted);
+            return Ok(Outcome::Interrupted);
         }
-        Ok(if interrupted.load(std::sync::atomic::Ordering::Relaxed) {
-            Outcome::Interrupted
-        } else if advice.iter().any(|one| one.verdict != Verdict::Fine) || !engines.is_empty() {
-            Outcome::Differs
+        let duration = Duration::from_secs_f64(self.seconds);
+        let observation = progress::during(duration, |bar| {
+            bar.set_message("watching");
+            observe(&mut nodes, duration, &interrupted)
+        })?;
+        if self.json {
+            println!("{:#}", observation.json());
         } else {
-            Outcome::Fine
+            observation.print();
+        }
+        Ok(if interrupted.load(Ordering::Relaxed) {
+            Outcome::Interrupted
+        } else {
+            observation.outcome()
         })
+    }
+
+    /// Observes until Ctrl-C. Connects again if a connection is lost.
+    fn watch(&self, mut nodes: Vec<Conn>, interrupted: &AtomicBool) {
+        let duration = Duration::from_secs_f64(self.seconds);
+        let mut before: BTreeMap<String, String> = BTreeMap::new();
+        eprintln!(
+            "watching for {} s at a time, a line for each {}; Ctrl-C ends",
+            self.seconds,
+            if self.json { "observation" } else { "change" }
+        );
+        while !interrupted.load(Ordering::Relaxed) {
+            let observed = observe(&mut nodes, duration, interrupted);
+            if interrupted.load(Ordering::Relaxed) {
+                return;
+            }
+            let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+            let lines = match observed {
+                Ok(observation) if self.json => {
+                    let mut object = observation.json();
+                    object["at"] = json!(now.to_string());
+                    vec![object.to_string()]
+                }
+                Ok(observation) => {
+                    let states = observation.states();
+                    let lines = changes(&before, &states);
+                    before = states;
+                    lines.iter().map(|line| format!("{now} {line}")).collect()
+                }
+                Err(error) => {
+                    let states =
+                        BTreeMap::from([("the server".to_owned(), format!("not observed: {error:#}"))]);
+                    let lines = changes(&before, &states);
+                    before = states;
+                    thread::sleep(duration.min(Duration::from_secs(1)));
+                    if let Ok(connected) = self.connection.connect_all(interrupted) {
+                        nodes = connected;
+                    }
+                    lines.iter().map(|line| format!("{now} {line}")).collect()
+                }
+            };
+            for line in lines {
+                // A reader that has ended, such as head, ends the command.
+                if writeln!(io::stdout(), "{line}").is_err() {
+                    return;
+                }
+            }
+        }
     }
 }
 
-fn without_privilege(connection: &mut Conn, error: &WatchError) -> anyhow::Error {
-    let account: Option<String> = connection.query_first("SELECT CURRENT_USER()").ok().flatten();
-    let (user, host) = account
-        .as_deref()
-        .and_then(|account| account.rsplit_once('@'))
-        .unwrap_or(("user", "host"));
-    let mut hint = format!("GRANT PROCESS ON *.* TO '{user}'@'{host}'");
-    if Version::of(connection).is_ok_and(|version| version.flavour == crate::server::Flavour::MySql) {
-        hint += &format!("; GRANT SELECT ON performance_schema.* TO '{user}'@'{host}'");
+/// Observes all nodes at the same time.
+fn observe(nodes: &mut [Conn], duration: Duration, interrupted: &AtomicBool) -> anyhow::Result<Observation> {
+    let (environment, not_innodb) = match nodes {
+        [first, ..] => (super::bench::environment(first)?, engines(first)?),
+        [] => unreachable!("there is at least one connection"),
+    };
+    let watched = thread::scope(|scope| {
+        let watching: Vec<_> = nodes
+            .iter_mut()
+            .map(|node| scope.spawn(|| advise::watch(node, duration, interrupted)))
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        watching
+            .into_iter()
+            .map(join)
+            .collect::<Result<Vec<_>, mysql::Error>>()
+    })?;
+    let watched = Watched::of_nodes(watched);
+    Ok(Observation {
+        environment,
+        not_innodb,
+        advice: watched.advice(),
+        watched,
+    })
+}
+
+/// The lines for states that are new, differ or have ended.
+fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let kind = |state: &str| state.split(':').next().unwrap_or_default().to_owned();
+    let changed = now
+        .iter()
+        .filter(|(subject, state)| before.get(*subject).map(|old| kind(old)) != Some(kind(state)))
+        .map(|(subject, state)| format!("{subject}: {state}"));
+    let ended = before.keys().filter(|subject| !now.contains_key(*subject));
+    changed
+        .chain(ended.map(|subject| format!("{subject}: no recommendation any more")))
+        .collect()
+}
+
+impl Observation {
+    fn outcome(&self) -> Outcome {
+        if !self.watched.cannot_see.is_empty() {
+            Outcome::Incomplete
+        } else if self.changes().next().is_some() || !self.not_innodb.is_empty() {
+            Outcome::Differs
+        } else {
+            Outcome::Fine
+        }
     }
-    hinted(error, hint)
+
+    /// The recommendations that change something.
+    fn changes(&self) -> impl Iterator<Item = &Advice> {
+        let changes = |advice: &&Advice| !matches!(advice.verdict, Verdict::Fine | Verdict::Unknown);
+        self.advice.iter().filter(changes)
+    }
+
+    /// What a line of `--watch` says, by subject.
+    fn states(&self) -> BTreeMap<String, String> {
+        let advice = self.changes().map(|one| {
+            (
+                one.subject.clone(),
+                format!("{}: {}", kind(one.verdict), one.because),
+            )
+        });
+        let unseen = self
+            .watched
+            .cannot_see
+            .iter()
+            .map(|one| (one.what.clone(), format!("cannot be observed: {}", one.remedy)));
+        let engines = self
+            .not_innodb
+            .iter()
+            .map(|table| (table.clone(), "the engine is not InnoDB".to_owned()));
+        advice.chain(unseen).chain(engines).collect()
+    }
+
+    fn json(&self) -> Value {
+        let environment = self
+            .environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), json!(value)));
+        json!({
+            "environment": environment.collect::<serde_json::Map<_, _>>(),
+            "not_innodb": self.not_innodb,
+            "watched": self.watched,
+            "cannot_see": self.watched.cannot_see,
+            "advice": self.advice,
+        })
+    }
+
+    fn print(&self) {
+        let Self {
+            environment,
+            not_innodb,
+            watched,
+            advice,
+        } = self;
+        let line = |(name, value): &(&str, String)| format!("{name} {value}");
+        println!(
+            "{}\n",
+            environment.iter().map(line).collect::<Vec<_>>().join(", ")
+        );
+        println!(
+            "Watched for {:.1} s: at most {} sessions connected, at most {} running, {} row lock waits of {:.1} s in total.\n",
+            watched.seconds,
+            watched.connected,
+            watched.running,
+            watched.row_lock_waits,
+            watched.row_lock_ms as f64 / 1000.0
+        );
+        if !watched.counters.is_empty() {
+            println!("{}", counters(watched, advice));
+            let more = watched.counters.len().saturating_sub(COUNTERS);
+            if more > 0 {
+                println!("and {more} more counters, see --json");
+            }
+            println!();
+        }
+        for table in not_innodb {
+            println!(
+                "{table}: the engine is not InnoDB, so every increment locks the whole table\n  \
+                 ALTER TABLE {table} ENGINE = InnoDB;\n"
+            );
+        }
+        for one in self.changes() {
+            println!("{}\n  {}: {}", one.subject, action(one.verdict), one.because);
+            if let Some((now, Some(then))) = one.read_us {
+                println!("  a read takes {now:.0} us, and about {then:.0} us after the change");
+            }
+            for line in one.run.lines() {
+                println!("  {line}");
+            }
+            println!();
+        }
+        for one in &watched.cannot_see {
+            println!("cannot see {}\n  {}\n", one.what, one.remedy);
+        }
+        println!("{}", self.summary());
+    }
+
+    /// The last line of the report.
+    fn summary(&self) -> String {
+        let changes = self.changes().count();
+        let fine = self
+            .advice
+            .iter()
+            .filter(|one| one.verdict == Verdict::Fine)
+            .count();
+        let load = self.watched.row_lock_waits > 0 || self.watched.counters.iter().any(|one| one.counted > 0);
+        if !self.watched.cannot_see.is_empty() {
+            format!("recommended changes: {changes}; grant what is missing, and run the command again")
+        } else if !load && changes == 0 {
+            "no counter was incremented, and no session waited for a row lock: run the command under the usual load".into()
+        } else if self.advice.is_empty() {
+            "no counter and no hot row found".into()
+        } else {
+            format!("recommended changes: {changes}, fine: {fine}")
+        }
+    }
 }
 
 /// The tables of named counters whose engine is not InnoDB. Other engines lock the whole table.
@@ -106,55 +313,27 @@ fn engines(connection: &mut Conn) -> anyhow::Result<Vec<String>> {
     )?)
 }
 
-fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, advice: &[Advice]) {
-    let line = |(name, value): &(&str, String)| format!("{name} {value}");
-    println!(
-        "{}\n",
-        environment.iter().map(line).collect::<Vec<_>>().join(", ")
-    );
-    println!(
-        "Watched for {:.1} s: at most {} sessions connected, at most {} running, {} row lock waits of {:.1} s in total.\n",
-        watched.seconds,
-        watched.connected,
-        watched.running,
-        watched.row_lock_waits,
-        watched.row_lock_ms as f64 / 1000.0
-    );
-    if !watched.counters.is_empty() {
-        println!("{}\n", counters(watched, advice));
-    }
-    for table in engines {
-        println!(
-            "{table}: the engine is not InnoDB, so every increment locks the whole table\n  \
-             ALTER TABLE {table} ENGINE = InnoDB;\n"
-        );
-    }
-    for one in advice.iter().filter(|one| one.verdict != Verdict::Fine) {
-        println!("{}\n  {}: {}", one.subject, action(one.verdict), one.because);
-        if let Some((now, Some(then))) = one.read_us {
-            println!("  a read takes {now:.0} us, and about {then:.0} us after the change");
-        }
-        for line in one.run.lines() {
-            println!("  {line}");
-        }
-        println!();
-    }
-    let fine = advice.iter().filter(|one| one.verdict == Verdict::Fine).count();
-    let found = match (advice.is_empty(), advice.len() - fine) {
-        (true, _) => "no counter and no hot row found".to_owned(),
-        (false, rest) => format!("recommended changes: {rest}, fine: {fine}"),
-    };
-    println!("{found}");
-}
-
 /// The recommended change, for a reader.
 fn action(verdict: Verdict) -> String {
     match verdict {
-        Verdict::Fine => "fine".into(),
-        Verdict::Inspect => "find the transactions that hold its locks".into(),
         Verdict::Grow(slots) => format!("grow to {slots} slots"),
         Verdict::Shrink(slots) => format!("shrink to {slots} slots"),
         Verdict::Adopt(slots) => format!("replace it by a counter of {slots} slots"),
+        Verdict::Records(slots) => format!("replace it by counters of {slots} slots for the rows"),
+        Verdict::Fine | Verdict::Inspect | Verdict::Unknown => kind(verdict).into(),
+    }
+}
+
+/// The recommended change without the number of slots, which follows the number of connections.
+fn kind(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fine => "fine",
+        Verdict::Inspect => "find the transactions that hold its locks",
+        Verdict::Grow(_) => "grow",
+        Verdict::Shrink(_) => "shrink",
+        Verdict::Adopt(_) => "replace it by a counter",
+        Verdict::Records(_) => "replace it by counters for the rows",
+        Verdict::Unknown => "not known",
     }
 }
 
@@ -165,15 +344,20 @@ fn counters(watched: &Watched, advice: &[Advice]) -> Table {
         "counter", "slots", "in use", "skew", "count/s", "waiting", "read us", "advice",
     ]);
     let of = |counter: &Counter| advice.iter().find(|one| one.subject == counter.subject());
-    for one in &watched.counters {
+    for one in watched.counters.iter().take(COUNTERS) {
         table.add_row([
             one.subject(),
             one.slots.to_string(),
             one.busy_slots.to_string(),
             format!("{:.1}", one.skew),
             format!("{:.0}", one.counted as f64 / watched.seconds.max(1e-9)),
-            format!("{:.1}", one.waiting),
-            format!("{:.0}", one.read_us),
+            if watched.sees_waits {
+                format!("{:.1}", one.waiting)
+            } else {
+                "not known".into()
+            },
+            one.read_us
+                .map_or_else(String::new, |(all, _)| format!("{all:.0}")),
             of(one).map_or_else(String::new, |advice| action(advice.verdict)),
         ]);
     }

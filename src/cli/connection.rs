@@ -25,12 +25,13 @@ const PASSWORD: &str = "SLOTTED_ARGUMENT_PASSWORD";
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
     /// The server, as mysql://user:password@host:port/database, with special characters percent-encoded (# is %23).
-    /// Parameters: socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, connect-timeout, as in mysql://root@localhost/db?socket=/run/mysqld/mysqld.sock [env: SLOTTED_URL]
+    /// Parameters: socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, connect-timeout, as in mysql://root@localhost/db?socket=/run/mysqld/mysqld.sock.
+    /// advise accepts one --url for each node of a cluster [env: SLOTTED_URL, with spaces between several URLs]
     #[arg(
         long,
         conflicts_with_all = ["host", "port", "socket", "user", "defaults_file", "defaults_group_suffix", "no_defaults"]
     )]
-    url: Option<Secret>,
+    url: Vec<Secret>,
 
     /// Read only this option file
     #[arg(long, value_name = "FILE", conflicts_with = "no_defaults")]
@@ -101,7 +102,7 @@ const ENCODE: &str = "percent-encode the special characters of user and password
 impl Connection {
     /// Whether the command line or SLOTTED_URL names a server.
     pub fn is_given(&self) -> bool {
-        self.url.is_some() || self.has_place() || env::var_os(URL).is_some()
+        !self.url.is_empty() || self.has_place() || env::var_os(URL).is_some()
     }
 
     fn has_place(&self) -> bool {
@@ -117,9 +118,33 @@ impl Connection {
     /// them.
     ///
     /// # Errors
-    /// An option is not valid, or the connection fails.
+    /// An option is not valid, there are several URLs, or the connection fails.
     pub fn connect(&self, interrupted: &AtomicBool) -> anyhow::Result<(Conn, Opts)> {
         let mut settings = self.settings()?;
+        if settings.len() > 1 {
+            return Err(hinted(
+                format!(
+                    "this command connects to one server, but there are {} URLs",
+                    settings.len()
+                ),
+                "give one --url",
+            ));
+        }
+        self.connect_with(settings.remove(0), interrupted)
+    }
+
+    /// Connects to each URL, the nodes of a cluster.
+    ///
+    /// # Errors
+    /// An option is not valid, or a connection fails.
+    pub fn connect_all(&self, interrupted: &AtomicBool) -> anyhow::Result<Vec<Conn>> {
+        let settings = self.settings()?.into_iter();
+        settings
+            .map(|settings| Ok(self.connect_with(settings, interrupted)?.0))
+            .collect()
+    }
+
+    fn connect_with(&self, mut settings: Settings, interrupted: &AtomicBool) -> anyhow::Result<(Conn, Opts)> {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if let Some(None) = &self.password {
             settings.password = Some(ask(&settings)?);
@@ -133,12 +158,16 @@ impl Connection {
         };
         connected.map_err(|error| match error {
             ConnectError::Interrupted => super::Interrupted.into(),
-            error => hinted(&error, error.hint()),
+            error => {
+                let hint = error.hint();
+                hinted(error, hint)
+            }
         })
     }
 
-    /// The settings from all sources. What the command line says comes first, then the URL or the option files.
-    fn settings(&self) -> anyhow::Result<Settings> {
+    /// The settings from all sources, one for each server. What the command line says comes first, then the URL or the
+    /// option files.
+    fn settings(&self) -> anyhow::Result<Vec<Settings>> {
         let password = |name: &str| env::var(name).ok().map(Secret);
         let given = Settings {
             host: self.host.clone(),
@@ -154,28 +183,29 @@ impl Connection {
             ssl_key: self.ssl_key.clone(),
             timeout: self.connect_timeout,
         };
-        let url = match &self.url {
-            Some(Secret(url)) => Some(url.clone()),
-            None if self.has_place() => None,
-            None => env::var(URL).ok(),
+        let urls: Vec<String> = if !self.url.is_empty() {
+            self.url.iter().map(|Secret(url)| url.clone()).collect()
+        } else if self.has_place() {
+            Vec::new()
+        } else {
+            env::var(URL).map_or_else(
+                |_| Vec::new(),
+                |urls| urls.split_whitespace().map(str::to_owned).collect(),
+            )
         };
-        let settings = match url {
-            Some(url) => given.or(Settings::of_url(&url).map_err(|error| {
-                let hint = match &error {
-                    UrlError::Parameter(_) | UrlError::Unknown => {
-                        "the parameters are socket, ssl-mode, ssl-ca, ssl-cert, ssl-key and connect-timeout; a ? in a password is %3F"
-                    }
-                    _ => ENCODE,
-                };
-                hinted(error, hint)
-            })?),
-            None => given.or(self.of_files()?),
+        let sources = if urls.is_empty() {
+            vec![self.of_files()?]
+        } else {
+            urls.iter().map(|url| of_url(url)).collect::<Result<_, _>>()?
         };
         let variables = Settings {
             password: password("SLOTTED_PASSWORD").or_else(|| password("MYSQL_PWD")),
             ..Settings::default()
         };
-        Ok(settings.or(variables))
+        Ok(sources
+            .into_iter()
+            .map(|source| given.clone().or(source).or(variables.clone()))
+            .collect())
     }
 
     fn of_files(&self) -> anyhow::Result<Settings> {
@@ -205,6 +235,18 @@ impl Connection {
     }
 }
 
+fn of_url(url: &str) -> anyhow::Result<Settings> {
+    Settings::of_url(url).map_err(|error| {
+        let hint = match &error {
+            UrlError::Parameter(_) | UrlError::Unknown => {
+                "the parameters are socket, ssl-mode, ssl-ca, ssl-cert, ssl-key and connect-timeout; a ? in a password is %3F"
+            }
+            _ => ENCODE,
+        };
+        hinted(error, hint)
+    })
+}
+
 fn ask(settings: &Settings) -> anyhow::Result<Secret> {
     let asked = rpassword::prompt_password(format!("Password of {}: ", settings.account()));
     asked.map(Secret).map_err(|error| {
@@ -227,7 +269,7 @@ pub struct Hidden {
 /// Moves the values of `--url` and `--password` from the arguments of this process into its environment: other accounts of
 /// the machine can read the arguments, for example with ps. None if the arguments have neither.
 pub fn without_secrets(arguments: &[String]) -> Option<Hidden> {
-    let (mut rest, mut environment) = (Vec::new(), Vec::new());
+    let (mut rest, mut environment, mut urls) = (Vec::new(), Vec::new(), Vec::new());
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         if argument == "--" {
@@ -237,14 +279,17 @@ pub fn without_secrets(arguments: &[String]) -> Option<Hidden> {
         if let Some(password) = argument.strip_prefix("--password=") {
             environment.push((PASSWORD, password.to_owned()));
         } else if let Some(url) = argument.strip_prefix("--url=") {
-            environment.push((URL, url.to_owned()));
+            urls.push(url);
         } else if argument == "--url" {
-            environment.extend(arguments.next().map(|url| (URL, url.clone())));
+            urls.extend(arguments.next().map(String::as_str));
         } else {
             rest.push(argument.clone());
         }
     }
     rest.extend(arguments.cloned());
+    if !urls.is_empty() {
+        environment.push((URL, urls.join(" ")));
+    }
     (!environment.is_empty()).then_some(Hidden {
         arguments: rest,
         environment,
@@ -262,6 +307,7 @@ mod tests {
             "bench",
             "--url",
             "mysql://a:b@c",
+            "--url=mysql://d",
             "--password=d",
             "--rounds",
             "1",
@@ -271,8 +317,8 @@ mod tests {
         assert_eq!(
             hidden.environment,
             [
-                ("SLOTTED_URL", "mysql://a:b@c".to_owned()),
-                ("SLOTTED_ARGUMENT_PASSWORD", "d".to_owned())
+                ("SLOTTED_ARGUMENT_PASSWORD", "d".to_owned()),
+                ("SLOTTED_URL", "mysql://a:b@c mysql://d".to_owned())
             ]
         );
         assert_eq!(

@@ -52,6 +52,8 @@ pub enum Outcome {
     Fine,
     /// A difference was found, or a check failed. Exit code 1.
     Differs,
+    /// The result does not contain everything that was asked for. Exit code 2.
+    Incomplete,
     /// Ctrl-C stopped the command, and it has removed its files. Exit code 130, as shells report Ctrl-C.
     Interrupted,
 }
@@ -61,6 +63,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Fine => ExitCode::SUCCESS,
             Outcome::Differs => ExitCode::from(1),
+            Outcome::Incomplete => ExitCode::from(FAILED),
             Outcome::Interrupted => ExitCode::from(130),
         }
     }
