@@ -180,7 +180,7 @@ Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters, compared by utf8mb4_general_ci
   p_description VARCHAR: description of the counter, at most 255 characters, or NULL
   p_slots BIGINT: number of slots, 1 to 10000; NULL means 5.
-    Choose more slots than connections that increment the counter concurrently.
+    Choose 4 slots for each connection that increments the counter concurrently, rounded up to a prime number.
   p_value BIGINT: the initial total; NULL means 0
 
 Errors

@@ -15,7 +15,7 @@ Parameters
   p_description VARCHAR: description of the counter, at most {{ DESCRIPTION_MAX }} characters, or NULL
 {%- if package.options.per_counter() %}
   p_slots BIGINT: number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ package.options.setup_slots() }}.
-    Choose more slots than connections that increment the counter concurrently.
+    Choose 4 slots for each connection that increments the counter concurrently, rounded up to a prime number.
 {%- else %}
   p_slots BIGINT: NULL or {{ package.options.setup_slots() }}, the number of slots of every counter of this package
 {%- endif %}
