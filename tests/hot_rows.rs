@@ -18,7 +18,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_key_of_any_type_becomes_a_condition_that_finds_its_row)
         .on_servers(names_of_counters_differ_if_the_rows_differ)
         .on_servers(many_hot_rows_of_a_table_become_records)
-        .on_servers(a_statement_that_is_not_known_to_count_is_reported);
+        .on_servers(a_statement_that_is_not_known_to_count_is_reported)
+        .on_servers(a_hot_table_without_row_locks_is_reported)
+        .on(|server| server == "mysql-9.7", without_performance_schema_no_row_is_called_fine);
 }
 
 /// The duration of a transaction. It is long, so that a few sessions are enough to make a row hot on a busy machine.
@@ -391,4 +393,41 @@ fn a_statement_that_is_not_known_to_count_is_reported(server: &Server) {
     // Other tests of this server have row lock waits.
     let other = "no counter and no hot row found";
     assert!(printed(&output).contains(shown) || printed(&output).contains(other), "{}", printed(&output));
+}
+
+fn a_hot_table_without_row_locks_is_reported(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    let engines = if server.is_mysql() { &["MyISAM"][..] } else { &["MyISAM", "Aria"] };
+    for engine in engines {
+        schema.run(&format!(
+            "CREATE TABLE `{engine} pages` (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = {engine};
+             INSERT INTO `{engine} pages` VALUES (7, 0)"
+        ));
+        let statement = format!("UPDATE `{engine} pages` SET hits = hits + 1 + SLEEP(0.02) WHERE id = 7");
+        let report = under_load(&schema, Duration::ZERO, &[(&statement, 4)], || advised_in(server, &schema, "1"));
+        let found = advice(&report, &schema, &format!("{engine} pages"), "all rows");
+        assert_eq!(found["verdict"]["do"], "inspect", "{found}");
+        assert!(found["because"].as_str().is_some_and(|text| text.contains("locks the whole table")), "{found}");
+        schema.run(found["run"].as_str().expect("a statement"));
+        let engine: String = schema.first(&format!(
+            "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{engine} pages'"
+        ));
+        assert_eq!(engine, "InnoDB");
+    }
+}
+
+fn without_performance_schema_no_row_is_called_fine(server: &Server) {
+    let program = server.program().expect("a server of scripts/servers");
+    let private = Server::start(program, &["--performance-schema=OFF"]).expect("a server");
+    let schema = private.schema();
+    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0)");
+    let output = under_load(&schema, HOLD, &[("UPDATE pages SET hits = hits + 1 WHERE id = 7", 4)], || {
+        thread::sleep(Duration::from_millis(300));
+        slotted(&["advise", "--url", &private.url(), "--seconds", "1"])
+    });
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("cannot see the row lock waits: performance_schema is OFF, and"), "{}", printed(&output));
+    assert!(printed(&output).contains("transactions wait for a row lock now"), "{}", printed(&output));
+    assert!(printed(&output).contains("set performance_schema = ON in my.cnf"), "{}", printed(&output));
 }

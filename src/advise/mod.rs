@@ -116,6 +116,8 @@ pub struct Row {
     pub statement: String,
     /// The number of slots of the package, for a record of a package.
     pub slots: Option<u32>,
+    /// The engine of the table, if it locks tables instead of rows.
+    pub engine: Option<String>,
 }
 
 /// A column of a primary key, as in `information_schema.COLUMNS`.
@@ -381,7 +383,11 @@ impl Row {
                 (Verdict::Inspect, format!("{waits}, {why}"), String::new())
             }
             None => match self.obstacle() {
-                Some(obstacle) => (Verdict::Inspect, format!("{waits}, {obstacle}"), String::new()),
+                Some(obstacle) => (
+                    Verdict::Inspect,
+                    format!("{waits}, {obstacle}"),
+                    self.change_engine(),
+                ),
                 None => {
                     let because = format!("{waits}, with {}. {needed} slots: {rule}", self.statement);
                     (Verdict::Adopt(needed), because, self.adopt(needed))
@@ -397,9 +403,22 @@ impl Row {
         }
     }
 
+    /// The statement that makes the engine lock rows. Empty if it does.
+    fn change_engine(&self) -> String {
+        self.engine.as_ref().map_or_else(String::new, |_| {
+            format!(
+                "ALTER TABLE {}.{} ENGINE = InnoDB;",
+                quoted(&self.schema),
+                quoted(&self.table)
+            )
+        })
+    }
+
     /// The row, for a reader.
     fn place(&self) -> &str {
-        if self.condition.is_empty() {
+        if self.engine.is_some() {
+            "all rows"
+        } else if self.condition.is_empty() {
             "a row that is not known"
         } else {
             &self.condition
@@ -409,7 +428,11 @@ impl Row {
     /// The reason why a counter cannot replace the row.
     fn obstacle(&self) -> Option<String> {
         let statement = &self.statement;
-        if self.columns.is_empty() {
+        if let Some(engine) = &self.engine {
+            Some(format!(
+                "with {statement}. The engine {engine} locks the whole table for each statement"
+            ))
+        } else if self.columns.is_empty() {
             Some(format!(
                 "with a statement that is not known to count: {statement}"
             ))

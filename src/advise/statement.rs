@@ -114,6 +114,31 @@ pub fn counts(statement: &str) -> Option<Counts> {
     Some(counts)
 }
 
+/// The schema, if it is given, and the table of `UPDATE t`, `INSERT INTO t` or `REPLACE INTO t`.
+pub fn table(statement: &str) -> Option<(Option<String>, String)> {
+    let pieces: Vec<&str> = pieces(statement).collect();
+    let words = words(&pieces);
+    let verbs = ["UPDATE", "INSERT", "REPLACE"];
+    let options = ["LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "INTO"];
+    let rest = match words.split_first() {
+        Some((verb, rest)) if verbs.iter().any(|one| verb.is(one)) => rest,
+        _ => return None,
+    };
+    let skipped = |word: &&Word| options.iter().any(|option| word.is(option));
+    let names = &rest[rest.iter().take_while(skipped).count()..];
+    let name = |at: usize| {
+        names
+            .get(at)
+            .filter(|word| word.is_name())
+            .map(|word| word.text.clone())
+    };
+    if names.get(1).is_some_and(|word| word.is(".")) {
+        Some((Some(name(0)?), name(2)?))
+    } else {
+        Some((None, name(0)?))
+    }
+}
+
 /// The position of the first of these words outside parentheses.
 fn top(words: &[Word], from: usize, of: &[&str]) -> Option<usize> {
     let mut depth = 0;
@@ -301,7 +326,7 @@ fn text(words: &[Word], pieces: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::counts;
+    use super::{counts, table};
 
     /// Statements as libraries write them, and the columns that they count.
     const COUNTING: [(&str, &str); 38] = [
@@ -494,6 +519,26 @@ mod tests {
                 Some(takes),
                 "{statement}"
             );
+        }
+    }
+
+    #[test]
+    fn tables_are_found() {
+        let of = |statement| {
+            let (schema, table) = table(statement)?;
+            Some(schema.map_or(table.clone(), |schema| format!("{schema}/{table}")))
+        };
+        for (statement, expected) in [
+            ("UPDATE pages SET hits = hits + 1", Some("pages")),
+            (
+                "/* a */ update low_priority ignore `my shop`.`pages` p set p.hits = 1",
+                Some("my shop/pages"),
+            ),
+            ("INSERT IGNORE INTO shop.pages VALUES (1)", Some("shop/pages")),
+            ("SELECT 1", None),
+            ("UPDATE", None),
+        ] {
+            assert_eq!(of(statement).as_deref(), expected, "{statement}");
         }
     }
 

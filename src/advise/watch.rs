@@ -11,7 +11,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::lock_data::{key_values, literal, unquoted};
-use super::statement::{Counts, counts};
+use super::statement::{Counts, counts, table};
 use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched, quoted};
 use crate::install::privileges::Privileges;
 use crate::server::{Flavour, Version};
@@ -57,12 +57,22 @@ SELECT '',
     ON locks.lock_id = transactions.trx_requested_lock_id
  WHERE locks.lock_type = 'RECORD'";
 
+/// The sessions that wait for a lock of a table whose engine does not lock rows.
+/// Source: MySQL manual, "General Thread States".
+const TABLE_WAITS: &str = "
+SELECT COALESCE(DB, ''),
+       INFO
+  FROM information_schema.PROCESSLIST
+ WHERE STATE = 'Waiting for table level lock'
+   AND INFO IS NOT NULL";
+
 /// A row that a transaction waits for, with the names and values that the server returns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Waited {
     schema: String,
     table: String,
-    index: String,
+    /// None if the session waits for the whole table.
+    index: Option<String>,
     /// None for the end of an index, and for a page that is not in memory.
     key: Option<Vec<String>>,
 }
@@ -320,17 +330,36 @@ impl Observer<'_> {
             let Some(row) = waited(schema, table, index, key) else {
                 continue;
             };
-            if self.only.as_ref().is_some_and(|only| *only != row.schema) {
+            self.add(waits, row, statement);
+        }
+        let rows: Vec<(Vec<u8>, Vec<u8>)> = self.connection.query(TABLE_WAITS)?;
+        for (current, statement) in rows {
+            let statement = String::from_utf8_lossy(&statement).into_owned();
+            let Some((schema, table)) = table(&statement) else {
                 continue;
-            }
-            let seen = waits.entry(row).or_default();
-            seen.times += 1;
-            if let Some(statement) = statement.filter(|_| seen.counts.is_none()) {
-                seen.counts = counts(&statement);
-                seen.statement = statement;
-            }
+            };
+            let row = Waited {
+                schema: schema.unwrap_or_else(|| String::from_utf8_lossy(&current).into_owned()),
+                table,
+                index: None,
+                key: None,
+            };
+            self.add(waits, row, Some(statement));
         }
         Ok(())
+    }
+
+    /// Adds a session that waits.
+    fn add(&self, waits: &mut HashMap<Waited, Seen>, row: Waited, statement: Option<String>) {
+        if self.only.as_ref().is_some_and(|only| *only != row.schema) {
+            return;
+        }
+        let seen = waits.entry(row).or_default();
+        seen.times += 1;
+        if let Some(statement) = statement.filter(|_| seen.counts.is_none()) {
+            seen.counts = counts(&statement);
+            seen.statement = statement;
+        }
     }
 
     fn status(&mut self) -> Result<HashMap<String, u64>, mysql::Error> {
@@ -483,7 +512,7 @@ impl Observer<'_> {
     ) -> Result<Vec<Row>, mysql::Error> {
         let mut rows: BTreeMap<(String, String, String, Vec<String>), Row> = BTreeMap::new();
         let mut unseen: BTreeMap<(&str, &str), u32> = BTreeMap::new();
-        let mut keys: HashMap<(&str, &str, &str), Key> = HashMap::new();
+        let mut keys: HashMap<(&str, &str, Option<&str>), Key> = HashMap::new();
         for (waited, seen) in waits {
             let package = packages
                 .iter()
@@ -494,7 +523,7 @@ impl Observer<'_> {
             let place = (
                 waited.schema.as_str(),
                 waited.table.as_str(),
-                waited.index.as_str(),
+                waited.index.as_deref(),
             );
             let key = match keys.entry(place) {
                 Entry::Occupied(known) => known.into_mut(),
@@ -511,6 +540,7 @@ impl Observer<'_> {
             let columns: Vec<String> = counts.columns.iter().filter(is_column).cloned().collect();
             let mut condition = self.condition(waited, key, package.is_some())?;
             if condition.is_none()
+                && waited.index.is_some()
                 && let Some(text) = counts.condition
             {
                 condition = self.matches(waited, &text, false)?.then_some(text);
@@ -532,6 +562,7 @@ impl Observer<'_> {
                 sequence: counts.sequence,
                 statement: seen.statement.split_whitespace().collect::<Vec<_>>().join(" "),
                 slots: package.map(|package| package.slots),
+                engine: key.engine.clone(),
                 waiting: 0.0,
             });
             row.waiting += average(seen.times);
@@ -554,6 +585,7 @@ impl Observer<'_> {
     /// The columns of a table and of the index of a lock. Empty if the account cannot see the table.
     fn key(&mut self, waited: &Waited) -> Result<Key, mysql::Error> {
         let place = (&waited.schema, &waited.table);
+        let index = waited.index.as_deref().unwrap_or_default();
         let columns: Vec<(String, String, String, Option<String>)> = self.connection.exec(
             "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME
                FROM information_schema.COLUMNS
@@ -569,7 +601,7 @@ impl Observer<'_> {
                 AND TABLE_NAME = ?
                 AND INDEX_NAME IN ('PRIMARY', ?)
               ORDER BY SEQ_IN_INDEX",
-            (&waited.schema, &waited.table, &waited.index),
+            (&waited.schema, &waited.table, index),
         )?;
         let columns: Vec<KeyColumn> = columns
             .into_iter()
@@ -587,9 +619,17 @@ impl Observer<'_> {
                 .cloned()
                 .collect()
         };
-        let (index, primary) = (of(&waited.index), of("PRIMARY"));
+        let (index, primary) = (of(index), of("PRIMARY"));
         let rest = primary.iter().filter(|column| !index.contains(column)).cloned();
+        let engine: Option<Option<String>> = match waited.index {
+            Some(_) => None,
+            None => self.connection.exec_first(
+                "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
+                place,
+            )?,
+        };
         Ok(Key {
+            engine: engine.flatten(),
             entries: index.iter().cloned().chain(rest).collect(),
             index,
             primary,
@@ -673,6 +713,8 @@ struct Key {
     entries: Vec<KeyColumn>,
     /// The names of all columns.
     columns: Vec<String>,
+    /// The engine, if sessions wait for the whole table.
+    engine: Option<String>,
 }
 
 /// Whether a privilege is missing: on a table (1142), on a column (1143), PROCESS (1227), on a schema (1044).
@@ -706,7 +748,7 @@ fn waited(
     Some(Waited {
         schema,
         table,
-        index: index?,
+        index: Some(index?),
         key: key.as_deref().and_then(key_values),
     })
 }
