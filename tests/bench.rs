@@ -20,6 +20,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(many_counters_transactions_reads_and_amounts_are_counted_exactly)
         .on_servers(the_report_has_the_slowest_and_the_fastest_round)
         .on_servers(lists_are_measured_crosswise_and_drawn)
+        .on_servers(without_a_terminal_the_progress_is_lines)
+        .on_servers(a_closed_pipe_does_not_change_the_result)
         .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
         .on_servers(an_existing_schema_is_not_changed)
         .on_servers(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
@@ -162,6 +164,53 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
     assert!(picture.contains(&format!("increments/s on {}", server.version)), "{picture}");
     let query = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'slotted\\_bench%'";
     assert_eq!(server.connect().query_first::<u64, _>(query).expect("schemata"), Some(0));
+}
+
+/// Without a terminal, the progress is lines: at most one in five seconds, and the last one.
+fn without_a_terminal_the_progress_is_lines(server: &Server) {
+    let _alone = server.alone();
+    let arguments = ["--contenders", "uncontended,queries", "--connections", "2", "--seconds", "3", "--rounds", "1"];
+    let output = bench(server, &arguments).output().expect("the bench runs");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("] 2 of 2: creating queries\n"), "{stderr}");
+    let lines: Vec<(u32, &str)> = stderr
+        .lines()
+        .filter_map(|line| {
+            let (elapsed, message) = line.strip_prefix('[')?.split_once(" s of about 16 s] ")?;
+            Some((elapsed.trim().parse().expect("seconds"), message))
+        })
+        .collect();
+    assert_eq!(lines.first(), Some(&(0, "warm-up: uncontended")), "{stderr}");
+    let (last, message) = lines.last().expect("a line");
+    assert!(*last >= 12 && *message == "round 1: queries", "{stderr}");
+    // The elapsed times are rounded.
+    let but_the_last = &lines[..lines.len() - 1];
+    assert!(lines.len() > 2 && but_the_last.windows(2).all(|two| two[1].0 - two[0].0 >= 4), "{stderr}");
+}
+
+/// `slotted bench | head -1`: a reader that has ended is no error.
+fn a_closed_pipe_does_not_change_the_result(server: &Server) {
+    let _alone = server.alone();
+    let arguments = ["--contenders", "uncontended", "--connections", "2", "--seconds", "0.1", "--rounds", "1"];
+    let closed = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer
+    };
+    for format in [None, Some("--json"), Some("--csv"), Some("--markdown")] {
+        let output = bench(server, &arguments).args(format).stdout(closed()).output().expect("the bench runs");
+        assert!(output.status.success(), "{format:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(schemas(server), 0);
+    }
+    let mut command = bench(server, &arguments);
+    let output = command.stderr(closed()).output().expect("the bench runs");
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("uncontended"));
+    // Nobody reads the error, and the exit code is that of an error.
+    server.connect().query_drop("CREATE DATABASE slotted_bench").expect("a schema");
+    let status = bench(server, &arguments).stderr(closed()).status().expect("the bench runs");
+    server.connect().query_drop("DROP DATABASE slotted_bench").expect("a drop");
+    assert_eq!(status.code(), Some(2));
 }
 
 fn a_picture_that_cannot_be_written_is_rejected_before_the_work(server: &Server) {

@@ -98,7 +98,16 @@ pub struct Latency {
 }
 
 impl Rounds {
-    /// Creates and fills the tables of all contenders.
+    /// A comparison without contenders.
+    pub fn new(target: Target, setting: Setting) -> Self {
+        Self {
+            target,
+            setting,
+            entries: Vec::new(),
+        }
+    }
+
+    /// A comparison of contenders, see [`add`](Self::add).
     ///
     /// # Errors
     /// Errors of the server, and a number of slots that the packages do not support.
@@ -107,24 +116,30 @@ impl Rounds {
         target: Target,
         setting: Setting,
     ) -> Result<Self, RoundsError> {
-        let entry = |contender: Contender| -> Result<Entry, RoundsError> {
-            let statements = contender
-                .statements(&setting)
-                .map_err(|error| RoundsError::Options(contender.name, error))?;
-            fill(&statements, &target, &setting)
-                .map_err(|error| RoundsError::MySql(contender.name, error))?;
-            Ok(Entry {
-                contender,
-                statements,
-                measured: Vec::new(),
-            })
-        };
-        let entries = contenders.into_iter().map(entry).collect::<Result<_, _>>()?;
-        Ok(Self {
-            target,
-            setting,
-            entries,
-        })
+        let mut rounds = Self::new(target, setting);
+        for contender in contenders {
+            rounds.add(contender)?;
+        }
+        Ok(rounds)
+    }
+
+    /// Creates and fills the tables of a contender.
+    ///
+    /// # Errors
+    /// Errors of the server, and a number of slots that the packages do not support. The contender is then not in the
+    /// comparison.
+    pub fn add(&mut self, contender: Contender) -> Result<(), RoundsError> {
+        let statements = contender
+            .statements(&self.setting)
+            .map_err(|error| RoundsError::Options(contender.name, error))?;
+        fill(&statements, &self.target, &self.setting)
+            .map_err(|error| RoundsError::MySql(contender.name, error))?;
+        self.entries.push(Entry {
+            contender,
+            statements,
+            measured: Vec::new(),
+        });
+        Ok(())
     }
 
     /// Loads each contender once. With `counts` false the round checks the totals, but is not in the result. Each round

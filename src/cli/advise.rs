@@ -1,5 +1,6 @@
 //! `slotted advise`: recommend the number of slots for the counters of a server.
 
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,6 +11,7 @@ use mysql::prelude::Queryable;
 use serde_json::json;
 
 use super::connection::Connection;
+use super::output::outln;
 use super::{Hinted, Outcome, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
 use crate::server::Version;
@@ -43,7 +45,7 @@ impl Advise {
         let engines = engines(&mut connection)?;
         let duration = Duration::from_secs_f64(self.seconds);
         let watched = progress::during(duration, |bar| {
-            bar.set_message("watching");
+            bar.message("watching");
             advise::watch(&mut connection, duration, &interrupted)
         });
         let watched = watched.map_err(|error| match error {
@@ -55,7 +57,7 @@ impl Advise {
             let environment = environment
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), json!(value)));
-            println!(
+            outln!(
                 "{:#}",
                 json!({
                     "environment": environment.collect::<serde_json::Map<_, _>>(),
@@ -63,9 +65,9 @@ impl Advise {
                     "watched": watched,
                     "advice": advice,
                 })
-            );
+            )?;
         } else {
-            print(&environment, &engines, &watched, &advice);
+            print(&environment, &engines, &watched, &advice)?;
         }
         Ok(if interrupted.load(std::sync::atomic::Ordering::Relaxed) {
             Outcome::Interrupted
@@ -110,45 +112,50 @@ fn engines(connection: &mut Conn) -> anyhow::Result<Vec<String>> {
     )?)
 }
 
-fn print(environment: &[(&str, String)], engines: &[String], watched: &Watched, advice: &[Advice]) {
+fn print(
+    environment: &[(&str, String)],
+    engines: &[String],
+    watched: &Watched,
+    advice: &[Advice],
+) -> io::Result<()> {
     let line = |(name, value): &(&str, String)| format!("{name} {value}");
-    println!(
+    outln!(
         "{}\n",
         environment.iter().map(line).collect::<Vec<_>>().join(", ")
-    );
-    println!(
+    )?;
+    outln!(
         "Watched for {:.1} s: at most {} sessions connected, at most {} running, {} row lock waits of {:.1} s in total.\n",
         watched.seconds,
         watched.connected,
         watched.running,
         watched.row_lock_waits,
         watched.row_lock_ms as f64 / 1000.0
-    );
+    )?;
     if !watched.counters.is_empty() {
-        println!("{}\n", counters(watched, advice));
+        outln!("{}\n", counters(watched, advice))?;
     }
     for table in engines {
-        println!(
+        outln!(
             "{table}: the engine is not InnoDB, so every increment locks the whole table\n  \
              ALTER TABLE {table} ENGINE = InnoDB;\n"
-        );
+        )?;
     }
     for one in advice.iter().filter(|one| one.verdict != Verdict::Fine) {
-        println!("{}\n  {}: {}", one.subject, action(one.verdict), one.because);
+        outln!("{}\n  {}: {}", one.subject, action(one.verdict), one.because)?;
         if let Some((now, Some(then))) = one.read_us {
-            println!("  a read takes {now:.0} us, and about {then:.0} us after the change");
+            outln!("  a read takes {now:.0} us, and about {then:.0} us after the change")?;
         }
         for line in one.run.lines() {
-            println!("  {line}");
+            outln!("  {line}")?;
         }
-        println!();
+        outln!("")?;
     }
     let fine = advice.iter().filter(|one| one.verdict == Verdict::Fine).count();
     let found = match (advice.is_empty(), advice.len() - fine) {
         (true, _) => "no counter and no hot row found".to_owned(),
         (false, rest) => format!("recommended changes: {rest}, fine: {fine}"),
     };
-    println!("{found}");
+    outln!("{found}")
 }
 
 /// The recommended change, for a reader.

@@ -13,6 +13,7 @@ use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
 use super::connection::Connection;
+use super::output::{note, out, outln};
 use super::{Hinted, Outcome, private, progress};
 use crate::bench::{self, CONTENDERS, Comparison, Contender, Kind, Report, Rounds, Setting, Target};
 use crate::server::Version;
@@ -135,7 +136,7 @@ impl Bench {
             let (connection, options) = self.connection.connect(&interrupted)?;
             let outcome = self.measure(connection, &options, None, picture, &interrupted)?;
             if outcome == Outcome::Interrupted {
-                eprintln!("interrupted; the schema {SCHEMA} has been dropped");
+                note!("interrupted; the schema {SCHEMA} has been dropped");
             }
             Ok(outcome)
         } else {
@@ -276,12 +277,24 @@ impl Bench {
             }
         };
         let contenders: Vec<_> = CONTENDERS.into_iter().filter(wanted).collect();
-        let mut all = Vec::new();
-        let mut lasting = Duration::ZERO;
-        for (setting, target) in settings.into_iter().zip(targets) {
-            lasting += (setting.warm_up() + setting.duration) * contenders.len() as u32 * (self.rounds + 1);
-            all.push(Rounds::prepare(contenders.clone(), target, setting)?);
-        }
+        let mut all: Vec<_> = targets
+            .into_iter()
+            .zip(settings)
+            .map(|(target, setting)| Rounds::new(target, setting))
+            .collect();
+        let loads = all.len() * contenders.len();
+        progress::counted(loads as u64, |bar| {
+            for rounds in &mut all {
+                for &contender in &contenders {
+                    bar.message(&format!("creating {}", contender.name));
+                    rounds.add(contender)?;
+                    bar.advance(1);
+                }
+            }
+            anyhow::Ok(())
+        })?;
+        let each = |rounds: &Rounds| rounds.setting.warm_up() + rounds.setting.duration;
+        let lasting = all.iter().map(each).sum::<Duration>() * contenders.len() as u32 * (self.rounds + 1);
         let several = all.len() > 1;
         let compared = progress::during(lasting, |bar| {
             (0..=self.rounds).try_for_each(|round| {
@@ -295,7 +308,7 @@ impl Bench {
                         message += &format!(", {} x {}", rounds.setting.connections, rounds.setting.slots);
                     }
                     rounds.round(round > 0, interrupted, |name| {
-                        bar.set_message(format!("{message}: {name}"))
+                        bar.message(&format!("{message}: {name}"))
                     })
                 })
             })
@@ -317,7 +330,7 @@ impl Bench {
         if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
             file.write_all(bench::svg(&report).as_bytes())?;
             file.persist(path).with_context(|| path.display().to_string())?;
-            eprintln!("wrote {}", path.display());
+            note!("wrote {}", path.display());
         }
         compared?;
         Ok(if interrupted.load(Ordering::Relaxed) {
@@ -329,24 +342,24 @@ impl Bench {
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {
         if self.json {
-            println!("{:#}", bench::json(report));
+            outln!("{:#}", bench::json(report))?;
             return Ok(());
         }
         if self.csv {
-            print!("{}", bench::csv(report)?);
+            out!("{}", bench::csv(report)?)?;
             return Ok(());
         }
         let line = |(name, value): &(&str, String)| format!("{name} {value}");
-        println!(
+        outln!(
             "{}",
             report.environment.iter().map(line).collect::<Vec<_>>().join(", ")
-        );
+        )?;
         for comparison in &report.comparisons {
-            println!("\n{}\n", comparison.setting);
+            outln!("\n{}\n", comparison.setting)?;
             if self.markdown {
-                println!("{}", bench::markdown(comparison));
+                outln!("{}", bench::markdown(comparison))?;
             } else {
-                println!("{}\n\n{}", bench::table(comparison), bench::bars(comparison));
+                outln!("{}\n\n{}", bench::table(comparison), bench::bars(comparison))?;
             }
         }
         Ok(())
