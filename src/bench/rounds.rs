@@ -33,10 +33,10 @@ struct Entry {
 #[derive(Debug, thiserror::Error)]
 pub enum RoundsError {
     /// A package cannot have the number of slots of the setting.
-    #[error("{0}: {1}")]
+    #[error("{0}")]
     Options(&'static str, #[source] OptionsError),
     /// An error of the server or of the connection.
-    #[error("{0}: {1}")]
+    #[error("{0}")]
     MySql(&'static str, #[source] mysql::Error),
     /// The total differs from the acknowledged increments.
     #[error(
@@ -76,8 +76,12 @@ pub struct Summary {
     pub rejected: BTreeMap<u16, u64>,
     /// The server's CPU time for a call, microseconds, the median of the rounds. None if it is unknown.
     pub server_cpu_us: Option<f64>,
-    /// The row lock waits of all rounds.
-    pub row_lock_waits: u64,
+    /// The row lock waits of all rounds. None if the server is not a private one, because the server counts the waits of all
+    /// sessions.
+    pub row_lock_waits: Option<u64>,
+    /// The mean number of connections that wait for a row lock, the median of the rounds. Sampled. None if the account has no
+    /// privilege to read it.
+    pub waiting_sessions: Option<f64>,
     /// The sum of the acknowledged increments of all rounds.
     pub done: u64,
     /// The growth of the total in all rounds.
@@ -226,6 +230,10 @@ impl Rounds {
                 max_ms: at(1.0).fold(0.0, f64::max),
             })
         };
+        let median_of_all = |figure: fn(&Measured) -> Option<f64>| {
+            let figures: Option<Vec<_>> = rounds.iter().map(figure).collect();
+            figures.map(median)
+        };
         let rates = || rounds.iter().map(Measured::rate);
         Summary {
             name: contender.name,
@@ -237,12 +245,9 @@ impl Rounds {
             increments: latency(&|one| &one.increments),
             reads: latency(&|one| &one.reads),
             rejected,
-            server_cpu_us: rounds
-                .iter()
-                .map(Measured::server_cpu_us)
-                .collect::<Option<Vec<_>>>()
-                .map(median),
+            server_cpu_us: median_of_all(Measured::server_cpu_us),
             row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
+            waiting_sessions: median_of_all(|one| one.waiting),
             done: rounds.iter().map(|one| one.done).sum(),
             grown: rounds.iter().map(|one| one.grown).sum(),
             rounds: rounds.len(),
