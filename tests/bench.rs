@@ -173,15 +173,16 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
 /// Without a terminal, the progress is lines: at most one in five seconds, and the last one.
 fn without_a_terminal_the_progress_is_lines(server: &Server) {
     let _alone = server.alone();
-    let arguments = ["--contenders", "uncontended,queries", "--connections", "2", "--seconds", "3", "--rounds", "1"];
+    let arguments =
+        ["--contenders", "uncontended,single-row,queries", "--connections", "2", "--seconds", "1.5", "--rounds", "1"];
     let output = bench(server, &arguments).output().expect("the bench runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("] 2 of 2: creating queries\n"), "{stderr}");
+    assert!(stderr.contains("] 3 of 3: creating queries\n"), "{stderr}");
     let lines: Vec<(u32, &str)> = stderr
         .lines()
         .filter_map(|line| {
-            let (elapsed, message) = line.strip_prefix('[')?.split_once(" s of about 16 s] ")?;
+            let (elapsed, message) = line.strip_prefix('[')?.split_once(" s of about 15 s] ")?;
             Some((elapsed.trim().parse().expect("seconds"), message))
         })
         .collect();
