@@ -35,7 +35,8 @@ pub struct Measured {
     /// The growth of the status variable Innodb_row_lock_waits. The server counts the waits of all sessions, so this is None
     /// if the server is not a private one.
     pub row_lock_waits: Option<u64>,
-    /// The mean number of connections that wait for a row lock. None if the account has no privilege to read it.
+    /// The mean number of connections that wait for a row lock. None if the account has no privilege to read it, or if the
+    /// load is too short for so many connections.
     pub waiting: Option<f64>,
     /// The CPU time of the server's threads. None if the server is not a private one, or the system is not Linux.
     pub server_cpu: Option<Duration>,
@@ -191,13 +192,19 @@ fn row_lock_waits(target: &Target, connection: &mut Conn) -> Result<Option<u64>,
 /// 0.1 s. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; the same code is in MySQL.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(130);
 
-/// The mean number of these connections that wait for a row lock, for `duration`. None if the account cannot read it.
+/// More connections than these are sampled less often. MariaDB also collects the locks that each connection waits for: a
+/// sample of 64 connections that wait takes 0.6 ms of the processor, and one of 250 takes 11 ms. On MySQL it takes less than 1 ms.
+const OFTEN_SAMPLED: f64 = 80.0;
+
+/// The mean number of these connections that wait for a row lock, for `duration`. None if the account cannot read it, or if
+/// the samples would take more than about a hundredth of the processor.
 fn waiting(
     observer: &mut Conn,
     ids: &[u32],
     duration: Duration,
     goes_on: impl Fn() -> bool,
 ) -> Result<Option<f64>, mysql::Error> {
+    let connections = ids.len();
     let ids: Vec<_> = ids.iter().map(u32::to_string).collect();
     let query = format!(
         "SELECT COUNT(*)
@@ -206,7 +213,11 @@ fn waiting(
             AND trx_mysql_thread_id IN ({})",
         ids.join(", ")
     );
-    let pause = BETWEEN_SAMPLES.min(duration / 2);
+    let pause = BETWEEN_SAMPLES.mul_f64((connections as f64 / OFTEN_SAMPLED).powi(2).max(1.0));
+    if pause > duration * 2 {
+        return Ok(None);
+    }
+    let pause = pause.min(duration / 2);
     let begin = Instant::now();
     let (mut samples, mut waiting) = (0_u32, 0_u32);
     while begin.elapsed() + pause <= duration && goes_on() {

@@ -80,7 +80,7 @@ pub struct Summary {
     /// sessions.
     pub row_lock_waits: Option<u64>,
     /// The mean number of connections that wait for a row lock, the median of the rounds. Sampled. None if the account has no
-    /// privilege to read it.
+    /// privilege to read it, or if the loads are too short for so many connections.
     pub waiting_sessions: Option<f64>,
     /// The sum of the acknowledged increments of all rounds.
     pub done: u64,
