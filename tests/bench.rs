@@ -18,7 +18,14 @@ pub fn promises(mut module: Module<'_>) {
         .plain(limits_rejects_options_before_the_work)
         .on_servers(every_contender_counts_exactly)
         .on_servers(many_counters_transactions_reads_and_amounts_are_counted_exactly)
+        .on_servers(the_report_has_the_slowest_and_the_fastest_round)
         .on_servers(lists_are_measured_crosswise_and_drawn)
+        .on_servers(without_a_terminal_the_progress_is_lines)
+        .on_servers(an_account_with_only_its_own_schemas_measures_what_it_can)
+        .on_servers(an_account_that_cannot_create_schemas_is_told_the_grant)
+        .on_servers(the_limits_of_an_account_are_explained)
+        .on_servers(only_waits_of_the_own_sessions_are_reported)
+        .on_servers(a_closed_pipe_does_not_change_the_result)
         .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
         .on_servers(an_existing_schema_is_not_changed)
         .on_servers(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
@@ -63,6 +70,9 @@ fn check(comparison: &Value, expected: &[&str]) {
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
         assert_eq!(one["done"], one["grown"], "{one}");
         assert!(number("done") > 0.0 && number("per_second") > 0.0, "{one}");
+        // One round is the slowest and the fastest.
+        assert_eq!(one["least_per_second"], one["per_second"], "{one}");
+        assert_eq!(one["most_per_second"], one["per_second"], "{one}");
         for calls in ["increments", "reads"] {
             let ms = |name: &str| one[calls][name].as_f64().unwrap_or(0.0);
             assert_eq!(one[calls].is_null(), calls == "reads" && comparison["setting"]["read_ratio"] == 0.0, "{one}");
@@ -104,6 +114,24 @@ fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Ser
     }
 }
 
+fn the_report_has_the_slowest_and_the_fastest_round(server: &Server) {
+    let _alone = server.alone();
+    let arguments = ["--contenders", "uncontended", "--connections", "4", "--seconds", "0.1", "--rounds", "4"];
+    let report = reported(&mut bench(server, &[&arguments[..], &["--json"]].concat()));
+    let one = &report["comparisons"][0]["contenders"][0];
+    let [least, median, most] = ["least_per_second", "per_second", "most_per_second"].map(|name| one[name].as_f64());
+    // The rates of two rounds are never the same.
+    assert!(least < median && median < most && least > Some(0.0), "{one}");
+
+    let output = bench(server, &arguments).output().expect("the bench runs");
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = table.lines().find(|line| line.trim_start().starts_with("uncontended")).unwrap_or_else(|| panic!("{table}"));
+    let words: Vec<_> = row.split_whitespace().take(5).collect();
+    let ["uncontended", median, least, "to", most] = words[..] else { panic!("{row}") };
+    let [least, median, most] = [least, median, most].map(|rate| rate.parse::<u64>().expect("a rate"));
+    assert!(least <= median && median <= most, "{row}");
+}
+
 /// A list measures each number of connections with each number of slots, and the picture has a line for each contender.
 fn lists_are_measured_crosswise_and_drawn(server: &Server) {
     let _alone = server.alone();
@@ -140,6 +168,220 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
     assert!(picture.contains(&format!("increments/s on {}", server.version)), "{picture}");
     let query = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'slotted\\_bench%'";
     assert_eq!(server.connect().query_first::<u64, _>(query).expect("schemata"), Some(0));
+}
+
+/// Without a terminal, the progress is lines: at most one in five seconds, and the last one.
+fn without_a_terminal_the_progress_is_lines(server: &Server) {
+    let _alone = server.alone();
+    let arguments =
+        ["--contenders", "uncontended,single-row,queries", "--connections", "2", "--seconds", "1.5", "--rounds", "1"];
+    let output = bench(server, &arguments).output().expect("the bench runs");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("] 3 of 3: creating queries\n"), "{stderr}");
+    let lines: Vec<(u32, &str)> = stderr
+        .lines()
+        .filter_map(|line| {
+            let (elapsed, message) = line.strip_prefix('[')?.split_once(" s of about 15 s] ")?;
+            Some((elapsed.trim().parse().expect("seconds"), message))
+        })
+        .collect();
+    assert_eq!(lines.first(), Some(&(0, "warm-up: uncontended")), "{stderr}");
+    let (last, message) = lines.last().expect("a line");
+    assert!(*last >= 12 && *message == "round 1: queries", "{stderr}");
+    // The elapsed times are rounded.
+    let but_the_last = &lines[..lines.len() - 1];
+    assert!(lines.len() > 2 && but_the_last.windows(2).all(|two| two[1].0 - two[0].0 >= 4), "{stderr}");
+}
+
+/// An account of this test.
+struct Account<'a> {
+    server: &'a Server,
+    name: &'static str,
+}
+
+impl<'a> Account<'a> {
+    fn new(server: &'a Server, name: &'static str, grants: &[&str]) -> Self {
+        let account = Self { server, name };
+        account.run(&format!("DROP USER IF EXISTS {name}@'%'"));
+        account.run(&format!("CREATE USER {name}@'%' IDENTIFIED BY 'secret'"));
+        grants.iter().for_each(|grant| account.run(&format!("GRANT {grant} TO {name}@'%'")));
+        account
+    }
+
+    fn run(&self, statement: &str) {
+        self.server.connect().query_drop(statement).expect(statement);
+    }
+
+    fn bench(&self, arguments: &[&str]) -> Command {
+        let url = self.server.url();
+        let (_, place) = url.split_once('@').expect("an account");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+        command.args(["bench", "--url", &format!("mysql://{}:secret@{place}", self.name)]).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The error of a bench that fails without a change.
+    fn error(&self, arguments: &[&str]) -> String {
+        let output = self.bench(arguments).output().expect("the bench runs");
+        assert_eq!((output.status.code(), schemas(self.server)), (Some(2), 0));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+}
+
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        self.run(&format!("DROP USER {}@'%'", self.name));
+    }
+}
+
+const OWN_SCHEMAS: &str = "ALL ON `slotted\\_bench%`.*";
+const ONE_SHORT_ROUND: [&str; 6] = ["--connections", "4", "--seconds", "0.1", "--rounds", "1"];
+
+/// An account without SUPER cannot create functions on a server with a binary log. Only reads need them.
+fn an_account_with_only_its_own_schemas_measures_what_it_can(server: &Server) {
+    let _alone = server.alone();
+    let account = Account::new(server, "slotted_bench_own", &[OWN_SCHEMAS]);
+    let settings = server.connect().query_first("SELECT @@log_bin, @@log_bin_trust_function_creators");
+    let (log_bin, trusted): (bool, bool) = settings.expect("settings").expect("a row");
+    let functions = !log_bin || trusted;
+    let by_default = names(|kind| !matches!(kind, Kind::Part | Kind::Extra));
+    let waiting = "sessions waiting";
+    let missing = |report: &Value, name: &str| {
+        let list = report["not_measured"].as_array().expect("a list");
+        list.iter().find(|one| one["what"] == name).cloned()
+    };
+
+    let report = reported(account.bench(&ONE_SHORT_ROUND).arg("--json"));
+    check(&report["comparisons"][0], &by_default);
+    let hidden = missing(&report, waiting).expect("PROCESS is missing");
+    assert!(hidden["because"].as_str().is_some_and(|because| because.contains("PROCESS")), "{hidden}");
+    assert_eq!(hidden["remedy"], "GRANT PROCESS ON *.* TO 'slotted_bench_own'@'%';");
+    assert!(report["comparisons"][0]["contenders"][0]["waiting_sessions"].is_null());
+    assert_eq!(report["not_measured"].as_array().map(Vec::len), Some(1));
+
+    account.run("GRANT PROCESS ON *.* TO slotted_bench_own@'%'");
+    let reads = ["--read-ratio", "0.5", "--contenders", "uncontended,counters,slotted_counters,queries,counters-query"];
+    let report = reported(account.bench(&ONE_SHORT_ROUND).args(reads).arg("--json"));
+    assert_eq!(missing(&report, waiting), None);
+    let contenders = report["comparisons"][0]["contenders"].as_array().expect("a list");
+    assert!(contenders[0]["waiting_sessions"].is_number(), "{report}");
+    for name in ["uncontended", "counters", "slotted_counters", "queries", "counters-query"] {
+        let measured = contenders.iter().any(|one| one["name"] == name);
+        let calls_a_function = !["uncontended", "queries"].contains(&name);
+        assert_eq!(measured, functions || !calls_a_function, "{name} {report}");
+        let rejected = missing(&report, name);
+        assert_eq!(rejected.is_some(), !measured, "{name} {report}");
+        if let Some(rejected) = rejected {
+            assert!(rejected["because"].as_str().is_some_and(|because| because.contains("SUPER")), "{rejected}");
+            assert_eq!(rejected["remedy"], "an administrator can run: SET GLOBAL log_bin_trust_function_creators = ON;");
+        }
+    }
+    // The other formats have it too. In CSV there is no place for it.
+    for format in [None, Some("--markdown"), Some("--csv")] {
+        let output = account.bench(&[&ONE_SHORT_ROUND[..], &reads].concat()).args(format).output().expect("the bench runs");
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let (text, other) = if format == Some("--csv") { (stderr, stdout) } else { (stdout, stderr) };
+        assert_eq!(text.contains("Not measured: counters\n"), !functions, "{text}");
+        assert!(!other.contains("Not measured"), "{other}");
+    }
+    if !functions {
+        let stderr = account.error(&[&ONE_SHORT_ROUND[..], &["--read-ratio", "1", "--contenders", "counters"]].concat());
+        assert!(stderr.contains("\nerror: no contender can be created. counters: "), "{stderr}");
+        assert!(stderr.ends_with("hint: an administrator can run: SET GLOBAL log_bin_trust_function_creators = ON;\n"), "{stderr}");
+    }
+}
+
+fn an_account_that_cannot_create_schemas_is_told_the_grant(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    let of_schema = format!("ALL ON {}.*", schema.ident());
+    let account = Account::new(server, "slotted_bench_denied", &[&of_schema]);
+    let stderr = account.error(&["--database", schema.ident().name()]);
+    assert!(stderr.starts_with("error: cannot create the schema slotted_bench: ERROR 1044 (42000): "), "{stderr}");
+    assert!(stderr.ends_with("\nhint: GRANT ALL ON `slotted\\_bench%`.* TO 'slotted_bench_denied'@'%';\n"), "{stderr}");
+    // The statement of the hint is sufficient.
+    account.run(stderr.rsplit_once("hint: ").expect("a hint").1.trim().trim_end_matches(';'));
+    reported(account.bench(&ONE_SHORT_ROUND).args(["--json", "--contenders", "uncontended"]));
+}
+
+fn the_limits_of_an_account_are_explained(server: &Server) {
+    let _alone = server.alone();
+    let account = Account::new(server, "slotted_bench_limited", &[OWN_SCHEMAS]);
+    let raised = "raise the limit with ALTER USER 'slotted_bench_limited'@'%' WITH MAX_USER_CONNECTIONS\n";
+    account.run("ALTER USER slotted_bench_limited@'%' WITH MAX_USER_CONNECTIONS 5");
+    let stderr = account.error(&ONE_SHORT_ROUND);
+    assert!(stderr.starts_with("error: slotted_bench_limited@% may have 5 connections at the same time\nhint: "), "{stderr}");
+    assert!(stderr.contains("the bench needs 6, ") && stderr.ends_with(raised), "{stderr}");
+
+    // Enough, but other programs have some of them.
+    account.run("ALTER USER slotted_bench_limited@'%' WITH MAX_USER_CONNECTIONS 6");
+    let options = server.options().user(Some("slotted_bench_limited")).pass(Some("secret"));
+    let other = mysql::Conn::new(options).expect("a connection");
+    let stderr = account.error(&[&ONE_SHORT_ROUND[..], &["--contenders", "uncontended"]].concat());
+    drop(other);
+    assert!(stderr.contains("\nerror: uncontended: ERROR 1226 (42000): "), "{stderr}");
+    assert!(stderr.ends_with(raised), "{stderr}");
+}
+
+/// The waits are those of the own connections, also while other sessions wait.
+fn only_waits_of_the_own_sessions_are_reported(server: &Server) {
+    let _alone = server.alone();
+    let schema = server.schema();
+    schema.run("CREATE TABLE hot (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO hot VALUES (1)");
+    measured(|| {
+        let mut holder = schema.connect();
+        holder.query_drop("BEGIN").and_then(|()| holder.query_drop("SELECT id FROM hot FOR UPDATE")).expect("a lock");
+        let report = thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| schema.connect().query_drop("SELECT id FROM hot FOR UPDATE"));
+            }
+            let arguments = [
+                "--json", "--contenders", "uncontended,single-row", "--connections", "8", "--hold", "5", "--seconds", "1",
+                "--rounds", "1",
+            ];
+            let report = reported(&mut bench(server, &arguments));
+            holder.query_drop("ROLLBACK").expect("an end of the lock");
+            report
+        });
+        let contenders = report["comparisons"][0]["contenders"].as_array().expect("a list").clone();
+        for one in contenders {
+            // The server counts the waits of all sessions.
+            assert!(one["row_lock_waits"].is_null(), "{one}");
+            let waiting = one["waiting_sessions"].as_f64().expect("a number");
+            // One of 8 connections has the lock of the single row, and 7 wait.
+            let expected = if one["name"] == "single-row" { 4.0..=7.0 } else { 0.0..=0.5 };
+            if !expected.contains(&waiting) {
+                return Err(format!("{waiting} sessions wait: {one}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// `slotted bench | head -1`: a reader that has ended is no error.
+fn a_closed_pipe_does_not_change_the_result(server: &Server) {
+    let _alone = server.alone();
+    let arguments = [&ONE_SHORT_ROUND[..], &["--contenders", "uncontended"]].concat();
+    let closed = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer
+    };
+    for format in [None, Some("--json"), Some("--csv"), Some("--markdown")] {
+        let output = bench(server, &arguments).args(format).stdout(closed()).output().expect("the bench runs");
+        assert!(output.status.success(), "{format:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(schemas(server), 0);
+    }
+    let mut command = bench(server, &arguments);
+    let output = command.stderr(closed()).output().expect("the bench runs");
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("uncontended"));
+    // Nobody reads the error, and the exit code is that of an error.
+    server.connect().query_drop("CREATE DATABASE slotted_bench").expect("a schema");
+    let status = bench(server, &arguments).stderr(closed()).status().expect("the bench runs");
+    server.connect().query_drop("DROP DATABASE slotted_bench").expect("a drop");
+    assert_eq!(status.code(), Some(2));
 }
 
 fn a_picture_that_cannot_be_written_is_rejected_before_the_work(server: &Server) {
@@ -248,6 +490,7 @@ fn without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards(se
         for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
             // No other load runs on a private server: the row lock waits are those of the contender.
             let waits = one["row_lock_waits"].as_u64().expect("a number");
+            assert!(one["waiting_sessions"].is_number(), "{one}");
             if (waits > 0) != (one["name"] == "single-row") {
                 return Err(format!("only single-row waits: {one}"));
             }

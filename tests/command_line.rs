@@ -17,6 +17,7 @@ pub fn promises(mut module: Module<'_>) {
         .plain(check_fails_if_a_file_differs)
         .plain(generate_writes_only_files_that_differ)
         .plain(stdout_is_setup_sql)
+        .plain(a_closed_pipe_is_no_error)
         .plain(the_command_in_the_banner_renders_the_file_again);
 }
 
@@ -180,6 +181,21 @@ fn stdout_is_setup_sql() {
     assert!(output.status.success());
     assert_eq!(text(&output.stdout), render::setup(&package(|_| {})));
     assert_eq!(text(&output.stderr), "");
+}
+
+/// `slotted generate counters --stdout | head -1`: a reader that has ended is no error.
+fn a_closed_pipe_is_no_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The folder does not exist: all files differ.
+    for (arguments, code) in [(["counters", "--stdout"], 0), (["counters", "--check"], 1)] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+        command.arg("generate").args(arguments).current_dir(folder.path()).stdout(writer);
+        let output = command.output().expect("slotted runs");
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains("panic"), "{}", text(&output.stderr));
+    }
 }
 
 fn the_command_in_the_banner_renders_the_file_again() {

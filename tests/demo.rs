@@ -135,7 +135,7 @@ fn a_failed_start_prints_the_log_of_the_server() {
     let output = demo(&path, &folder, &[]).output().expect("the demo runs");
     let (_, stderr) = text(&output);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.starts_with("error: ") && stderr.contains("the disk is full"), "{stderr}");
+    assert!(stderr.contains("\nerror: ") && stderr.contains("the disk is full"), "{stderr}");
     assert_nothing_is_left(&folder);
 }
 

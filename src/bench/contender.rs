@@ -369,7 +369,7 @@ impl Statements {
         let package = Package::new(options)?;
         let routine = |suffix: &str| package.options.prefix.join(suffix).map_err(OptionsError::Prefix);
         Ok(Self {
-            setup: script::statements(&render::setup(&package)),
+            setup: setup_of(&package, setting)?,
             fill: Some(query(
                 &format!("CALL {}(?, NULL, ?, 0)", routine("setup")?),
                 &["name", "slots"],
@@ -404,7 +404,7 @@ impl Statements {
         })?;
         let routine = |routine| package.routine(routine).expect("packages of records have it");
         Ok(Self {
-            setup: script::statements(&render::setup(&package)),
+            setup: setup_of(&package, setting)?,
             fill: None,
             increment: if setting.amount == 1 {
                 query(&format!("CALL {}(123, ?)", routine(R::Increment)), &["counter"])
@@ -472,6 +472,16 @@ impl Statements {
         );
         Ok(statements)
     }
+}
+
+/// The statements of setup.sql. A load without reads does not call the function, which a server with a binary log accepts
+/// only from some accounts (1419).
+fn setup_of(package: &Package, setting: &Setting) -> Result<Vec<String>, OptionsError> {
+    let package = Package::new(Options {
+        function: setting.reads > 0.0,
+        ..package.options.clone()
+    })?;
+    Ok(script::statements(&render::setup(&package)))
 }
 
 fn file_of(package: &Package, name: &str) -> String {

@@ -10,8 +10,8 @@ mod rounds;
 pub use chart::svg;
 pub use contender::{CONTENDERS, Contender, Kind, Statements};
 pub use limits::{LOADS, Limits, Load, Run};
-pub use load::{Measured, run};
-pub use report::{Comparison, Report, bars, csv, json, markdown, table};
+pub use load::{Measured, hidden_waits, run};
+pub use report::{Comparison, NotMeasured, Report, bars, csv, json, markdown, not_measured, table};
 pub use rounds::{Latency, Rounds, RoundsError, Summary};
 
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Setting {
         amount: 1,
         batch: 100,
         reads: 0.0,
-        duration: Duration::from_secs(3),
+        duration: Duration::from_secs(1),
     };
 
     /// How long the connections count before the measurement starts: as long as the measurement, at most a second.

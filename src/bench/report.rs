@@ -16,6 +16,19 @@ pub struct Report {
     pub environment: Vec<(&'static str, String)>,
     /// One for each setting.
     pub comparisons: Vec<Comparison>,
+    /// What the account cannot measure.
+    pub not_measured: Vec<NotMeasured>,
+}
+
+/// A contender or a figure that is not in the report.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct NotMeasured {
+    /// The name of the contender, or `sessions waiting`.
+    pub what: String,
+    /// The message of the server.
+    pub because: String,
+    /// What to do.
+    pub remedy: String,
 }
 
 /// The result of all contenders for a setting.
@@ -29,18 +42,26 @@ pub struct Comparison {
 
 /// A row for each contender, for a terminal.
 pub fn table(comparison: &Comparison) -> String {
-    drawn(comparison, UTF8_HORIZONTAL_ONLY)
+    drawn(comparison, UTF8_HORIZONTAL_ONLY, |heading| {
+        // Two lines, because a terminal is narrow.
+        heading
+            .rsplit_once(' ')
+            .map_or_else(|| heading.to_owned(), |(one, other)| format!("{one}\n{other}"))
+    })
 }
 
 /// A row for each contender, in Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
-    drawn(comparison, ASCII_MARKDOWN)
+    drawn(comparison, ASCII_MARKDOWN, str::to_owned)
 }
 
 /// A heading, and the cell of a contender. A column without cells is left out.
 type Column = (&'static str, fn(&Summary) -> Option<String>);
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 13] = [
+    ("lowest to highest", |one| {
+        (one.rounds > 1).then(|| format!("{:.0} to {:.0}", one.least_per_second, one.most_per_second))
+    }),
     ("of uncontended", |one| one.to_uncontended.map(percent)),
     ("to single-row", |one| one.to_single_row.map(times)),
     ("p50 ms", |one| one.increments.map(|of| ms(of.p50_ms))),
@@ -52,7 +73,14 @@ const COLUMNS: [Column; 11] = [
     ("server CPU us", |one| {
         one.server_cpu_us.map(|us| format!("{us:.0}"))
     }),
-    ("row lock waits", |one| Some(one.row_lock_waits.to_string())),
+    ("row lock waits", |one| {
+        one.row_lock_waits.map(|waits| waits.to_string())
+    }),
+    // On a private server, the number of waits is exact.
+    ("sessions waiting", |one| {
+        let sampled = one.waiting_sessions.filter(|_| one.row_lock_waits.is_none());
+        sampled.map(|sessions| format!("{sessions:.1}"))
+    }),
     ("rejected", |one| {
         (!one.rejected.is_empty()).then(|| rejected(one))
     }),
@@ -85,7 +113,11 @@ fn rejected(one: &Summary) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn drawn(Comparison { setting, summaries }: &Comparison, style: TableStyle) -> String {
+fn drawn(
+    Comparison { setting, summaries }: &Comparison,
+    style: TableStyle,
+    heading: fn(&str) -> String,
+) -> String {
     let columns: Vec<_> = COLUMNS
         .iter()
         .filter(|(_, cell)| summaries.iter().any(|one| cell(one).is_some()))
@@ -95,7 +127,8 @@ fn drawn(Comparison { setting, summaries }: &Comparison, style: TableStyle) -> S
     table.set_header(
         ["", unit(setting)]
             .into_iter()
-            .chain(columns.iter().map(|(name, _)| *name)),
+            .chain(columns.iter().map(|(name, _)| *name))
+            .map(heading),
     );
     for one in summaries {
         let figures = columns.iter().map(|(_, cell)| cell(one).unwrap_or_default());
@@ -109,6 +142,17 @@ fn drawn(Comparison { setting, summaries }: &Comparison, style: TableStyle) -> S
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.to_string()
+}
+
+/// What is not in the report, why, and what to do. Empty if the report has all.
+pub fn not_measured(report: &Report) -> String {
+    let line = |one: &NotMeasured| {
+        format!(
+            "Not measured: {}\n  {}\n  {}\n",
+            one.what, one.because, one.remedy
+        )
+    };
+    report.not_measured.iter().map(line).collect()
 }
 
 /// The unit of the rates of a setting.
@@ -176,6 +220,7 @@ pub fn json(report: &Report) -> Value {
     json!({
         "environment": environment.collect::<serde_json::Map<_, _>>(),
         "comparisons": comparisons.collect::<Vec<_>>(),
+        "not_measured": report.not_measured,
     })
 }
 
@@ -205,6 +250,8 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "contender",
         "rounds",
         "per_second",
+        "least_per_second",
+        "most_per_second",
         "to_uncontended",
         "to_single_row",
     ];
@@ -216,7 +263,14 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "read_p99_ms",
         "read_max_ms",
     ];
-    let rest = ["server_cpu_us", "row_lock_waits", "rejected", "done", "grown"];
+    let rest = [
+        "server_cpu_us",
+        "row_lock_waits",
+        "waiting_sessions",
+        "rejected",
+        "done",
+        "grown",
+    ];
     let names = [&load[..], &figures, &latencies, &rest].concat();
     csv.write_record(
         names
@@ -247,6 +301,8 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.name.to_owned(),
                 one.rounds.to_string(),
                 one.per_second.to_string(),
+                one.least_per_second.to_string(),
+                one.most_per_second.to_string(),
                 figure(one.to_uncontended),
                 figure(one.to_single_row),
             ];
@@ -254,7 +310,9 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
             record.extend(latency(one.reads));
             record.extend([
                 figure(one.server_cpu_us),
-                one.row_lock_waits.to_string(),
+                one.row_lock_waits
+                    .map_or_else(String::new, |waits| waits.to_string()),
+                figure(one.waiting_sessions),
                 rejected(one),
                 one.done.to_string(),
                 one.grown.to_string(),

@@ -33,10 +33,10 @@ struct Entry {
 #[derive(Debug, thiserror::Error)]
 pub enum RoundsError {
     /// A package cannot have the number of slots of the setting.
-    #[error("{0}: {1}")]
+    #[error("{0}")]
     Options(&'static str, #[source] OptionsError),
     /// An error of the server or of the connection.
-    #[error("{0}: {1}")]
+    #[error("{0}")]
     MySql(&'static str, #[source] mysql::Error),
     /// The total differs from the acknowledged increments.
     #[error(
@@ -59,6 +59,10 @@ pub struct Summary {
     pub name: &'static str,
     /// Increments and reads per second, the median of the rounds.
     pub per_second: f64,
+    /// The same figure of the slowest round.
+    pub least_per_second: f64,
+    /// The same figure of the fastest round.
+    pub most_per_second: f64,
     /// The ratio of the rate to that of `uncontended` in the same round, the median of the rounds. None if `uncontended`
     /// was not measured.
     pub to_uncontended: Option<f64>,
@@ -72,8 +76,12 @@ pub struct Summary {
     pub rejected: BTreeMap<u16, u64>,
     /// The server's CPU time for a call, microseconds, the median of the rounds. None if it is unknown.
     pub server_cpu_us: Option<f64>,
-    /// The row lock waits of all rounds.
-    pub row_lock_waits: u64,
+    /// The row lock waits of all rounds. None if the server is not a private one, because the server counts the waits of all
+    /// sessions.
+    pub row_lock_waits: Option<u64>,
+    /// The mean number of connections that wait for a row lock, the median of the rounds. Sampled. None if the account has no
+    /// privilege to read it, or if the loads are too short for so many connections.
+    pub waiting_sessions: Option<f64>,
     /// The sum of the acknowledged increments of all rounds.
     pub done: u64,
     /// The growth of the total in all rounds.
@@ -94,7 +102,16 @@ pub struct Latency {
 }
 
 impl Rounds {
-    /// Creates and fills the tables of all contenders.
+    /// A comparison without contenders.
+    pub fn new(target: Target, setting: Setting) -> Self {
+        Self {
+            target,
+            setting,
+            entries: Vec::new(),
+        }
+    }
+
+    /// A comparison of contenders, see [`add`](Self::add).
     ///
     /// # Errors
     /// Errors of the server, and a number of slots that the packages do not support.
@@ -103,24 +120,30 @@ impl Rounds {
         target: Target,
         setting: Setting,
     ) -> Result<Self, RoundsError> {
-        let entry = |contender: Contender| -> Result<Entry, RoundsError> {
-            let statements = contender
-                .statements(&setting)
-                .map_err(|error| RoundsError::Options(contender.name, error))?;
-            fill(&statements, &target, &setting)
-                .map_err(|error| RoundsError::MySql(contender.name, error))?;
-            Ok(Entry {
-                contender,
-                statements,
-                measured: Vec::new(),
-            })
-        };
-        let entries = contenders.into_iter().map(entry).collect::<Result<_, _>>()?;
-        Ok(Self {
-            target,
-            setting,
-            entries,
-        })
+        let mut rounds = Self::new(target, setting);
+        for contender in contenders {
+            rounds.add(contender)?;
+        }
+        Ok(rounds)
+    }
+
+    /// Creates and fills the tables of a contender.
+    ///
+    /// # Errors
+    /// Errors of the server, and a number of slots that the packages do not support. The contender is then not in the
+    /// comparison.
+    pub fn add(&mut self, contender: Contender) -> Result<(), RoundsError> {
+        let statements = contender
+            .statements(&self.setting)
+            .map_err(|error| RoundsError::Options(contender.name, error))?;
+        fill(&statements, &self.target, &self.setting)
+            .map_err(|error| RoundsError::MySql(contender.name, error))?;
+        self.entries.push(Entry {
+            contender,
+            statements,
+            measured: Vec::new(),
+        });
+        Ok(())
     }
 
     /// Loads each contender once. With `counts` false the round checks the totals, but is not in the result. Each round
@@ -207,20 +230,24 @@ impl Rounds {
                 max_ms: at(1.0).fold(0.0, f64::max),
             })
         };
+        let median_of_all = |figure: fn(&Measured) -> Option<f64>| {
+            let figures: Option<Vec<_>> = rounds.iter().map(figure).collect();
+            figures.map(median)
+        };
+        let rates = || rounds.iter().map(Measured::rate);
         Summary {
             name: contender.name,
-            per_second: median(rounds.iter().map(Measured::rate).collect()),
+            per_second: median(rates().collect()),
+            least_per_second: rates().fold(f64::INFINITY, f64::min),
+            most_per_second: rates().fold(0.0, f64::max),
             to_uncontended: self.ratio(contender.name, "uncontended", Measured::rate),
             to_single_row: self.ratio(contender.name, "single-row", Measured::rate),
             increments: latency(&|one| &one.increments),
             reads: latency(&|one| &one.reads),
             rejected,
-            server_cpu_us: rounds
-                .iter()
-                .map(Measured::server_cpu_us)
-                .collect::<Option<Vec<_>>>()
-                .map(median),
+            server_cpu_us: median_of_all(Measured::server_cpu_us),
             row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
+            waiting_sessions: median_of_all(|one| one.waiting),
             done: rounds.iter().map(|one| one.done).sum(),
             grown: rounds.iter().map(|one| one.grown).sum(),
             rounds: rounds.len(),

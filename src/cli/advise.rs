@@ -15,6 +15,7 @@ use mysql::prelude::Queryable;
 use serde_json::{Value, json};
 
 use super::connection::Connection;
+use super::output::{note, outln};
 use super::{Outcome, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, Watched};
 
@@ -68,13 +69,13 @@ impl Advise {
         }
         let duration = Duration::from_secs_f64(self.seconds);
         let observation = progress::during(duration, |bar| {
-            bar.set_message("watching");
+            bar.message("watching");
             observe(&mut nodes, duration, &interrupted)
         })?;
         if self.json {
-            println!("{:#}", observation.json());
+            outln!("{:#}", observation.json())?;
         } else {
-            observation.print();
+            observation.print()?;
         }
         Ok(if interrupted.load(Ordering::Relaxed) {
             Outcome::Interrupted
@@ -87,7 +88,7 @@ impl Advise {
     fn watch(&self, mut nodes: Vec<Conn>, interrupted: &AtomicBool) {
         let duration = Duration::from_secs_f64(self.seconds);
         let mut before: BTreeMap<String, String> = BTreeMap::new();
-        eprintln!(
+        note!(
             "watching for {} s at a time, a line for each {}; Ctrl-C ends",
             self.seconds,
             if self.json { "observation" } else { "change" }
@@ -226,7 +227,7 @@ impl Observation {
         })
     }
 
-    fn print(&self) {
+    fn print(&self) -> io::Result<()> {
         let Self {
             environment,
             not_innodb,
@@ -234,46 +235,46 @@ impl Observation {
             advice,
         } = self;
         let line = |(name, value): &(&str, String)| format!("{name} {value}");
-        println!(
+        outln!(
             "{}\n",
             environment.iter().map(line).collect::<Vec<_>>().join(", ")
-        );
-        println!(
+        )?;
+        outln!(
             "Watched for {:.1} s: at most {} sessions connected, at most {} running, {} row lock waits of {:.1} s in total.\n",
             watched.seconds,
             watched.connected,
             watched.running,
             watched.row_lock_waits,
             watched.row_lock_ms as f64 / 1000.0
-        );
+        )?;
         if !watched.counters.is_empty() {
-            println!("{}", counters(watched, advice));
+            outln!("{}", counters(watched, advice))?;
             let more = watched.counters.len().saturating_sub(COUNTERS);
             if more > 0 {
-                println!("and {more} more counters, see --json");
+                outln!("and {more} more counters, see --json")?;
             }
-            println!();
+            outln!("")?;
         }
         for table in not_innodb {
-            println!(
+            outln!(
                 "{table}: the engine is not InnoDB, so every increment locks the whole table\n  \
                  ALTER TABLE {table} ENGINE = InnoDB;\n"
-            );
+            )?;
         }
         for one in self.changes() {
-            println!("{}\n  {}: {}", one.subject, action(one.verdict), one.because);
+            outln!("{}\n  {}: {}", one.subject, action(one.verdict), one.because)?;
             if let Some((now, Some(then))) = one.read_us {
-                println!("  a read takes {now:.0} us, and about {then:.0} us after the change");
+                outln!("  a read takes {now:.0} us, and about {then:.0} us after the change")?;
             }
             for line in one.run.lines() {
-                println!("  {line}");
+                outln!("  {line}")?;
             }
-            println!();
+            outln!("")?;
         }
         for one in &watched.cannot_see {
-            println!("cannot see {}\n  {}\n", one.what, one.remedy);
+            outln!("cannot see {}\n  {}\n", one.what, one.remedy)?;
         }
-        println!("{}", self.summary());
+        outln!("{}", self.summary())
     }
 
     /// The last line of the report.

@@ -13,22 +13,38 @@ use mysql::{Conn, Opts, OptsBuilder};
 use tempfile::NamedTempFile;
 
 use super::connection::Connection;
+use super::output::{note, out, outln};
 use super::{Outcome, hinted, private, progress};
-use crate::bench::{self, CONTENDERS, Comparison, Contender, Kind, Report, Rounds, Setting, Target};
+use crate::bench::{
+    self, CONTENDERS, Comparison, Contender, Kind, NotMeasured, Report, Rounds, RoundsError, Setting, Target,
+};
+use crate::connect::cause;
+use crate::install::privileges::Privileges;
 use crate::server::Version;
 
 /// The schema of the contenders. The schema of the second setting is slotted_bench_2, and so on.
 const SCHEMA: &str = "slotted_bench";
+/// All schemas of the bench, as a pattern of GRANT.
+const SCHEMAS: &str = "`slotted\\_bench%`.*";
+
+/// The rounds and their seconds of a run that takes longer than the default, and has less noise.
+const RELIABLE: (u32, f64) = (5, 3.0);
+
+/// A missing privilege on a schema, on a table, on all databases, and on a routine.
+/// Source: MySQL manual, "Server Error Message Reference".
+const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 
 /// Compare the throughput of counters with other ways to count.
 ///
 /// Contenders take turns in rounds, so that other work of the machine affects all of them. After each load, the total
-/// must equal the acknowledged increments. The report has the medians of the rounds.
+/// must equal the acknowledged increments. The report has the medians of the rounds. The default options take less than two
+/// minutes; --rounds 5 --seconds 3 gives figures with less spread.
 ///
 /// Without a server, the command starts a private server with durable settings and removes it afterwards. With --url, --host,
 /// --socket or another option of the connection, or with SLOTTED_URL, it measures that server: it creates the schema
 /// slotted_bench, which must not exist, and drops it at the end, also after Ctrl-C. A second Ctrl-C ends it at once. If
-/// --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on.
+/// --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on. The account
+/// needs all privileges on `slotted\_bench%`.*, and PROCESS for the number of sessions that wait.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// The ways to count to measure [default: all except the parts]
@@ -80,11 +96,11 @@ pub struct Bench {
     read_ratio: f64,
 
     /// The duration of a contender in a round, after a warm-up of the same length and at most a second
-    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
 
     /// The number of measured rounds, after one that is not measured
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
     /// Print the report as one JSON object
@@ -135,7 +151,7 @@ impl Bench {
             let (connection, options) = self.connection.connect(&interrupted)?;
             let outcome = self.measure(connection, &options, None, picture, &interrupted)?;
             if outcome == Outcome::Interrupted {
-                eprintln!("interrupted; the schema {SCHEMA} has been dropped");
+                note!("interrupted; the schema {SCHEMA} has been dropped");
             }
             Ok(outcome)
         } else {
@@ -200,19 +216,33 @@ impl Bench {
                 }
             })
             .collect();
-        self.preflight(&mut connection, &schemas)?;
+        let privileges = Privileges::read(&mut connection)?;
+        self.preflight(&mut connection, &schemas, &privileges)?;
         let mut created = Vec::new();
         let measured = schemas
             .iter()
             .try_for_each(|schema| {
                 connection
                     .query_drop(format!("CREATE DATABASE {schema}"))
-                    .with_context(|| format!("cannot create the schema {schema}"))?;
+                    .map_err(|error| {
+                        self.explained(&format!("cannot create the schema {schema}"), error, &privileges)
+                    })?;
                 created.push(schema);
                 anyhow::Ok(())
             })
-            .and_then(|()| environment(&mut connection))
-            .and_then(|environment| {
+            .and_then(|()| {
+                let hidden = bench::hidden_waits(&mut connection)?.map(|error| NotMeasured {
+                    what: "sessions waiting".into(),
+                    because: cause(&error),
+                    remedy: privileges.on("PROCESS", "*.*"),
+                });
+                Ok(Report {
+                    environment: environment(&mut connection)?,
+                    comparisons: Vec::new(),
+                    not_measured: hidden.into_iter().collect(),
+                })
+            })
+            .and_then(|report| {
                 let targets = schemas
                     .iter()
                     .map(|schema| Target {
@@ -222,7 +252,7 @@ impl Bench {
                         process,
                     })
                     .collect();
-                self.compare(settings, targets, environment, picture, interrupted)
+                self.compare(settings, targets, report, &privileges, picture, interrupted)
             });
         for schema in created {
             connection
@@ -233,7 +263,12 @@ impl Bench {
     }
 
     /// Checks of the server before anything is changed.
-    fn preflight(&self, connection: &mut Conn, schemas: &[String]) -> anyhow::Result<()> {
+    fn preflight(
+        &self,
+        connection: &mut Conn,
+        schemas: &[String],
+        privileges: &Privileges,
+    ) -> anyhow::Result<()> {
         for schema in schemas {
             let found: Option<String> = connection.exec_first(
                 "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?",
@@ -247,14 +282,111 @@ impl Bench {
             }
         }
         let most: Option<u32> = connection.query_first("SELECT @@max_connections")?;
-        // One for this connection, and one for the connection that reads the totals.
-        let needed = self.most_connections() + 2;
+        let needed = self.needed_connections();
         if most.is_some_and(|most| most < needed) {
             return Err(hinted(
                 format!("max_connections of the server is {}", most.unwrap_or_default()),
                 format!("choose fewer --connections, or run: SET GLOBAL max_connections = {needed}"),
             ));
         }
+        // The value of the session is the limit of the account, which can be lower or higher than that of the server.
+        let most: Option<u32> = connection.query_first("SELECT @@max_user_connections")?;
+        if let Some(most @ 1..) = most.filter(|&most| most < needed) {
+            return Err(hinted(
+                format!(
+                    "{} may have {most} connections at the same time",
+                    privileges.account
+                ),
+                self.more_connections(privileges),
+            ));
+        }
+        Ok(())
+    }
+
+    /// One more for the first connection, and one for the connection that reads the totals.
+    fn needed_connections(&self) -> u32 {
+        self.most_connections() + 2
+    }
+
+    fn more_connections(&self, privileges: &Privileges) -> String {
+        format!(
+            "the bench needs {}, and other programs may need some: choose fewer --connections, or raise the limit with ALTER USER {} WITH MAX_USER_CONNECTIONS",
+            self.needed_connections(),
+            privileges.grantee()
+        )
+    }
+
+    /// Adds a hint to an error that `what` has caused, if a privilege is missing or a limit of the account is exceeded.
+    fn explained(&self, what: &str, error: mysql::Error, privileges: &Privileges) -> anyhow::Error {
+        let hint = match &error {
+            mysql::Error::MySqlError(server) if DENIED.contains(&server.code) => {
+                privileges.on("ALL", SCHEMAS)
+            }
+            // The account has as many connections as it may have, also with those of other programs.
+            mysql::Error::MySqlError(server)
+                if server.code == 1203 || server.message.contains("max_user_connections") =>
+            {
+                self.more_connections(privileges)
+            }
+            mysql::Error::MySqlError(server) if server.code == 1226 => {
+                format!(
+                    "raise the limit that the message names: ALTER USER {} WITH ...",
+                    privileges.grantee()
+                )
+            }
+            mysql::Error::MySqlError(server) if server.code == 1040 => {
+                "choose fewer --connections, or raise max_connections of the server".into()
+            }
+            _ => return anyhow::Error::new(error).context(what.to_owned()),
+        };
+        let message = format!("{what}: {}", cause(&error));
+        hinted(message, hint)
+    }
+
+    /// Creates the contenders. Those that the account cannot create go into the report.
+    fn prepare(
+        &self,
+        all: &mut [Rounds],
+        contenders: &mut Vec<Contender>,
+        report: &mut Report,
+        privileges: &Privileges,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        let loads = all.len() * contenders.len();
+        progress::counted(loads as u64, |bar| {
+            for rounds in all {
+                for &contender in contenders.iter() {
+                    if interrupted.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    bar.message(&format!("creating {}", contender.name));
+                    match rounds.add(contender) {
+                        Err(RoundsError::MySql(what, error)) => {
+                            let missing = rejected(what, &error, privileges)
+                                .ok_or_else(|| self.explained(what, error, privileges))?;
+                            if !report.not_measured.contains(&missing) {
+                                report.not_measured.push(missing);
+                            }
+                        }
+                        added => added?,
+                    }
+                    bar.advance(1);
+                }
+            }
+            anyhow::Ok(())
+        })?;
+        let missing = |name: &str| report.not_measured.iter().find(|one| one.what == name);
+        let all_missing = contenders
+            .iter()
+            .map(|one| missing(one.name))
+            .collect::<Option<Vec<_>>>();
+        if let Some([one, ..]) = all_missing.as_deref() {
+            return Err(hinted(
+                format!("no contender can be created. {}: {}", one.what, one.because),
+                one.remedy.clone(),
+            ));
+        }
+        contenders.retain(|one| missing(one.name).is_none());
         Ok(())
     }
 
@@ -262,7 +394,8 @@ impl Bench {
         &self,
         settings: Vec<Setting>,
         targets: Vec<Target>,
-        environment: Vec<(&'static str, String)>,
+        mut report: Report,
+        privileges: &Privileges,
         picture: Option<NamedTempFile>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
@@ -273,13 +406,15 @@ impl Bench {
                 self.contenders.iter().any(|one| one.name == contender.name)
             }
         };
-        let contenders: Vec<_> = CONTENDERS.into_iter().filter(wanted).collect();
-        let mut all = Vec::new();
-        let mut lasting = Duration::ZERO;
-        for (setting, target) in settings.into_iter().zip(targets) {
-            lasting += (setting.warm_up() + setting.duration) * contenders.len() as u32 * (self.rounds + 1);
-            all.push(Rounds::prepare(contenders.clone(), target, setting)?);
-        }
+        let mut contenders: Vec<_> = CONTENDERS.into_iter().filter(wanted).collect();
+        let mut all: Vec<_> = targets
+            .into_iter()
+            .zip(settings)
+            .map(|(target, setting)| Rounds::new(target, setting))
+            .collect();
+        self.prepare(&mut all, &mut contenders, &mut report, privileges, interrupted)?;
+        let loads = all.len() * contenders.len();
+        let lasting = lasting(loads, self.rounds, self.seconds);
         let several = all.len() > 1;
         let compared = progress::during(lasting, |bar| {
             (0..=self.rounds).try_for_each(|round| {
@@ -293,62 +428,109 @@ impl Bench {
                         message += &format!(", {} x {}", rounds.setting.connections, rounds.setting.slots);
                     }
                     rounds.round(round > 0, interrupted, |name| {
-                        bar.set_message(format!("{message}: {name}"))
+                        bar.message(&format!("{message}: {name}"))
                     })
                 })
             })
         });
-        let report = Report {
-            environment,
-            comparisons: all
-                .into_iter()
-                .map(|rounds| Comparison {
-                    summaries: rounds.summaries(),
-                    setting: rounds.setting,
-                })
-                .filter(|one| !one.summaries.is_empty())
-                .collect(),
-        };
+        report.comparisons = all
+            .into_iter()
+            .map(|rounds| Comparison {
+                summaries: rounds.summaries(),
+                setting: rounds.setting,
+            })
+            .filter(|one| !one.summaries.is_empty())
+            .collect();
         self.print(&report)?;
         // Do not replace an existing picture with an empty one.
         let picture = picture.filter(|_| !report.comparisons.is_empty());
         if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
             file.write_all(bench::svg(&report).as_bytes())?;
             file.persist(path).with_context(|| path.display().to_string())?;
-            eprintln!("wrote {}", path.display());
+            note!("wrote {}", path.display());
         }
-        compared?;
-        Ok(if interrupted.load(Ordering::Relaxed) {
-            Outcome::Interrupted
-        } else {
-            Outcome::Fine
-        })
+        compared.map_err(|error| match error {
+            RoundsError::MySql(name, error) => self.explained(name, error, privileges),
+            error => error.into(),
+        })?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(Outcome::Interrupted);
+        }
+        let (rounds, seconds) = RELIABLE;
+        if !self.json && !self.csv && self.rounds < rounds && self.seconds < seconds {
+            let about = self::lasting(loads, rounds, seconds).as_secs_f64();
+            note!("for figures with less spread: --rounds {rounds} --seconds {seconds}, about {about:.0} s");
+        }
+        Ok(Outcome::Fine)
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {
         if self.json {
-            println!("{:#}", bench::json(report));
+            outln!("{:#}", bench::json(report))?;
             return Ok(());
         }
         if self.csv {
-            print!("{}", bench::csv(report)?);
+            out!("{}", bench::csv(report)?)?;
+            bench::not_measured(report)
+                .lines()
+                .for_each(|line| note!("{line}"));
             return Ok(());
         }
         let line = |(name, value): &(&str, String)| format!("{name} {value}");
-        println!(
+        outln!(
             "{}",
             report.environment.iter().map(line).collect::<Vec<_>>().join(", ")
-        );
+        )?;
         for comparison in &report.comparisons {
-            println!("\n{}\n", comparison.setting);
+            outln!("\n{}\n", comparison.setting)?;
             if self.markdown {
-                println!("{}", bench::markdown(comparison));
+                outln!("{}", bench::markdown(comparison))?;
             } else {
-                println!("{}\n\n{}", bench::table(comparison), bench::bars(comparison));
+                outln!("{}\n\n{}", bench::table(comparison), bench::bars(comparison))?;
             }
         }
+        out!("{}", bench::not_measured(report))?;
         Ok(())
     }
+}
+
+/// A contender whose tables or routines the account cannot create. None for other errors.
+fn rejected(contender: &str, error: &mysql::Error, privileges: &Privileges) -> Option<NotMeasured> {
+    let mysql::Error::MySqlError(server) = error else {
+        return None;
+    };
+    // The scripts of the packages check this before the server does, and raise their message as the name of an engine (1286).
+    let setting = "log_bin_trust_function_creators";
+    let (because, remedy) = if server.code == 1419 || server.code == 1286 && server.message.contains(setting)
+    {
+        let checked = server
+            .message
+            .split(['\'', '.'])
+            .nth(1)
+            .filter(|_| server.code == 1286);
+        (
+            checked.map_or_else(|| cause(error), str::to_owned),
+            format!("an administrator can run: SET GLOBAL {setting} = ON;"),
+        )
+    } else if DENIED.contains(&server.code) {
+        (cause(error), privileges.on("ALL", SCHEMAS))
+    } else {
+        return None;
+    };
+    Some(NotMeasured {
+        what: contender.to_owned(),
+        because,
+        remedy,
+    })
+}
+
+/// The duration of a number of loads in all rounds, and in the one that is not measured.
+fn lasting(loads: usize, rounds: u32, seconds: f64) -> Duration {
+    let setting = Setting {
+        duration: Duration::from_secs_f64(seconds),
+        ..Setting::DEFAULT
+    };
+    (setting.warm_up() + setting.duration) * loads as u32 * (rounds + 1)
 }
 
 /// A temporary file that can be renamed to `path`, the value of an option.

@@ -1,6 +1,5 @@
 //! `slotted demo`: demonstrate the package on a private server.
 
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 
+use super::output::outln;
 use super::{Outcome, private, progress};
 use crate::bench::{self, Comparison, Contender, Rounds, Setting, Target};
 use crate::package::{Options, Package};
@@ -49,11 +49,11 @@ impl Demo {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(false)?;
         let outcome = private::with_private_server(self.connections, &interrupted, |program, server| {
-            println!("A private {} server, {}", program.version, program.path.display());
+            outln!("A private {} server, {}", program.version, program.path.display())?;
             self.play(server, &interrupted)
         })?;
         if outcome == Outcome::Fine {
-            println!("The server is stopped and its files are removed.");
+            outln!("The server is stopped and its files are removed.")?;
         }
         Ok(outcome)
     }
@@ -64,7 +64,7 @@ impl Demo {
         connection.query_drop("CREATE DATABASE demo")?;
         connection.query_drop("USE demo")?;
 
-        println!("\nInstalling generated/counters/setup.sql, as a DBA would source it.\n");
+        outln!("\nInstalling generated/counters/setup.sql, as a DBA would source it.\n")?;
         let package = Package::new(Options::default())?;
         execute(&mut connection, &render::setup(&package))?;
         for statement in script::statements(TOUR) {
@@ -78,10 +78,12 @@ impl Demo {
             print_result(&mut connection, &statement)?;
         }
 
-        println!(
+        outln!(
             "Now {} connections increment for {} seconds: first one row, then one counter of {} slots.",
-            self.connections, self.seconds, self.slots
-        );
+            self.connections,
+            self.seconds,
+            self.slots
+        )?;
         let setting = Setting {
             connections: self.connections,
             slots: self.slots,
@@ -100,20 +102,22 @@ impl Demo {
             .collect();
         let mut rounds = Rounds::prepare(contenders, target, setting.clone())?;
         progress::during(setting.duration * 2, |bar| {
-            rounds.round(true, interrupted, |name| bar.set_message(name))
+            rounds.round(true, interrupted, |name| bar.message(name))
         })?;
         if stop() {
             return Ok(Outcome::Interrupted);
         }
         let summaries = rounds.summaries();
         let comparison = Comparison { setting, summaries };
-        println!("\n{}\n", bench::table(&comparison));
-        println!("{}", bench::bars(&comparison));
+        outln!("\n{}\n", bench::table(&comparison))?;
+        outln!("{}", bench::bars(&comparison))?;
         for one in &comparison.summaries {
-            println!(
+            outln!(
                 "{}: {} increments acknowledged, the total increased by {}: exact.",
-                one.name, one.done, one.grown
-            );
+                one.name,
+                one.done,
+                one.grown
+            )?;
         }
         Ok(Outcome::Fine)
     }
@@ -130,8 +134,7 @@ fn execute(connection: &mut Conn, text: &str) -> anyhow::Result<()> {
 
 /// Runs a statement and prints the output of a command-line client.
 fn print_result(connection: &mut Conn, statement: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "mysql> {statement};")?;
+    outln!("mysql> {statement};")?;
     let mut result = connection.query_iter(statement)?;
     let names: Vec<_> = result
         .columns()
@@ -144,7 +147,7 @@ fn print_result(connection: &mut Conn, statement: &str) -> anyhow::Result<()> {
     drop(result);
     if names.is_empty() {
         let s = if affected == 1 { "" } else { "s" };
-        writeln!(out, "Query OK, {affected} row{s} affected\n")?;
+        outln!("Query OK, {affected} row{s} affected\n")?;
         return Ok(());
     }
     let mut table = Table::new();
@@ -163,7 +166,7 @@ fn print_result(connection: &mut Conn, statement: &str) -> anyhow::Result<()> {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    writeln!(out, "{table}\n")?;
+    outln!("{table}\n")?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,6 +10,7 @@ use clap::Args;
 use similar::TextDiff;
 
 use super::Outcome;
+use super::output::{note, out};
 use crate::package::{
     self, Collation, Definer, Ident, Interval, Key, Kind, Options, Package, Pick, Prefix, Roles, Rollup,
     Security, Servers, Slots,
@@ -160,7 +161,7 @@ impl Generate {
         if self.stdout {
             for package in &packages {
                 let files = render::files_of(package, self.format);
-                io::stdout().write_all(files[0].text.as_bytes())?;
+                out!("{}", files[0].text)?;
             }
             return Ok(Outcome::Fine);
         }
@@ -171,7 +172,7 @@ impl Generate {
                 let difference = difference(package, self.format, &folder)?;
                 if !difference.is_empty() {
                     outcome = Outcome::Differs;
-                    print!("{difference}");
+                    out!("{difference}")?;
                 }
             } else {
                 write(package, self.format, &folder)?;
@@ -184,7 +185,7 @@ impl Generate {
             } else {
                 String::new()
             };
-            eprintln!(
+            note!(
                 "error: the files in {} differ from the rendered ones",
                 self.out.display()
             );
@@ -193,7 +194,7 @@ impl Generate {
                 Format::Plain => " --format plain",
                 Format::Statements => " --format statements",
             };
-            eprintln!("hint: run slotted generate{package}{format}, and review the differences");
+            note!("hint: run slotted generate{package}{format}, and review the differences");
         }
         Ok(outcome)
     }
@@ -208,7 +209,7 @@ fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()>
         if !same {
             fs::write(&path, &file.text).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        eprintln!(
+        note!(
             "{} {}",
             if same { "unchanged" } else { "wrote    " },
             path.display()

@@ -1,6 +1,5 @@
 //! `slotted install`: installs or upgrades a package in a database.
 
-use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
@@ -9,6 +8,7 @@ use mysql::prelude::Queryable;
 
 use super::connection::Connection;
 use super::generate::OptionFlags;
+use super::output::{note, out};
 use super::{Outcome, hinted};
 use crate::install::compare::{self, State};
 use crate::install::{self, InstallError, Plan, preflight};
@@ -63,28 +63,28 @@ impl Install {
             return Err(hinted(message, hint));
         }
         if plan.steps.is_empty() {
-            eprintln!("{name} is already installed; nothing to do");
+            note!("{name} is already installed; nothing to do");
             return Ok(Outcome::Fine);
         }
         if self.dry_run {
-            print!("{}", script(&plan));
+            out!("{}", script(&plan))?;
             return Ok(Outcome::Fine);
         }
         let mut last = String::new();
         let report = |step: &install::Step, _: &str| {
             if step.action != last {
-                note(&step.action);
+                note!("{}", step.action);
                 last.clone_from(&step.action);
             }
             Ok(())
         };
         install::apply(&mut connection, &plan, report).map_err(explained)?;
-        note(&format!("installed {name}"));
+        note!("installed {name}");
         for object in compare::states(&mut connection, &package)? {
             if let State::Changed(differences) = &object.state {
-                note(&format!("warning: {object}: {}", differences.join("; ")));
+                note!("warning: {object}: {}", differences.join("; "));
                 if package.options.definer.is_some() {
-                    note(
+                    note!(
                         "hint: accounts.sql of the package creates the definer and grants it what the routines need",
                     );
                 }
@@ -93,11 +93,6 @@ impl Install {
         }
         Ok(Outcome::Fine)
     }
-}
-
-/// Prints progress. A reader that has ended, such as head, does not stop an installation in the middle.
-pub(super) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// The current database.

@@ -10,6 +10,7 @@ use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::output::{note, out};
 use super::{Outcome, bench, hinted, private, progress};
 use crate::bench::{LOADS, Load, Rounds, Run, Target};
 use crate::server::{PrivateServer, Program};
@@ -78,7 +79,7 @@ impl Limits {
         for run in 1..=self.runs {
             for (server, program) in programs.iter().enumerate() {
                 for (at, load) in limits.loads.iter().enumerate() {
-                    eprintln!("run {run} of {}, {}: {}", self.runs, program.version, load.title);
+                    note!("run {run} of {}, {}: {}", self.runs, program.version, load.title);
                     let setting = load.setting(limits.duration);
                     let outcome = private::on_private_server(
                         program,
@@ -109,9 +110,9 @@ impl Limits {
             Some((mut file, path)) => {
                 file.write_all(report.as_bytes())?;
                 file.persist(path).with_context(|| path.display().to_string())?;
-                eprintln!("wrote {}", path.display());
+                note!("wrote {}", path.display());
             }
-            None => print!("{report}"),
+            None => out!("{report}")?,
         }
         Ok(Outcome::Fine)
     }
@@ -148,7 +149,7 @@ impl Limits {
         let mut rounds = Rounds::prepare(contenders, target, setting)?;
         progress::during(lasting, |bar| {
             (0..=self.rounds)
-                .try_for_each(|round| rounds.round(round > 0, interrupted, |name| bar.set_message(name)))
+                .try_for_each(|round| rounds.round(round > 0, interrupted, |name| bar.message(name)))
         })?;
         Ok(rounds)
     }

@@ -8,6 +8,7 @@ mod demo;
 mod generate;
 mod install;
 mod limits;
+mod output;
 mod package;
 mod private;
 mod progress;
@@ -18,6 +19,8 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use output::note;
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
 #[derive(Debug, Parser)]
@@ -108,12 +111,12 @@ impl Cli {
         result.map_or_else(
             |error| {
                 if error.is::<Interrupted>() {
-                    eprintln!("{error}");
+                    note!("{error}");
                     return Outcome::Interrupted.into();
                 }
-                eprintln!("error: {error:#}");
+                note!("error: {error:#}");
                 if let Some(Hinted { hint, .. }) = error.downcast_ref() {
-                    eprintln!("hint: {hint}");
+                    note!("hint: {hint}");
                 }
                 ExitCode::from(FAILED)
             },

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use indicatif::ProgressBar;
 
-use super::{Outcome, hinted};
+use super::output::note;
+use super::{Outcome, hinted, progress};
 use crate::server::{self, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
@@ -61,16 +60,16 @@ pub fn on_private_server(
     interrupted: &AtomicBool,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
-    let spinner = ProgressBar::new_spinner();
-    spinner.set_message(format!(
+    let message = format!(
         "starting a private {} server ({})",
         program.version,
         program.path.display()
-    ));
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    );
     let connections = format!("--max-connections={}", connections + 10);
-    let started = PrivateServer::start(program, &[&[connections.as_str()], DURABLE].concat(), interrupted);
-    spinner.finish_and_clear();
+    let arguments = [&[connections.as_str()], DURABLE].concat();
+    let started = progress::waiting(&message, || {
+        PrivateServer::start(program, &arguments, interrupted)
+    });
     let server = match started {
         Ok(server) => server,
         Err(StartError::Interrupted) => return Ok(reported(Outcome::Interrupted)),
@@ -78,7 +77,7 @@ pub fn on_private_server(
     };
     let worked = work(program, &server);
     if worked.is_err() {
-        eprintln!("the last lines of the server's log:\n{}", server.last_log_lines());
+        note!("the last lines of the server's log:\n{}", server.last_log_lines());
     }
     let folder = server.folder().to_owned();
     drop(server);
@@ -93,7 +92,7 @@ pub fn on_private_server(
 /// Tells the user that an interrupted command has cleaned up.
 fn reported(outcome: Outcome) -> Outcome {
     if outcome == Outcome::Interrupted {
-        eprintln!("interrupted; the server is stopped and its files are removed");
+        note!("interrupted; the server is stopped and its files are removed");
     }
     outcome
 }

@@ -1,6 +1,5 @@
 //! `slotted status`: compares the packages of a database with the rendered ones.
 
-use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
@@ -14,6 +13,7 @@ use serde_json::json;
 use super::Outcome;
 use super::connection::Connection;
 use super::install::database;
+use super::output::out;
 use super::package::{Chosen, Found};
 use crate::install::compare::{self, ObjectState, State};
 use crate::package::{Kind, Package, SqlStr};
@@ -99,8 +99,7 @@ impl Status {
             }
             text
         };
-        // A reader that has ended, such as head, is no error.
-        let _ = io::stdout().write_all(text.as_bytes());
+        out!("{text}")?;
         Ok(if same { Outcome::Fine } else { Outcome::Differs })
     }
 }

@@ -7,7 +7,8 @@ use clap::Args;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
-use super::install::{database, explained, note};
+use super::install::{database, explained};
+use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, hinted};
 use crate::install::compare::{self, State};
@@ -84,7 +85,7 @@ impl Uninstall {
                 .ok()
                 .and_then(|mut rows| rows.pop())
                 .unwrap_or_else(|| ("?".into(), "?".into()));
-            eprintln!(
+            note!(
                 "This drops the table {database}.{}. Counters: {counters}. Sum of their totals: {total}.",
                 table.name()
             );
@@ -99,7 +100,7 @@ impl Uninstall {
             let mut answer = String::new();
             io::stdin().lock().read_line(&mut answer)?;
             if answer.trim() != table.name() {
-                eprintln!("the answer is not {}; nothing has been changed", table.name());
+                note!("the answer is not {}; nothing has been changed", table.name());
                 return Ok(Outcome::Differs);
             }
         }
@@ -110,18 +111,18 @@ impl Uninstall {
             ..Plan::default()
         };
         install::apply(&mut connection, &plan, |step, _| {
-            note(&step.action);
+            note!("{}", step.action);
             Ok(())
         })
         .map_err(explained)?;
         if nothing {
-            eprintln!("the database {database} has nothing of the package");
+            note!("the database {database} has nothing of the package");
         }
         for object in states.iter().filter(|object| object.state == State::Foreign) {
-            eprintln!("kept {object}, which is not of a package");
+            note!("kept {object}, which is not of a package");
         }
         if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
-            eprintln!("the table {} and its counts are kept", table.name());
+            note!("the table {} and its counts are kept", table.name());
         }
         Ok(Outcome::Fine)
     }

@@ -52,7 +52,7 @@ pub enum ConnectError {
 }
 
 /// The message of an error without the type names of the driver.
-fn cause(error: &mysql::Error) -> String {
+pub fn cause(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(error) => {
             format!("ERROR {} ({}): {}", error.code, error.state, error.message)

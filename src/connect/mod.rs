@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-pub use error::ConnectError;
+pub use error::{ConnectError, cause};
 pub use url::UrlError;
 
 use option_file::Entry;

@@ -100,7 +100,8 @@ impl Privileges {
         format!("GRANT {names} ON {place} TO {};", self.grantee())
     }
 
-    fn grantee(&self) -> String {
+    /// The account, quoted for a statement.
+    pub fn grantee(&self) -> String {
         let (user, host) = self
             .account
             .rsplit_once('@')
