@@ -18,6 +18,7 @@ pub fn promises(mut module: Module<'_>) {
         .plain(limits_rejects_options_before_the_work)
         .on_servers(every_contender_counts_exactly)
         .on_servers(many_counters_transactions_reads_and_amounts_are_counted_exactly)
+        .on_servers(the_report_has_the_slowest_and_the_fastest_round)
         .on_servers(lists_are_measured_crosswise_and_drawn)
         .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
         .on_servers(an_existing_schema_is_not_changed)
@@ -63,6 +64,9 @@ fn check(comparison: &Value, expected: &[&str]) {
         let number = |name: &str| one[name].as_f64().unwrap_or_else(|| panic!("{name} of {one}"));
         assert_eq!(one["done"], one["grown"], "{one}");
         assert!(number("done") > 0.0 && number("per_second") > 0.0, "{one}");
+        // One round is the slowest and the fastest.
+        assert_eq!(one["least_per_second"], one["per_second"], "{one}");
+        assert_eq!(one["most_per_second"], one["per_second"], "{one}");
         for calls in ["increments", "reads"] {
             let ms = |name: &str| one[calls][name].as_f64().unwrap_or(0.0);
             assert_eq!(one[calls].is_null(), calls == "reads" && comparison["setting"]["read_ratio"] == 0.0, "{one}");
@@ -102,6 +106,24 @@ fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Ser
     for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
         assert_eq!(one["done"].as_u64().expect("a number") % 7, 0, "{one}");
     }
+}
+
+fn the_report_has_the_slowest_and_the_fastest_round(server: &Server) {
+    let _alone = server.alone();
+    let arguments = ["--contenders", "uncontended", "--connections", "4", "--seconds", "0.1", "--rounds", "4"];
+    let report = reported(&mut bench(server, &[&arguments[..], &["--json"]].concat()));
+    let one = &report["comparisons"][0]["contenders"][0];
+    let [least, median, most] = ["least_per_second", "per_second", "most_per_second"].map(|name| one[name].as_f64());
+    // The rates of two rounds are never the same.
+    assert!(least < median && median < most && least > Some(0.0), "{one}");
+
+    let output = bench(server, &arguments).output().expect("the bench runs");
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = table.lines().find(|line| line.trim_start().starts_with("uncontended")).unwrap_or_else(|| panic!("{table}"));
+    let words: Vec<_> = row.split_whitespace().take(5).collect();
+    let ["uncontended", median, least, "to", most] = words[..] else { panic!("{row}") };
+    let [least, median, most] = [least, median, most].map(|rate| rate.parse::<u64>().expect("a rate"));
+    assert!(least <= median && median <= most, "{row}");
 }
 
 /// A list measures each number of connections with each number of slots, and the picture has a line for each contender.

@@ -40,7 +40,10 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// A heading, and the cell of a contender. A column without cells is left out.
 type Column = (&'static str, fn(&Summary) -> Option<String>);
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
+    ("lowest to highest", |one| {
+        (one.rounds > 1).then(|| format!("{:.0} to {:.0}", one.least_per_second, one.most_per_second))
+    }),
     ("of uncontended", |one| one.to_uncontended.map(percent)),
     ("to single-row", |one| one.to_single_row.map(times)),
     ("p50 ms", |one| one.increments.map(|of| ms(of.p50_ms))),
@@ -205,6 +208,8 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "contender",
         "rounds",
         "per_second",
+        "least_per_second",
+        "most_per_second",
         "to_uncontended",
         "to_single_row",
     ];
@@ -247,6 +252,8 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.name.to_owned(),
                 one.rounds.to_string(),
                 one.per_second.to_string(),
+                one.least_per_second.to_string(),
+                one.most_per_second.to_string(),
                 figure(one.to_uncontended),
                 figure(one.to_single_row),
             ];

@@ -59,6 +59,10 @@ pub struct Summary {
     pub name: &'static str,
     /// Increments and reads per second, the median of the rounds.
     pub per_second: f64,
+    /// The same figure of the slowest round.
+    pub least_per_second: f64,
+    /// The same figure of the fastest round.
+    pub most_per_second: f64,
     /// The ratio of the rate to that of `uncontended` in the same round, the median of the rounds. None if `uncontended`
     /// was not measured.
     pub to_uncontended: Option<f64>,
@@ -207,9 +211,12 @@ impl Rounds {
                 max_ms: at(1.0).fold(0.0, f64::max),
             })
         };
+        let rates = || rounds.iter().map(Measured::rate);
         Summary {
             name: contender.name,
-            per_second: median(rounds.iter().map(Measured::rate).collect()),
+            per_second: median(rates().collect()),
+            least_per_second: rates().fold(f64::INFINITY, f64::min),
+            most_per_second: rates().fold(0.0, f64::max),
             to_uncontended: self.ratio(contender.name, "uncontended", Measured::rate),
             to_single_row: self.ratio(contender.name, "single-row", Measured::rate),
             increments: latency(&|one| &one.increments),
