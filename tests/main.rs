@@ -43,6 +43,7 @@ promises! {
     queries
     rendering
     replication
+    report
     resize
     rollup
     slotted_counters

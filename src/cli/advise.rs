@@ -1,5 +1,6 @@
 //! `slotted advise`: recommend the number of slots for the counters of a server.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,9 +10,11 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::json;
 
+use super::bench::NewFile;
 use super::connection::Connection;
 use super::{Hinted, Outcome, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, WatchError, Watched};
+use crate::report::{self, Advised};
 use crate::server::Version;
 
 /// Recommend the number of slots for the counters of a server.
@@ -31,6 +34,10 @@ pub struct Advise {
     #[arg(long)]
     json: bool,
 
+    /// Also write a page in HTML that explains the recommendations: one file, which loads nothing from the network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     connection: Connection,
 }
@@ -38,6 +45,7 @@ pub struct Advise {
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(true)?;
+        let file = NewFile::create("--html", self.html.as_deref())?;
         let (mut connection, _) = self.connection.connect(&interrupted)?;
         let environment = super::bench::environment(&mut connection)?;
         let engines = engines(&mut connection)?;
@@ -66,6 +74,16 @@ impl Advise {
             );
         } else {
             print(&environment, &engines, &watched, &advice);
+        }
+        if let Some(file) = file {
+            file.write(&report::advise_page(&Advised {
+                environment: &environment,
+                watched: &watched,
+                advice: &advice,
+                not_innodb: &engines,
+                cannot_see: &[],
+                action,
+            }))?;
         }
         Ok(if interrupted.load(std::sync::atomic::Ordering::Relaxed) {
             Outcome::Interrupted

@@ -15,6 +15,7 @@ use tempfile::NamedTempFile;
 use super::connection::Connection;
 use super::{Hinted, Outcome, private, progress};
 use crate::bench::{self, CONTENDERS, Comparison, Contender, Kind, Report, Rounds, Setting, Target};
+use crate::report;
 use crate::server::Version;
 
 /// The schema of the contenders. The schema of the second setting is slotted_bench_2, and so on.
@@ -103,6 +104,10 @@ pub struct Bench {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
+    /// Also write a page in HTML that explains the figures: one file, which loads nothing from the network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     connection: Connection,
 }
@@ -125,15 +130,13 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(self.connection.is_given())?;
-        // Create the file before the work: an error afterwards would lose the report.
-        let picture = self
-            .svg
-            .as_deref()
-            .map(|path| new_file("--svg", path))
-            .transpose()?;
+        let files = vec![
+            NewFile::create("--svg", self.svg.as_deref())?,
+            NewFile::create("--html", self.html.as_deref())?,
+        ];
         if self.connection.is_given() {
             let (connection, options) = self.connection.connect(&interrupted)?;
-            let outcome = self.measure(connection, &options, None, picture, &interrupted)?;
+            let outcome = self.measure(connection, &options, None, files, &interrupted)?;
             if outcome == Outcome::Interrupted {
                 eprintln!("interrupted; the schema {SCHEMA} has been dropped");
             }
@@ -142,13 +145,7 @@ impl Bench {
             private::with_private_server(self.most_connections(), &interrupted, |_, server| {
                 let options: Opts = server.options().into();
                 let connection = Conn::new(options.clone()).context("cannot connect")?;
-                self.measure(
-                    connection,
-                    &options,
-                    Some(server.process()),
-                    picture,
-                    &interrupted,
-                )
+                self.measure(connection, &options, Some(server.process()), files, &interrupted)
             })
         }
     }
@@ -187,7 +184,7 @@ impl Bench {
         mut connection: Conn,
         options: &Opts,
         process: Option<u32>,
-        picture: Option<NamedTempFile>,
+        files: Vec<Option<NewFile>>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
         let settings = self.settings();
@@ -222,7 +219,7 @@ impl Bench {
                         process,
                     })
                     .collect();
-                self.compare(settings, targets, environment, picture, interrupted)
+                self.compare(settings, targets, environment, files, interrupted)
             });
         for schema in created {
             connection
@@ -265,7 +262,7 @@ impl Bench {
         settings: Vec<Setting>,
         targets: Vec<Target>,
         environment: Vec<(&'static str, String)>,
-        picture: Option<NamedTempFile>,
+        files: Vec<Option<NewFile>>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
         let wanted = |contender: &Contender| {
@@ -312,12 +309,13 @@ impl Bench {
                 .collect(),
         };
         self.print(&report)?;
-        // Do not replace an existing picture with an empty one.
-        let picture = picture.filter(|_| !report.comparisons.is_empty());
-        if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
-            file.write_all(bench::svg(&report).as_bytes())?;
-            file.persist(path).with_context(|| path.display().to_string())?;
-            eprintln!("wrote {}", path.display());
+        // Do not replace an existing file with an empty one.
+        if !report.comparisons.is_empty() {
+            for (file, text) in files.into_iter().zip([bench::svg, report::bench_page]) {
+                if let Some(file) = file {
+                    file.write(&text(&report))?;
+                }
+            }
         }
         compared?;
         Ok(if interrupted.load(Ordering::Relaxed) {
@@ -353,17 +351,41 @@ impl Bench {
     }
 }
 
-/// A temporary file that can be renamed to `path`, the value of an option.
-pub(super) fn new_file(option: &str, path: &Path) -> anyhow::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    // By default, only the owner can read a temporary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    builder
-        .tempfile_in(folder)
-        .with_context(|| format!("{option}: cannot write to {}", folder.display()))
+/// A file that an option asks for. It is created before the work, because an error afterwards would lose the report.
+pub(super) struct NewFile {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// A temporary file, which is renamed to `path` when it is written. None if the option is not given.
+    pub(super) fn create(option: &str, path: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        let create = |path: &Path| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let mut builder = tempfile::Builder::new();
+            // By default, only the owner can read a temporary file.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+            let file = builder
+                .tempfile_in(folder)
+                .with_context(|| format!("{option}: cannot write to {}", folder.display()))?;
+            Ok(Self {
+                file,
+                path: path.to_owned(),
+            })
+        };
+        path.map(create).transpose()
+    }
+
+    /// Writes the file, and replaces an existing one.
+    pub(super) fn write(mut self, text: &str) -> anyhow::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        let path = self.path.display();
+        self.file.persist(&self.path).with_context(|| path.to_string())?;
+        eprintln!("wrote {path}");
+        Ok(())
+    }
 }
 
 /// The properties of the server and of the client that the figures depend on.
@@ -394,6 +416,12 @@ pub(super) fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static
             thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |n| n.to_string()),
         ),
         ("client", client(connection)?),
+        (
+            "time",
+            connection
+                .query_first("SELECT CONCAT(UTC_TIMESTAMP(), ' UTC')")?
+                .unwrap_or_default(),
+        ),
     ])
 }
 

@@ -1,6 +1,5 @@
 //! `slotted limits`: compares ways to count over many runs, each on new servers.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::bench::NewFile;
 use super::{Hinted, Outcome, bench, private, progress};
 use crate::bench::{LOADS, Load, Rounds, Run, Target};
 use crate::server::{PrivateServer, Program};
@@ -54,12 +54,7 @@ impl Limits {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(false)?;
         let programs = self.programs()?;
-        // Create the file before the work: an error afterwards would lose the report.
-        let file = self
-            .out
-            .as_deref()
-            .map(|path| bench::new_file("--out", path))
-            .transpose()?;
+        let file = NewFile::create("--out", self.out.as_deref())?;
         let mut limits = crate::bench::Limits {
             times: self.runs,
             rounds: self.rounds,
@@ -105,12 +100,8 @@ impl Limits {
             }
         }
         let report = limits.markdown();
-        match file.zip(self.out.as_deref()) {
-            Some((mut file, path)) => {
-                file.write_all(report.as_bytes())?;
-                file.persist(path).with_context(|| path.display().to_string())?;
-                eprintln!("wrote {}", path.display());
-            }
+        match file {
+            Some(file) => file.write(&report)?,
             None => print!("{report}"),
         }
         Ok(Outcome::Fine)
