@@ -310,8 +310,12 @@ fn recommendations_begin_with_what_waits() {
     let unseen = [("the row lock waits".to_owned(), "GRANT PROCESS ON *.* TO 'monitor'@'%'".to_owned())];
     assert_eq!(
         sentence(&load(3, 1), &[]),
-        "Sessions wait for 2 of 4 counters and rows, most of them for shop.pages_with_a_long_name: language = ... 2 changes \
+        "Sessions wait for 2 of 4 counters and rows, most often for shop.pages_with_a_long_name: language = ... 2 changes \
          are recommended."
+    );
+    assert_eq!(
+        sentence(&load(3, 0), &[]),
+        "Sessions wait for 1 of 3 counters and rows: shop.counters: a_long_name_without_a_spa... One change is recommended."
     );
     assert_eq!(
         sentence(&load(2, 0), &[]),

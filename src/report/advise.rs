@@ -38,7 +38,9 @@ struct Page<'a> {
     sentence: String,
     notes: Vec<String>,
     ground: [&'static str; 2],
+    /// Those with the most sessions, of `waits` counters and rows.
     bars: Vec<Bar>,
+    waits: usize,
     cannot_see: &'a [(String, String)],
     not_innodb: &'a [String],
     changes: Vec<Change<'a>>,
@@ -85,6 +87,7 @@ pub fn page(of: &Advised<'_>) -> String {
         notes: of.notes(),
         ground: GROUND,
         bars: of.bars(),
+        waits: of.waits().len(),
         cannot_see: of.cannot_see,
         not_innodb: of.not_innodb,
         changes: of.changes().map(|advice| of.change(advice)).collect(),
@@ -147,9 +150,9 @@ impl<'a> Advised<'a> {
         let waits = self.waits();
         let mut sentence = match waits.as_slice() {
             [(first, _), rest @ ..] => {
-                let most = if rest.is_empty() { "" } else { "most of them " };
+                let which = if rest.is_empty() { ":" } else { ", most often for" };
                 format!(
-                    "Sessions wait for {} of {all} counters and rows, {most}for {}",
+                    "Sessions wait for {} of {all} counters and rows{which} {}",
                     waits.len(),
                     shortened(first)
                 )

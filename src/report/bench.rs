@@ -257,14 +257,12 @@ fn bars(Comparison { summaries, .. }: &Comparison) -> Vec<Bar> {
 fn figures(comparison: &Comparison) -> Figures {
     let (mut names, mut rows) = cells(comparison);
     names[0] = "contender";
-    // In a terminal, the numbers have no commas. Error numbers are no amounts.
+    // In a terminal, the numbers have no commas. Names and error numbers are no amounts.
     for row in &mut rows {
-        for (cell, _) in row
-            .iter_mut()
-            .zip(&names)
-            .filter(|(_, name)| **name != "rejected")
-        {
-            *cell = separated(cell);
+        for (cell, name) in row.iter_mut().zip(&names).skip(1) {
+            if *name != "rejected" {
+                *cell = separated(cell);
+            }
         }
     }
     Figures {
