@@ -43,6 +43,8 @@ const MARKS: [&str; 8] = [
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     width: f64,
+    /// The left end of a plot, at least.
+    left: f64,
     /// The right end of a plot. The labels of the lines are to the right of it.
     right: f64,
     /// The distance of the first and the last place from the ends of the plot.
@@ -57,6 +59,7 @@ impl Layout {
     /// For a screen of a computer.
     pub(crate) const WIDE: Self = Self {
         width: 860.0,
+        left: 72.0,
         right: 690.0,
         margin: 20.0,
         plot: 260.0,
@@ -65,6 +68,7 @@ impl Layout {
     /// For a telephone.
     pub(crate) const NARROW: Self = Self {
         width: 328.0,
+        left: 0.0,
         right: 300.0,
         margin: 14.0,
         plot: 240.0,
@@ -312,7 +316,7 @@ fn over(
             })
             .collect();
         let digits = grid.iter().map(|mark| mark.text.len()).max().unwrap_or(0);
-        let left = DIGIT * digits as f64 + 14.0;
+        let left = layout.left.max(DIGIT * digits as f64 + 14.0);
         // Equal steps, because numbers of connections and slots usually grow by factors.
         let distance = (layout.right - left - 2.0 * layout.margin) / (places.len() - 1) as f64;
         let across = |of: &Setting| {
