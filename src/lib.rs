@@ -8,6 +8,7 @@
 //! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: the recommended number of slots, from the lock waits of a server.
+//! - [`report`]: pages in HTML of a benchmark and of recommendations. Pure.
 //! - [`install`]: installs a package, and compares an installed one.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
@@ -16,7 +17,9 @@ pub mod bench;
 pub mod cli;
 pub mod connect;
 pub mod install;
+mod number;
 pub mod package;
 pub mod render;
+pub mod report;
 pub mod script;
 pub mod server;

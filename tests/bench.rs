@@ -440,13 +440,18 @@ fn ctrl_c_drops_the_schema_and_reports_the_finished_rounds(server: &Server) {
 fn ctrl_c_before_the_first_figure_does_not_change_the_picture(server: &Server) {
     let _alone = server.alone();
     let folder = tempfile::tempdir().expect("a folder");
-    let picture = folder.path().join("bench.svg");
-    fs::write(&picture, "the last one").expect("a picture");
-    let svg = picture.to_str().expect("UTF-8");
-    let arguments = ["--contenders", "uncontended", "--connections", "4", "--seconds", "600", "--svg", svg];
+    let files = ["bench.svg", "bench.html"].map(|name| folder.path().join(name));
+    for file in &files {
+        fs::write(file, "the last one").expect("a file");
+    }
+    let [svg, html] = files.each_ref().map(|file| file.to_str().expect("UTF-8"));
+    let arguments =
+        ["--contenders", "uncontended", "--connections", "4", "--seconds", "600", "--svg", svg, "--html", html];
     interrupted(server, Duration::from_millis(500), &arguments);
-    assert_eq!(fs::read_to_string(&picture).expect("a picture"), "the last one");
-    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
+    for file in &files {
+        assert_eq!(fs::read_to_string(file).expect("a file"), "the last one");
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 2);
 }
 
 /// A statement without work is much faster than the uncontended `UPDATE`.

@@ -44,6 +44,7 @@ promises! {
     queries
     rendering
     replication
+    report
     resize
     rollup
     slotted_counters

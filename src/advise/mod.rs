@@ -153,6 +153,13 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// Whether it recommends to change or to inspect something.
+    pub fn is_change(self) -> bool {
+        !matches!(self, Self::Fine | Self::Unknown)
+    }
+}
+
 /// The recommendation for one counter or row.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Advice {
@@ -219,8 +226,8 @@ impl Watched {
             }
         }
         advice.sort_by(|(one, a), (other, b)| {
-            let nothing = |advice: &Advice| matches!(advice.verdict, Verdict::Fine | Verdict::Unknown);
-            nothing(a).cmp(&nothing(b)).then(other.total_cmp(one))
+            let change = |advice: &Advice| advice.verdict.is_change();
+            change(b).cmp(&change(a)).then(other.total_cmp(one))
         });
         advice.into_iter().map(|(_, advice)| advice).collect()
     }
@@ -395,7 +402,7 @@ impl Row {
             },
         };
         Advice {
-            subject: format!("{}.{}: {}", self.schema, self.table, self.place()),
+            subject: self.subject(),
             verdict,
             because,
             run,
@@ -414,15 +421,16 @@ impl Row {
         })
     }
 
-    /// The row, for a reader.
-    fn place(&self) -> &str {
-        if self.engine.is_some() {
+    /// The row as [`Advice::subject`].
+    pub fn subject(&self) -> String {
+        let place = if self.engine.is_some() {
             "all rows"
         } else if self.condition.is_empty() {
             "a row that is not known"
         } else {
             &self.condition
-        }
+        };
+        format!("{}.{}: {place}", self.schema, self.table)
     }
 
     /// The reason why a counter cannot replace the row.

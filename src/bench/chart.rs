@@ -1,5 +1,5 @@
-//! Throughput as an SVG picture: a line for each contender over connections and over slots, or bars for a single setting.
-//! Pure.
+//! Throughput as SVG: a line for each contender over connections and over slots, or bars for a single setting. As one
+//! picture, and as panels for a page. Pure.
 //!
 //! Not by plotters 0.3: its SVG has fixed colours instead of classes, so no dark mode, and its labels overlap.
 
@@ -9,25 +9,72 @@ use askama::Template;
 
 use super::report::{Comparison, Report, unit};
 use super::{CONTENDERS, Contender, Kind, Setting, Summary};
+use crate::number::thousands;
 
-/// The width of the picture, and the left and right end of a plot, pixels.
-const WIDTH: f64 = 860.0;
-const LEFT: f64 = 80.0;
-const RIGHT: f64 = 690.0;
-/// The height of a plot, and of its panel with heading and axis.
-const PLOT: f64 = 260.0;
-const PANEL: f64 = PLOT + 100.0;
 /// The height of the heading of the picture, and of a panel.
 const HEAD: f64 = 80.0;
-const TITLE: f64 = 30.0;
+const TITLE: f64 = 36.0;
+/// The space below a plot, for the axis.
+const AXIS: f64 = 64.0;
 /// The height of a bar with its margin, and the minimum distance of two labels.
 const ROW: f64 = 28.0;
-const LABEL: f64 = 14.0;
+const LABEL: f64 = 15.0;
+/// The width of a digit in a label of an axis.
+const DIGIT: f64 = 7.0;
 /// The left and right end of the longest bar.
 const BARS_LEFT: f64 = 160.0;
-const BARS_RIGHT: f64 = 740.0;
+const BARS_RIGHT: f64 = 600.0;
 /// The colours of the ground, light and dark.
-const GROUND: [&str; 2] = ["#ffffff", "#0d1117"];
+pub(crate) const GROUND: [&str; 2] = ["#ffffff", "#0d1117"];
+
+/// The marks of the contenders, so that colour is not the only difference. Each is an SVG path around 0,0.
+const MARKS: [&str; 8] = [
+    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0Z",
+    "M-3.5,-3.5H3.5V3.5H-3.5Z",
+    "M0,-5L5,0L0,5L-5,0Z",
+    "M0,-4.5L4.5,3.5H-4.5Z",
+    "M0,4.5L4.5,-3.5H-4.5Z",
+    "M-4,-4L4,4M-4,4L4,-4",
+    "M-5,0H5M0,-5V5",
+    "M-5,-2H5V2H-5Z",
+];
+
+/// The measures of a drawing, in units of its viewBox. A page shows it at about this size.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    width: f64,
+    /// The left end of a plot, at least.
+    left: f64,
+    /// The right end of a plot. The labels of the lines are to the right of it.
+    right: f64,
+    /// The distance of the first and the last place from the ends of the plot.
+    margin: f64,
+    /// The height of a plot, if it has few lines.
+    plot: f64,
+    /// The labels of the lines are letters, because there is no room for names.
+    letters: bool,
+}
+
+impl Layout {
+    /// For a screen of a computer.
+    pub(crate) const WIDE: Self = Self {
+        width: 860.0,
+        left: 72.0,
+        right: 690.0,
+        margin: 20.0,
+        plot: 260.0,
+        letters: false,
+    };
+    /// For a telephone.
+    pub(crate) const NARROW: Self = Self {
+        width: 328.0,
+        left: 0.0,
+        right: 300.0,
+        margin: 14.0,
+        plot: 240.0,
+        letters: true,
+    };
+}
 
 #[derive(Template)]
 #[template(path = "bench/chart.svg")]
@@ -39,18 +86,28 @@ struct Chart {
     ground: [&'static str; 2],
     /// The contenders in the picture.
     contenders: Vec<Contender>,
-    panels: Vec<Panel>,
+    /// With the distance of each from the top.
+    panels: Vec<(f64, Panel)>,
 }
 
-struct Panel {
-    title: String,
-    top: f64,
-    axis: String,
+/// Lines or bars. Its origin is the top left corner of the plot.
+#[derive(Template)]
+#[template(path = "bench/_panel.svg")]
+pub(crate) struct Panel {
+    /// The part of the setting that all points have in common.
+    pub(crate) title: String,
+    /// The property on the horizontal axis.
+    pub(crate) over: &'static str,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    left: f64,
+    right: f64,
+    plot: f64,
     /// Horizontal lines, with the rates that they stand for.
     grid: Vec<Mark>,
     /// Places on the horizontal axis, with the numbers that they stand for.
     places: Vec<Mark>,
-    lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
     bars: Vec<Bar>,
 }
 
@@ -59,24 +116,36 @@ struct Mark {
     text: String,
 }
 
-struct Line {
-    contender: Contender,
-    points: Vec<(f64, f64)>,
+pub(crate) struct Line {
+    pub(crate) contender: Contender,
+    pub(crate) mark: &'static str,
+    /// The letter or the name.
+    pub(crate) text: String,
+    points: Vec<Point>,
     label: f64,
+}
+
+/// A point, and the vertical ends of its spread.
+struct Point {
+    x: f64,
+    y: f64,
+    spread: Option<[f64; 2]>,
 }
 
 struct Bar {
     name: &'static str,
     top: f64,
     width: f64,
+    spread: Option<[f64; 2]>,
     text: String,
+    range: String,
 }
 
 impl Line {
     /// The points as the attribute of a polyline.
     fn path(&self) -> String {
         let mut path = String::new();
-        for (x, y) in &self.points {
+        for Point { x, y, .. } in &self.points {
             let space = if path.is_empty() { "" } else { " " };
             write!(path, "{space}{x:.1},{y:.1}").expect("a string grows");
         }
@@ -84,7 +153,7 @@ impl Line {
     }
 
     /// Ours are thick, the uncontended case is dashed, and parts are dotted.
-    fn style(&self) -> &'static str {
+    pub(crate) fn style(&self) -> &'static str {
         match self.contender.kind {
             Kind::Reference => "reference",
             Kind::Other => "other",
@@ -101,40 +170,16 @@ pub fn svg(report: &Report) -> String {
         found.map_or("", |(_, value)| value.as_str())
     };
     let comparisons = &report.comparisons;
-    let panels = match comparisons.as_slice() {
+    let all = match comparisons.as_slice() {
         [one] => vec![bars(one)],
-        _ => over(
-            comparisons,
-            "connections",
-            |of| of.connections,
-            |of| of.slots,
-            |slots| format!("{slots} slot{}", if slots == 1 { "" } else { "s" }),
-        )
-        .into_iter()
-        .chain(over(
-            comparisons,
-            "slots",
-            |of| of.slots,
-            |of| of.connections,
-            |connections| {
-                format!(
-                    "{connections} connection{}",
-                    if connections == 1 { "" } else { "s" }
-                )
-            },
-        ))
-        .collect(),
+        _ => panels(comparisons, Layout::WIDE),
     };
     let mut top = HEAD;
     let mut placed = Vec::new();
-    for mut panel in panels {
-        panel.top = top;
-        top += if panel.bars.is_empty() {
-            PANEL
-        } else {
-            TITLE + ROW * panel.bars.len() as f64 + 20.0
-        };
-        placed.push(panel);
+    for panel in all {
+        let height = TITLE + panel.height;
+        placed.push((top, panel));
+        top += height;
     }
     let unit = comparisons.first().map_or("", |one| unit(&one.setting));
     let chart = Chart {
@@ -154,18 +199,47 @@ pub fn svg(report: &Report) -> String {
                 environment("client")
             ),
         ],
-        width: WIDTH,
+        width: Layout::WIDE.width,
         height: top,
         ground: GROUND,
-        contenders: drawn(comparisons),
+        contenders: measured(comparisons),
         panels: placed,
     };
     let text = chart.render().expect("a template of text renders");
     format!("{}\n", text.trim_end())
 }
 
+/// The lines over connections and over slots. A property that has only one value has no panel.
+pub(crate) fn panels(comparisons: &[Comparison], layout: Layout) -> Vec<Panel> {
+    let slots = |slots| format!("{slots} slot{}", if slots == 1 { "" } else { "s" });
+    let connections = |connections| {
+        format!(
+            "{connections} connection{}",
+            if connections == 1 { "" } else { "s" }
+        )
+    };
+    let (by_connections, by_slots) = (|of: &Setting| of.connections, |of: &Setting| of.slots);
+    let mut all = over(
+        comparisons,
+        layout,
+        "connections",
+        by_connections,
+        by_slots,
+        slots,
+    );
+    all.extend(over(
+        comparisons,
+        layout,
+        "slots",
+        by_slots,
+        by_connections,
+        connections,
+    ));
+    all
+}
+
 /// The contenders that were measured, in the order of the table.
-fn drawn(comparisons: &[Comparison]) -> Vec<Contender> {
+pub(crate) fn measured(comparisons: &[Comparison]) -> Vec<Contender> {
     let measured = |name: &str| {
         comparisons
             .iter()
@@ -195,10 +269,23 @@ fn load(comparisons: &[Comparison]) -> String {
     text
 }
 
+/// The slowest and the fastest round, if there are several.
+fn spread(of: &Summary) -> Option<[f64; 2]> {
+    (of.rounds > 1).then_some([of.least_per_second, of.most_per_second])
+}
+
+/// The rate that an axis has to reach.
+fn most<'a>(summaries: impl Iterator<Item = &'a Summary>) -> f64 {
+    summaries
+        .map(|one| one.per_second.max(one.most_per_second))
+        .fold(0.0, f64::max)
+}
+
 /// A panel for each value of `by`, if `x` has several values.
 fn over(
     comparisons: &[Comparison],
-    axis: &str,
+    layout: Layout,
+    over: &'static str,
     x: impl Fn(&Setting) -> u32,
     by: impl Fn(&Setting) -> u32,
     title: impl Fn(u32) -> String,
@@ -213,54 +300,85 @@ fn over(
     if places.len() < 2 {
         return Vec::new();
     }
+    let contenders = measured(comparisons);
+    let plot = layout.plot.max(LABEL * contenders.len() as f64);
     let panel = |value: u32| {
         let chosen: Vec<_> = comparisons
             .iter()
             .filter(|one| by(&one.setting) == value)
             .collect();
+        let step = step(most(chosen.iter().flat_map(|one| &one.summaries)));
+        let up = |rate: f64| plot - plot * rate / (5.0 * step);
+        let grid: Vec<_> = (0..=5)
+            .map(|n| Mark {
+                at: up(f64::from(n) * step),
+                text: thousands(f64::from(n) * step),
+            })
+            .collect();
+        let digits = grid.iter().map(|mark| mark.text.len()).max().unwrap_or(0);
+        let left = layout.left.max(DIGIT * digits as f64 + 14.0);
         // Equal steps, because numbers of connections and slots usually grow by factors.
+        let distance = (layout.right - left - 2.0 * layout.margin) / (places.len() - 1) as f64;
         let across = |of: &Setting| {
             let at = places.iter().position(|&place| place == x(of)).unwrap_or(0);
-            LEFT + 20.0 + (RIGHT - LEFT - 40.0) * at as f64 / (places.len() - 1) as f64
+            left + layout.margin + distance * at as f64
         };
-        let rates = chosen
-            .iter()
-            .flat_map(|one| &one.summaries)
-            .map(|one| one.per_second);
-        let step = step(rates.fold(0.0, f64::max));
-        let up = |rate: f64| PLOT - PLOT * rate / (5.0 * step);
+        // The contenders are a little apart, so that their spreads do not cover each other.
+        let apart = (distance / 2.0).min(2.0 * layout.margin - 6.0) / contenders.len() as f64;
+        let apart = apart.min(5.0);
         let mut lines = Vec::new();
-        for contender in drawn(comparisons) {
+        for (at, &contender) in contenders.iter().enumerate() {
+            let aside = apart * (at as f64 - (contenders.len() - 1) as f64 / 2.0);
             let mut points = Vec::new();
             for one in &chosen {
                 let of = one
                     .summaries
                     .iter()
                     .find(|summary| summary.name == contender.name);
-                points.extend(of.map(|summary| (across(&one.setting), up(summary.per_second))));
+                points.extend(of.map(|summary| Point {
+                    x: across(&one.setting) + aside,
+                    y: up(summary.per_second),
+                    spread: spread(summary).map(|ends| ends.map(up)),
+                }));
             }
-            points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            if let Some(&(_, label)) = points.last() {
+            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+            if let Some(label) = points.last().map(|point| point.y) {
                 lines.push(Line {
                     contender,
+                    mark: MARKS[at % MARKS.len()],
+                    text: if layout.letters {
+                        letter(at)
+                    } else {
+                        contender.name.to_owned()
+                    },
                     points,
                     label,
                 });
             }
         }
-        spread(&mut lines);
+        move_apart(&mut lines, plot);
+        // As many numbers as there is room for.
+        let digits = places
+            .iter()
+            .map(|place| place.to_string().len())
+            .max()
+            .unwrap_or(0);
+        let every = ((DIGIT * digits as f64 + 8.0) / distance).ceil().max(1.0) as usize;
         Panel {
             title: title(value),
-            top: 0.0,
-            axis: axis.to_owned(),
-            grid: (0..=5)
-                .map(|n| Mark {
-                    at: up(f64::from(n) * step),
-                    text: thousands(f64::from(n) * step),
-                })
-                .collect(),
+            over,
+            width: layout.width,
+            height: plot + AXIS,
+            left,
+            right: layout.right,
+            plot,
+            grid,
             places: chosen
                 .iter()
+                .filter(|one| {
+                    let at = places.iter().position(|&place| place == x(&one.setting));
+                    at.is_some_and(|at| (places.len() - 1 - at).is_multiple_of(every))
+                })
                 .map(|one| Mark {
                     at: across(&one.setting),
                     text: x(&one.setting).to_string(),
@@ -273,22 +391,32 @@ fn over(
     distinct(&by).into_iter().map(panel).collect()
 }
 
+/// A, B, and so on.
+fn letter(at: usize) -> String {
+    char::from(b'A' + (at % 26) as u8).to_string()
+}
+
 fn bars(comparison: &Comparison) -> Panel {
-    let most = comparison
-        .summaries
-        .iter()
-        .map(|one| one.per_second)
-        .fold(1.0, f64::max);
+    let most = most(comparison.summaries.iter()).max(1.0);
+    let along = |rate: f64| (BARS_RIGHT - BARS_LEFT) * rate / most;
     let bar = |(row, one): (usize, &Summary)| Bar {
         name: one.name,
-        top: TITLE + ROW * row as f64,
-        width: (BARS_RIGHT - BARS_LEFT) * one.per_second / most,
+        top: ROW * row as f64,
+        width: along(one.per_second),
+        spread: spread(one).map(|ends| ends.map(along)),
         text: thousands(one.per_second),
+        range: spread(one).map_or_else(String::new, |[least, most]| {
+            format!("{} to {}", thousands(least), thousands(most))
+        }),
     };
     Panel {
         title: comparison.setting.to_string(),
-        top: 0.0,
-        axis: String::new(),
+        over: "",
+        width: Layout::WIDE.width,
+        height: ROW * comparison.summaries.len() as f64 + 12.0,
+        left: BARS_LEFT,
+        right: BARS_RIGHT,
+        plot: 0.0,
         grid: Vec::new(),
         places: Vec::new(),
         lines: Vec::new(),
@@ -307,29 +435,16 @@ fn step(most: f64) -> f64 {
 }
 
 /// Moves labels apart that would overlap.
-fn spread(lines: &mut [Line]) {
+fn move_apart(lines: &mut [Line], plot: f64) {
     lines.sort_by(|one, other| one.label.total_cmp(&other.label));
     for at in 1..lines.len() {
         lines[at].label = lines[at].label.max(lines[at - 1].label + LABEL);
     }
-    let mut least = PLOT + LABEL;
+    let mut least = plot;
     for line in lines.iter_mut().rev() {
         line.label = line.label.min(least);
         least = line.label - LABEL;
     }
-}
-
-/// A rate with a comma between thousands.
-fn thousands(rate: f64) -> String {
-    let digits = format!("{rate:.0}");
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -351,28 +466,19 @@ mod tests {
     }
 
     #[test]
-    fn thousands_have_commas() {
-        assert_eq!(
-            [0.0, 999.4, 1000.0, 1_234_567.0].map(thousands),
-            ["0", "999", "1,000", "1,234,567"]
-        );
-    }
-
-    #[test]
     fn labels_keep_their_distance_and_stay_in_the_picture() {
+        let plot = LABEL * CONTENDERS.len() as f64;
         let line = |contender| Line {
             contender,
+            mark: MARKS[0],
+            text: String::new(),
             points: Vec::new(),
-            label: PLOT,
+            label: plot,
         };
         let mut lines: Vec<_> = CONTENDERS.into_iter().map(line).collect();
-        spread(&mut lines);
+        move_apart(&mut lines, plot);
         assert!(lines.windows(2).all(|two| two[1].label - two[0].label >= LABEL));
-        assert!(
-            lines
-                .iter()
-                .all(|line| line.label > 0.0 && line.label <= PLOT + LABEL)
-        );
+        assert!(lines.iter().all(|line| line.label > 0.0 && line.label <= plot));
     }
 
     /// Source: WCAG 2.2, success criterion 1.4.3: text has a contrast of 4.5. The labels have the colours of their lines.

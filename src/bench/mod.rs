@@ -8,10 +8,12 @@ mod report;
 mod rounds;
 
 pub use chart::svg;
+pub(crate) use chart::{GROUND, Layout, Panel, measured, panels};
 pub use contender::{CONTENDERS, Contender, Kind, Statements};
 pub use limits::{LOADS, Limits, Load, Run};
 pub use load::{Measured, hidden_waits, run};
 pub use report::{Comparison, NotMeasured, Report, bars, csv, json, markdown, not_measured, table};
+pub(crate) use report::{cells, unit};
 pub use rounds::{Latency, Rounds, RoundsError, Summary};
 
 use std::time::Duration;

@@ -113,30 +113,33 @@ fn rejected(one: &Summary) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn drawn(
-    Comparison { setting, summaries }: &Comparison,
-    style: TableStyle,
-    heading: fn(&str) -> String,
-) -> String {
+/// The headings of the columns, and the cells of each contender. The first column has the names.
+pub(crate) fn cells(Comparison { setting, summaries }: &Comparison) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let columns: Vec<_> = COLUMNS
         .iter()
         .filter(|(_, cell)| summaries.iter().any(|one| cell(one).is_some()))
         .collect();
+    let names = columns.iter().map(|(name, _)| *name);
+    let row = |one: &Summary| {
+        let figures = columns.iter().map(|(_, cell)| cell(one).unwrap_or_default());
+        [one.name.to_owned(), format!("{:.0}", one.per_second)]
+            .into_iter()
+            .chain(figures)
+            .collect()
+    };
+    (
+        ["", unit(setting)].into_iter().chain(names).collect(),
+        summaries.iter().map(row).collect(),
+    )
+}
+
+fn drawn(comparison: &Comparison, style: TableStyle, heading: fn(&str) -> String) -> String {
+    let (names, rows) = cells(comparison);
     let mut table = Table::new();
     table.load_style(style);
-    table.set_header(
-        ["", unit(setting)]
-            .into_iter()
-            .chain(columns.iter().map(|(name, _)| *name))
-            .map(heading),
-    );
-    for one in summaries {
-        let figures = columns.iter().map(|(_, cell)| cell(one).unwrap_or_default());
-        table.add_row(
-            [one.name.to_owned(), format!("{:.0}", one.per_second)]
-                .into_iter()
-                .chain(figures),
-        );
+    table.set_header(names.into_iter().map(heading));
+    for row in rows {
+        table.add_row(row);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

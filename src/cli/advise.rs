@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -14,10 +15,12 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::{Value, json};
 
+use super::bench::NewFile;
 use super::connection::Connection;
 use super::output::{note, outln};
 use super::{Outcome, private, progress};
 use crate::advise::{self, Advice, Counter, Verdict, Watched};
+use crate::report::{self, Advised};
 
 /// The number of counters in the table of the report.
 const COUNTERS: usize = 20;
@@ -46,6 +49,10 @@ pub struct Advise {
     #[arg(long)]
     json: bool,
 
+    /// Also write a page in HTML that explains the recommendations: one file, which loads nothing from the network
+    #[arg(long, value_name = "FILE", conflicts_with = "watch")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     connection: Connection,
 }
@@ -62,6 +69,7 @@ struct Observation {
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(true)?;
+        let file = NewFile::create("--html", self.html.as_deref())?;
         let mut nodes = self.connection.connect_all(&interrupted)?;
         if self.watch {
             self.watch(nodes, &interrupted);
@@ -76,6 +84,15 @@ impl Advise {
             outln!("{:#}", observation.json())?;
         } else {
             observation.print()?;
+        }
+        if let Some(file) = file {
+            file.write(&report::advise_page(&Advised {
+                environment: &observation.environment,
+                watched: &observation.watched,
+                advice: &observation.advice,
+                not_innodb: &observation.not_innodb,
+                action,
+            }))?;
         }
         Ok(if interrupted.load(Ordering::Relaxed) {
             Outcome::Interrupted
@@ -189,8 +206,7 @@ impl Observation {
 
     /// The recommendations that change something.
     fn changes(&self) -> impl Iterator<Item = &Advice> {
-        let changes = |advice: &&Advice| !matches!(advice.verdict, Verdict::Fine | Verdict::Unknown);
-        self.advice.iter().filter(changes)
+        self.advice.iter().filter(|advice| advice.verdict.is_change())
     }
 
     /// What a line of `--watch` says, by subject.

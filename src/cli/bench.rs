@@ -20,6 +20,7 @@ use crate::bench::{
 };
 use crate::connect::cause;
 use crate::install::privileges::Privileges;
+use crate::report;
 use crate::server::Version;
 
 /// The schema of the contenders. The schema of the second setting is slotted_bench_2, and so on.
@@ -119,6 +120,10 @@ pub struct Bench {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
+    /// Also write a page in HTML that explains the figures: one file, which loads nothing from the network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     #[command(flatten)]
     connection: Connection,
 }
@@ -141,15 +146,13 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(self.connection.is_given())?;
-        // Create the file before the work: an error afterwards would lose the report.
-        let picture = self
-            .svg
-            .as_deref()
-            .map(|path| new_file("--svg", path))
-            .transpose()?;
+        let files = vec![
+            NewFile::create("--svg", self.svg.as_deref())?,
+            NewFile::create("--html", self.html.as_deref())?,
+        ];
         if self.connection.is_given() {
             let (connection, options) = self.connection.connect(&interrupted)?;
-            let outcome = self.measure(connection, &options, None, picture, &interrupted)?;
+            let outcome = self.measure(connection, &options, None, files, &interrupted)?;
             if outcome == Outcome::Interrupted {
                 note!("interrupted; the schema {SCHEMA} has been dropped");
             }
@@ -158,13 +161,7 @@ impl Bench {
             private::with_private_server(self.most_connections(), &interrupted, |_, server| {
                 let options: Opts = server.options().into();
                 let connection = Conn::new(options.clone()).context("cannot connect")?;
-                self.measure(
-                    connection,
-                    &options,
-                    Some(server.process()),
-                    picture,
-                    &interrupted,
-                )
+                self.measure(connection, &options, Some(server.process()), files, &interrupted)
             })
         }
     }
@@ -203,7 +200,7 @@ impl Bench {
         mut connection: Conn,
         options: &Opts,
         process: Option<u32>,
-        picture: Option<NamedTempFile>,
+        files: Vec<Option<NewFile>>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
         let settings = self.settings();
@@ -252,7 +249,7 @@ impl Bench {
                         process,
                     })
                     .collect();
-                self.compare(settings, targets, report, &privileges, picture, interrupted)
+                self.compare(settings, targets, report, &privileges, files, interrupted)
             });
         for schema in created {
             connection
@@ -396,7 +393,7 @@ impl Bench {
         targets: Vec<Target>,
         mut report: Report,
         privileges: &Privileges,
-        picture: Option<NamedTempFile>,
+        files: Vec<Option<NewFile>>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
         let wanted = |contender: &Contender| {
@@ -442,12 +439,13 @@ impl Bench {
             .filter(|one| !one.summaries.is_empty())
             .collect();
         self.print(&report)?;
-        // Do not replace an existing picture with an empty one.
-        let picture = picture.filter(|_| !report.comparisons.is_empty());
-        if let Some((mut file, path)) = picture.zip(self.svg.as_deref()) {
-            file.write_all(bench::svg(&report).as_bytes())?;
-            file.persist(path).with_context(|| path.display().to_string())?;
-            note!("wrote {}", path.display());
+        // Do not replace an existing file with an empty one.
+        if !report.comparisons.is_empty() {
+            for (file, text) in files.into_iter().zip([bench::svg, report::bench_page]) {
+                if let Some(file) = file {
+                    file.write(&text(&report))?;
+                }
+            }
         }
         compared.map_err(|error| match error {
             RoundsError::MySql(name, error) => self.explained(name, error, privileges),
@@ -533,17 +531,41 @@ fn lasting(loads: usize, rounds: u32, seconds: f64) -> Duration {
     (setting.warm_up() + setting.duration) * loads as u32 * (rounds + 1)
 }
 
-/// A temporary file that can be renamed to `path`, the value of an option.
-pub(super) fn new_file(option: &str, path: &Path) -> anyhow::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    // By default, only the owner can read a temporary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    builder
-        .tempfile_in(folder)
-        .with_context(|| format!("{option}: cannot write to {}", folder.display()))
+/// A file that an option asks for. It is created before the work, because an error afterwards would lose the report.
+pub(super) struct NewFile {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// A temporary file, which is renamed to `path` when it is written. None if the option is not given.
+    pub(super) fn create(option: &str, path: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        let create = |path: &Path| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let mut builder = tempfile::Builder::new();
+            // By default, only the owner can read a temporary file.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+            let file = builder
+                .tempfile_in(folder)
+                .with_context(|| format!("{option}: cannot write to {}", folder.display()))?;
+            Ok(Self {
+                file,
+                path: path.to_owned(),
+            })
+        };
+        path.map(create).transpose()
+    }
+
+    /// Writes the file, and replaces an existing one.
+    pub(super) fn write(mut self, text: &str) -> anyhow::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        let path = self.path.display();
+        self.file.persist(&self.path).with_context(|| path.to_string())?;
+        note!("wrote {path}");
+        Ok(())
+    }
 }
 
 /// The properties of the server and of the client that the figures depend on.
@@ -574,6 +596,12 @@ pub(super) fn environment(connection: &mut Conn) -> anyhow::Result<Vec<(&'static
             thread::available_parallelism().map_or_else(|_| "unknown".to_owned(), |n| n.to_string()),
         ),
         ("client", client(connection)?),
+        (
+            "time",
+            connection
+                .query_first("SELECT CONCAT(UTC_TIMESTAMP(), ' UTC')")?
+                .unwrap_or_default(),
+        ),
     ])
 }
 

@@ -1,6 +1,5 @@
 //! `slotted limits`: compares ways to count over many runs, each on new servers.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::bench::NewFile;
 use super::output::{note, out};
 use super::{Outcome, bench, hinted, private, progress};
 use crate::bench::{LOADS, Load, Rounds, Run, Target};
@@ -55,12 +55,7 @@ impl Limits {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(false)?;
         let programs = self.programs()?;
-        // Create the file before the work: an error afterwards would lose the report.
-        let file = self
-            .out
-            .as_deref()
-            .map(|path| bench::new_file("--out", path))
-            .transpose()?;
+        let file = NewFile::create("--out", self.out.as_deref())?;
         let mut limits = crate::bench::Limits {
             times: self.runs,
             rounds: self.rounds,
@@ -106,12 +101,8 @@ impl Limits {
             }
         }
         let report = limits.markdown();
-        match file.zip(self.out.as_deref()) {
-            Some((mut file, path)) => {
-                file.write_all(report.as_bytes())?;
-                file.persist(path).with_context(|| path.display().to_string())?;
-                note!("wrote {}", path.display());
-            }
+        match file {
+            Some(file) => file.write(&report)?,
             None => out!("{report}")?,
         }
         Ok(Outcome::Fine)
