@@ -41,6 +41,7 @@ promises! {
     installing
     locks
     migrations
+    monitoring
     queries
     rendering
     replication

@@ -1,7 +1,7 @@
 //! Migration tools execute the lines of docs/migrations.md.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use mysql::prelude::Queryable;
@@ -9,7 +9,7 @@ use slotted::package::committed;
 use slotted::render::{Format, files_of};
 use tempfile::TempDir;
 
-use crate::support::{Module, Network, Server, keyed, root};
+use crate::support::{Module, Network, Server, keyed, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -22,18 +22,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(alembic_goes_up_and_down)
         .on_servers(django_goes_up_and_down)
         .on_servers(knex_goes_up_and_down);
-}
-
-/// The programs that scripts/servers has installed.
-fn tools() -> PathBuf {
-    let cache = std::env::var_os("SLOTTED_CACHE").map(PathBuf::from).or_else(|| {
-        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
-        home.map(|home| home.join("slotted"))
-    });
-    let tools = cache.expect("a home").join("migration-tools");
-    assert!(tools.is_dir(), "the migration tools are not installed: run scripts/servers migration-tools");
-    tools
 }
 
 /// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
@@ -81,7 +69,7 @@ impl Application {
     }
 
     fn shell(&self, script: &str) -> Output {
-        let tools = tools();
+        let tools = provided("migration-tools");
         let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder").to_owned();
         let folders = [tool, tools.join("bin"), tools.join("venv/bin"), tools.join("node_modules/.bin")];
         let system = std::env::var_os("PATH").unwrap_or_default();

@@ -13,6 +13,7 @@ pub use promises::{Module, Promises};
 pub use schema::{Schema, error_of, repeatable};
 pub use servers::{Server, stop_servers};
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use slotted::package::{Options, Package, Pick, Slots};
@@ -21,6 +22,21 @@ use slotted::render;
 /// The folder of this crate.
 pub fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of programs that scripts/servers installs, such as `migration-tools`.
+pub fn provided(name: &str) -> PathBuf {
+    let cache = std::env::var_os("SLOTTED_CACHE").map(PathBuf::from).or_else(|| {
+        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+        home.map(|home| home.join("slotted"))
+    });
+    let folder = cache.expect("a home").join(name);
+    assert!(
+        folder.is_dir(),
+        "{name} is not installed: run scripts/servers {name}"
+    );
+    folder
 }
 
 /// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
