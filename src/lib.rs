@@ -8,9 +8,11 @@
 //! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: the recommended number of slots, from the lock waits of a server.
+//! - [`adopt`]: moves the counts of a row, a column or a table into a package.
 //! - [`install`]: installs a package, and compares an installed one.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
+pub mod adopt;
 pub mod advise;
 pub mod bench;
 pub mod cli;
