@@ -43,7 +43,7 @@ fn adopt(schema: &Schema<'_>, arguments: &[&str]) -> Output {
 
 /// A move that succeeds.
 #[track_caller]
-fn moves(schema: &Schema<'_>, arguments: &[&str]) -> String {
+pub fn moves(schema: &Schema<'_>, arguments: &[&str]) -> String {
     let output = adopt(schema, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", printed(&output));
     printed(&output)
