@@ -586,7 +586,7 @@ fn the_order_of_a_cut_over_loses_no_count(server: &Server) {
     eprintln!("{}: {counted} counts of {WRITERS} writers, {checks:?} snapshots", server.version);
 }
 
-/// The figures are in docs/existing-tables.md. Here, the limit is wide enough for a machine with other work.
+/// The limit is wide enough for a machine with other work.
 fn a_move_is_not_much_slower_than_an_insert(server: &Server) {
     let schema = server.schema();
     pages(&schema);

@@ -73,7 +73,7 @@ pub struct Adopt {
     batch: Option<u64>,
 
     /// The number of connections that move batches, if different rows have different records
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     connections: u32,
 
     /// Add the counts to a counter that was made for another row, and those of keys that are equal in the collation of the
