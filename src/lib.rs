@@ -9,9 +9,11 @@
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: the recommended number of slots, from the lock waits of a server.
 //! - [`report`]: pages in HTML of a benchmark and of recommendations. Pure.
+//! - [`adopt`]: moves the counts of a row, a column or a table into a package.
 //! - [`install`]: installs a package, and compares an installed one.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
+pub mod adopt;
 pub mod advise;
 pub mod bench;
 pub mod cli;

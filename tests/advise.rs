@@ -1,4 +1,4 @@
-//! `slotted advise` and `slotted adopt`: the recommendations for counters and hot rows are correct, and their statements work.
+//! `slotted advise`: the recommendations for counters and hot rows are correct, and their statements work.
 
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(idle_counters_get_no_advice)
         .on_servers(connections_of_all_urls_add_up)
         .on_servers(a_watch_prints_a_line_for_each_change)
-        .on_servers(a_hot_stock_row_becomes_a_counter_to_take_from)
-        .on_servers(adopt_loses_no_increment_under_load)
-        .on_servers(a_rejected_adopt_changes_nothing);
+        .on_servers(a_hot_stock_row_becomes_a_counter_to_take_from);
 }
 
 /// The number of sessions that increment the hot counter.
@@ -474,63 +472,4 @@ fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
     assert!(output.status.success(), "{line}: {}", printed(&output));
     schema.run(&take.replace("amount", "2"));
     assert_eq!(schema.first::<i64>("SELECT total FROM counter_totals"), left - 2);
-}
-
-fn adopt(server: &Server, schema: &Schema<'_>, condition: &str, column: &str) -> Output {
-    let url = url(server, schema);
-    let arguments = [
-        "adopt", "--url", &url, "--table", "pages", "--column", column, "--where", condition, "--counter", "pages", "--slots",
-        "9",
-    ];
-    slotted(&arguments)
-}
-
-fn adopt_loses_no_increment_under_load(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits INT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (1, NULL)");
-    assert!(adopt(server, &schema, "id = 1", "hits").status.success(), "NULL is a count of 0");
-    let done: u64 = thread::scope(|scope| {
-        let writers: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut connection = schema.connect();
-                    let update = "UPDATE pages SET hits = hits + 1 WHERE id = 1";
-                    (0..100).filter(|_| connection.query_drop(update).map_err(repeatable).is_ok()).count() as u64
-                })
-            })
-            .collect();
-        for _ in 0..4 {
-            let output = adopt(server, &schema, "id = 1", "hits");
-            assert!(output.status.success(), "{}", printed(&output));
-        }
-        writers.into_iter().map(|writer| writer.join().expect("a writer")).sum()
-    });
-    let output = adopt(server, &schema, "id = 1", "hits");
-    assert!(output.status.success(), "{}", printed(&output));
-    let totals: (u64, u64, u64) = schema.first("SELECT total, slots, (SELECT hits FROM pages) FROM counter_totals");
-    assert_eq!(totals, (done, 9, 0));
-    assert!(done > 700);
-}
-
-fn a_rejected_adopt_changes_nothing(server: &Server) {
-    let schema = server.schema();
-    let pages = "CREATE TABLE pages (id INT PRIMARY KEY, hits INT, name VARCHAR(9)) ENGINE = InnoDB;
-                 INSERT INTO pages VALUES (1, 5, 'x'), (2, 6, 'y')";
-    schema.run(pages);
-    let rows = || schema.rows(&"pages".parse().expect("a name"));
-    let before = rows();
-    let rejected = |condition: &str, column: &str, message: &str| {
-        let output = adopt(server, &schema, condition, column);
-        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
-        assert!(printed(&output).contains(message), "{}", printed(&output));
-        assert_eq!(rows(), before, "{message}");
-    };
-    rejected("id = 1", "hits", "hint: install generated/counters/setup.sql");
-    schema.install(&package(|_| {}));
-    rejected("id > 0", "hits", "the condition matches 2 rows of `pages`, expected 1: id > 0");
-    rejected("id = 3", "hits", "the condition matches 0 rows of `pages`, expected 1: id = 3");
-    rejected("id = 1", "name", "the value of `name` is not an integer in the range of BIGINT");
-    rejected("id = 1", "no_such", "cannot read the row");
-    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0);
 }

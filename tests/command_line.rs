@@ -59,13 +59,16 @@ fn help_is_as_reviewed() {
 
 fn invalid_arguments_are_rejected() {
     let long = "x".repeat(60);
-    let cases: [&[&str]; 42] = [
+    let cases: [&[&str]; 45] = [
         &["bench", "--connections", "8,0"],
         &["bench", "--slots", "1,many"],
         &["bench", "--read-ratio", "1.1"],
         &["bench", "--csv", "--json"],
         &["advise", "--url", "mysql://a@b", "--host", "c"],
         &["adopt", "--url", "x", "--table", "a.b.c", "--column", "d", "--where", "e", "--counter", "f"],
+        &["adopt", "--url", "x", "--from", "a.b.c.d"],
+        &["adopt", "--url", "x", "--from", "a.b", "--key", "c=d=e"],
+        &["adopt", "--url", "x", "--from", "a.b", "--key", "c", "--name", "d"],
         &["generate", "nothing"],
         &["generate", "--slots", "20"],
         &["generate", "--pick", "random"],

@@ -195,6 +195,7 @@ fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, place
     let output = Command::new("bash")
         .args(["-o", "pipefail", "-ec", command])
         .env("PATH", path)
+        .env("SLOTTED_URL", super::advise::url(schema.server, schema))
         .current_dir(folder)
         .output()
         .expect("a shell");

@@ -24,6 +24,7 @@ macro_rules! promises {
 
 promises! {
     add_many
+    adopt
     advise
     article
     bad_input

@@ -1,142 +1,309 @@
-//! `slotted adopt`: move the count of a row into a counter.
+//! `slotted adopt`: move the counts of a row, a column or a table into a package.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
-use anyhow::Context;
 use clap::Args;
-use mysql::prelude::Queryable;
-use mysql::{TxOpts, Value};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use mysql::Conn;
 
 use super::connection::Connection;
-use super::{Outcome, hinted};
-use crate::package::{Ident, Prefix};
+use super::install::database;
+use super::output::{note, outln};
+use super::package::installed;
+use super::{Outcome, hinted, private, progress};
+use crate::adopt::{self, AdoptError, Move, Place, Sums};
+use crate::package::{Ident, Kind, NAME_MAX, Origins, Package, Prefix, Routine, Source, SqlStr, names};
 
-/// Move the count of one row into a counter.
+/// Move the count of a row, or all counts of a column, into counters.
 ///
-/// Adds the count of the row to the counter and sets the row to 0, in one transaction. Creates the counter if it does not
-/// exist. Run the command again when the application increments the counter and no longer updates the row: it moves the
-/// count that the row has received since the first run.
+/// Adds the counts to the package in the database of the connection and sets them to 0, in transactions. The application can
+/// write the column meanwhile. Run the command again when all instances of the application call the package in place of the
+/// UPDATE: it moves the counts that the column has received since the first run. No order of these steps loses a count.
 ///
-/// The package must be installed in the database of the connection.
+/// A row: --table, --column, --where and --counter. The counter is created if it does not exist.
+///
+/// A column: --from pages.hits --key id moves all rows into the records of slotted_counters, and --from pages.hits into named
+/// counters. --from TABLE moves a table of slots of the article of 2012, of the Slotted Counter Pattern, or of
+/// activerecord-slotted_counters. The rows are moved in batches. After an interruption, run the command again: it moves the
+/// rest.
 #[derive(Debug, Args)]
 pub struct Adopt {
     /// The table of the row, as TABLE or SCHEMA.TABLE
-    #[arg(long, value_name = "TABLE", value_parser = table)]
-    table: String,
+    #[arg(long, value_name = "TABLE", value_parser = table, required_unless_present = "from", conflicts_with = "from")]
+    table: Option<Place>,
 
     /// The column with the count
-    #[arg(long)]
-    column: Ident,
+    #[arg(long, required_unless_present = "from", conflicts_with = "from")]
+    column: Option<Ident>,
 
     /// The WHERE condition, which must match exactly one row
-    #[arg(long = "where", value_name = "CONDITION")]
-    condition: String,
+    #[arg(
+        long = "where",
+        value_name = "CONDITION",
+        required_unless_present = "from",
+        conflicts_with = "from"
+    )]
+    condition: Option<String>,
 
     /// The name of the counter
-    #[arg(long, value_name = "NAME")]
-    counter: String,
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "from",
+        conflicts_with = "from"
+    )]
+    counter: Option<String>,
+
+    /// The column of all rows, as TABLE.COLUMN or SCHEMA.TABLE.COLUMN, or a table of slots
+    #[arg(long, value_name = "PLACE", value_parser = place)]
+    from: Option<Place>,
+
+    /// The columns of the table that have the key of slotted_counters, in the order of the key, or with its names and with values:
+    /// record_type=123,record_id=id [default: the columns with the names of the key]
+    #[arg(long, value_name = "COLUMNS", requires = "from")]
+    key: Option<Origins>,
+
+    /// An SQL expression for the names of the counters [default: such as 'pages.hits id = 1']
+    #[arg(long, value_name = "EXPRESSION", requires = "from", conflicts_with = "key")]
+    name: Option<String>,
+
+    /// The number of rows of a batch, which are locked until it is moved [default: 10000, or 1000 for named counters]
+    #[arg(long, value_name = "N", requires = "from", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    batch: Option<u64>,
+
+    /// The number of connections that move batches, if different rows have different records
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    connections: u32,
+
+    /// Add the counts to a counter that was made for another row, and those of keys that are equal in the collation of the
+    /// package
+    #[arg(long)]
+    into_existing: bool,
 
     /// The number of slots of a new counter [default: the default of the package]
     #[arg(long, value_name = "N", value_parser = crate::package::slot_count)]
     slots: Option<u32>,
 
-    /// The prefix of the package's routines
-    #[arg(long, default_value = "counter_")]
-    prefix: Prefix,
+    /// The prefix of the package's routines, if the database has several packages
+    #[arg(long)]
+    prefix: Option<Prefix>,
 
     #[command(flatten)]
     connection: Connection,
 }
 
-fn table(text: &str) -> Result<String, String> {
-    let names = text.split('.').map(str::parse).collect::<Result<Vec<Ident>, _>>();
-    let names = names.map_err(|error| error.to_string())?;
-    if names.len() > 2 {
+fn place(text: &str) -> Result<Place, String> {
+    let names = names(text).map_err(|error| error.to_string())?;
+    if names.len() > 3 {
+        return Err("expected TABLE, TABLE.COLUMN or SCHEMA.TABLE.COLUMN".into());
+    }
+    Ok(Place(names))
+}
+
+fn table(text: &str) -> Result<Place, String> {
+    let place = place(text)?;
+    if place.0.len() > 2 {
         return Err("expected TABLE or SCHEMA.TABLE".into());
     }
-    Ok(names.iter().map(Ident::to_string).collect::<Vec<_>>().join("."))
+    Ok(place)
 }
 
 impl Adopt {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let Self {
-            table,
-            column,
-            condition,
-            ..
-        } = &self;
-        let name = |suffix: &str| self.prefix.join(suffix).context("--prefix");
-        let (setup, add, totals) = (name("setup")?, name("add")?, name("totals")?);
-        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
-        // An error drops the transaction, which rolls it back.
-        let mut transaction = connection.start_transaction(TxOpts::default())?;
-
-        let rows: Vec<Value> = transaction
-            .query(format!(
-                "SELECT {column} FROM {table} WHERE {condition} FOR UPDATE"
-            ))
-            .context("cannot read the row")?;
-        let [value] = rows.as_slice() else {
-            return Err(hinted(
-                format!(
-                    "the condition matches {} rows of {table}, expected 1: {condition}",
-                    rows.len()
-                ),
-                "give a --where that matches exactly one row, such as its primary key",
-            ));
-        };
-        let count = match value {
-            Value::NULL => 0,
-            Value::Int(count) => *count,
-            Value::UInt(count) => i64::try_from(*count).context("the count exceeds the range of BIGINT")?,
-            other => String::from_utf8_lossy(other.as_sql(true).trim_matches('\'').as_bytes())
-                .parse()
-                .with_context(|| {
-                    format!(
-                        "the value of {column} is not an integer in the range of BIGINT: {}",
-                        other.as_sql(true)
-                    )
-                })?,
-        };
-
-        let query = format!("SELECT counter_name FROM {totals} WHERE counter_name = ?");
-        let existing: Result<Option<String>, _> = transaction.exec_first(query, (&self.counter,));
-        let existing = existing.map_err(|error| {
-            hinted(
-                format!("cannot query the counter: {error}"),
-                "install generated/counters/setup.sql in this database first",
-            )
-        })?;
-        if existing.is_none() {
-            let description = format!("Moved from {} of {table}", column.name());
-            let description: String = description.chars().take(255).collect();
-            transaction
-                .exec_drop(
-                    format!("CALL {setup}(?, ?, ?, ?)"),
-                    (&self.counter, description, self.slots, count),
+        let interrupted = private::on_interrupt(true)?;
+        let (mut connection, options) = self.connection.connect(&interrupted)?;
+        let database = database(&mut connection)?;
+        let packages = packages(&mut connection, &database)?;
+        let package = self.package(&packages)?;
+        adopt::prepare(&mut connection, package)?;
+        let place = match (&self.from, &self.table, &self.column) {
+            (Some(from), ..) => from.clone(),
+            (None, Some(Place(table)), Some(column)) => {
+                let schema = database.parse().ok().filter(|_| table.len() == 1);
+                Place(
+                    schema
+                        .into_iter()
+                        .chain(table.iter().cloned())
+                        .chain([column.clone()])
+                        .collect(),
                 )
-                .context("cannot create the counter")?;
-        } else if count != 0 {
-            transaction
-                .exec_drop(format!("CALL {add}(?, ?)"), (&self.counter, count))
-                .context("cannot add to the counter")?;
+            }
+            _ => unreachable!("clap requires them"),
+        };
+        let source = adopt::read(&mut connection, &place, package, &packages).map_err(explained)?;
+        match (&self.condition, &self.counter) {
+            (Some(condition), Some(name)) => self.row(&mut connection, package, &source, condition, name),
+            _ => {
+                let connect = || Conn::new(options.clone());
+                self.column(&mut connection, &connect, package, &source, &interrupted)
+            }
         }
-        transaction
-            .query_drop(format!("UPDATE {table} SET {column} = 0 WHERE {condition}"))
-            .context("cannot set the row to 0")?;
-        transaction.commit().context("cannot commit")?;
+    }
 
-        let created = if existing.is_none() { "created, " } else { "" };
-        println!(
-            "{}: {created}added {count} from {table}, set the row to 0",
-            self.counter
-        );
-        println!(
-            "Increment with: CALL {}({});",
-            name("increment")?,
-            crate::package::SqlStr(&self.counter)
-        );
-        println!("Run the command again when the application no longer updates the row.");
+    /// The package of --prefix, or the only one that is suitable.
+    fn package<'a>(&self, packages: &'a [Package]) -> anyhow::Result<&'a Package> {
+        let suitable = |package: &&Package| {
+            let of_kind = match package.options.kind {
+                Kind::Counters => self.key.is_none(),
+                Kind::SlottedCounters => self.from.is_some() && self.name.is_none(),
+            };
+            of_kind
+                && self
+                    .prefix
+                    .as_ref()
+                    .is_none_or(|prefix| *prefix == package.options.prefix)
+        };
+        let suitable: Vec<_> = packages.iter().filter(suitable).collect();
+        let list = |packages: &[&Package]| {
+            packages
+                .iter()
+                .map(|package| package.options.prefix.name())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        match suitable[..] {
+            [package] => Ok(package),
+            [] => Err(hinted(
+                "the database has no suitable package",
+                format!(
+                    "a row needs a package counters, and --key a package slotted_counters: run slotted install; the prefixes of its \
+                     packages are: {}",
+                    list(&packages.iter().collect::<Vec<_>>())
+                ),
+            )),
+            _ => Err(hinted(
+                "the database has several packages",
+                format!("add --prefix, one of: {}", list(&suitable)),
+            )),
+        }
+    }
+
+    fn row(
+        &self,
+        connection: &mut Conn,
+        package: &Package,
+        source: &Source,
+        condition: &str,
+        name: &str,
+    ) -> anyhow::Result<Outcome> {
+        if name.chars().count() > NAME_MAX as usize {
+            let message = format!("the name of a counter has at most {NAME_MAX} characters: {name}");
+            return Err(hinted(message, "give a shorter --counter that no other row has"));
+        }
+        let counter = (name, self.slots, self.into_existing);
+        let moved = adopt::move_row(connection, package, source, condition, counter).map_err(explained)?;
+        let created = if moved.created { "created, " } else { "" };
+        outln!(
+            "{name}: {created}added {} from {}, set the row to 0",
+            moved.count,
+            source.plain()
+        )?;
+        let increment = package.routine(Routine::Increment).expect("every package has it");
+        outln!("Increment with: CALL {increment}({});", SqlStr(name))?;
+        outln!("Run the command again when the application no longer updates the row.")?;
         Ok(Outcome::Fine)
     }
+
+    fn column(
+        &self,
+        connection: &mut Conn,
+        connect: &(dyn Fn() -> mysql::Result<Conn> + Sync),
+        package: &Package,
+        source: &Source,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<Outcome> {
+        let mut work = || -> Result<_, AdoptError> {
+            let mut moving = match package.options.kind {
+                Kind::Counters => Move::to_named(package, source, self.name.clone())?,
+                Kind::SlottedCounters => Move::to_records(package, source, self.key.as_ref())?,
+            };
+            moving.batch = self.batch.unwrap_or(match package.options.kind {
+                Kind::Counters => 1_000,
+                Kind::SlottedCounters => 10_000,
+            });
+            (moving.slots, moving.into_existing) = (self.slots, self.into_existing);
+            note!("reading {}", source.plain());
+            moving.check(connection)?;
+            let before = moving.sums(connection)?;
+            let start = Instant::now();
+            let total = match package.options.kind {
+                Kind::Counters => before.rows,
+                Kind::SlottedCounters => before.counts,
+            };
+            let moved = progress::counted(total, |bar| {
+                bar.message("moving rows");
+                moving.run(connect, self.connections, before.rows, interrupted, &|rows| {
+                    bar.advance(rows)
+                })
+            })?;
+            let seconds = start.elapsed().as_secs_f64();
+            Ok((before, moved, seconds, moving.sums(connection)?))
+        };
+        let (before, rows, seconds, after) = work().map_err(explained)?;
+        outln!("{}", report(package, source, before, after))?;
+        outln!(
+            "{rows} rows moved in {seconds:.1} s: {:.0} rows/s",
+            rows as f64 / seconds.max(0.001)
+        )?;
+        if interrupted.load(Ordering::Relaxed) {
+            note!("interrupted; run the command again: it moves what is left");
+            return Ok(Outcome::Interrupted);
+        }
+        if after.counts == 0 {
+            outln!("Nothing is left in the column.")?;
+        } else {
+            outln!(
+                "{} rows have received counts meanwhile, with a sum of {}.",
+                after.counts,
+                after.source
+            )?;
+        }
+        outln!("Run the command again when no instance of the application writes the column.")?;
+        Ok(Outcome::Fine)
+    }
+}
+
+/// The packages of the database.
+fn packages(connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Package>> {
+    let packages: Vec<Package> = installed(connection)?
+        .into_iter()
+        .map(|found| found.package)
+        .collect();
+    if packages.is_empty() {
+        let message = format!("the database {database} has no package");
+        return Err(hinted(
+            message,
+            "install generated/counters/setup.sql in this database first, or run slotted install",
+        ));
+    }
+    Ok(packages)
+}
+
+/// The sums before and after.
+fn report(package: &Package, source: &Source, before: Sums, after: Sums) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_header(["sum", "before", "after"]);
+    let mut row = |name: String, before: i128, after: i128| {
+        table.add_row([name, before.to_string(), after.to_string()]);
+    };
+    row(source.plain(), before.source, after.source);
+    row(package.options.table.plain(), before.package, after.package);
+    row(
+        "both".into(),
+        before.source + before.package,
+        after.source + after.package,
+    );
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn explained(error: AdoptError) -> anyhow::Error {
+    let hint = error.hint();
+    hinted(error, hint)
 }

@@ -66,6 +66,14 @@ impl Chosen {
     }
 }
 
+/// The packages of the database, in the order of their names.
+///
+/// # Errors
+/// A package cannot be read.
+pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
+    compare::installed(connection)?.into_iter().map(found).collect()
+}
+
 fn found(installed: Installed) -> anyhow::Result<Found> {
     let Installed {
         view,

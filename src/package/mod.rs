@@ -5,9 +5,11 @@ mod ident;
 mod key;
 mod options;
 mod rollup;
+mod source;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
+use key::split_outside_quotes;
 pub use key::{Key, KeyColumn, KeyError, KeyType, json_integer};
 pub(crate) use options::shell_word;
 pub use options::{
@@ -15,6 +17,7 @@ pub use options::{
     slot_count,
 };
 pub use rollup::{Interval, Rollup, RollupError, Value};
+pub use source::{Conversion, Origin, Origins, Source, SourceColumn, names};
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
 pub const MAX_SLOTS: u32 = 10_000;

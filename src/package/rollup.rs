@@ -103,7 +103,7 @@ impl FromStr for Rollup {
 }
 
 /// Reads a name, in backticks or not.
-fn ident(text: &str) -> Result<Ident, IdentError> {
+pub(super) fn ident(text: &str) -> Result<Ident, IdentError> {
     let text = text.trim();
     match text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
         Some(quoted) => Ident::new(quoted.replace("``", "`")),

@@ -3,6 +3,7 @@
 //! `files` renders the scripts, `routine` and `rollup` the objects that they create, `table` and `key` the parts of
 //! statements. The SQL is in the templates: a line of SQL is in one of them.
 
+mod adopt;
 mod files;
 mod key;
 mod migrations;
@@ -10,6 +11,7 @@ mod rollup;
 mod routine;
 mod table;
 
+pub use adopt::{Adopt, Target};
 pub use files::{Check, File, Object, ObjectKind, SQL_MODE, checks, files, objects, session, setup};
 pub use migrations::{Format, files_of};
 

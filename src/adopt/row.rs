@@ -1,0 +1,101 @@
+//! Moves the count of one row.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Value};
+
+use super::{AdoptError, Counter, Doing, Result, complete};
+use crate::package::{Package, Source};
+use crate::render::{Adopt, Target};
+
+/// What a move has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// Whether it has created the counter.
+    pub created: bool,
+    /// The count that it has moved.
+    pub count: i64,
+}
+
+/// Moves the count of the row that a condition finds into a named counter. A counter of another row is rejected unless
+/// `into_existing`.
+///
+/// # Errors
+/// The condition does not find exactly one row, the count is not a BIGINT, the counter was made for another row, or the server
+/// rejects a statement. Nothing is changed.
+pub fn move_row(
+    connection: &mut Conn,
+    package: &Package,
+    source: &Source,
+    condition: &str,
+    (name, slots, into_existing): (&str, Option<u32>, bool),
+) -> Result<Moved> {
+    let target = Target::Named {
+        name: None,
+        design: None,
+    };
+    let statements = Adopt::new(package, source, &target);
+    let equal = format!("{} AND {}", source.compared(">="), source.compared("<="));
+    complete(connection, |transaction| {
+        // A prepared statement returns numbers as numbers.
+        let rows: Vec<mysql::Row> = transaction
+            .exec(statements.row(condition), ())
+            .doing("read the row")?;
+        let rows: Vec<Vec<Value>> = rows.into_iter().map(mysql::Row::unwrap).collect();
+        let [row] = &rows[..] else {
+            let number = if rows.is_empty() {
+                "no row"
+            } else {
+                "more than one row"
+            };
+            return Err(AdoptError::rejected(
+                format!(
+                    "the condition matches {number} of {}: {condition}",
+                    source.place()
+                ),
+                "give a --where that matches exactly one row, such as its primary key",
+            ));
+        };
+        let count = count_of(&row[0], source)?;
+        let identity: String = mysql::from_value(row[1].clone());
+        let counter = Counter {
+            name,
+            identity: Some(&identity),
+            slots,
+            into_existing,
+        };
+        let created = counter.add(transaction, package, count)?;
+        if row[0] != Value::Int(0) {
+            if source.key.is_empty() {
+                transaction.query_drop(statements.zero(condition))
+            } else {
+                let key = source.bound(&row[2..]);
+                transaction.exec_drop(statements.zero(&equal), [key.clone(), key].concat())
+            }
+            .doing("set the row to 0")?;
+            // A row that meets the condition only now would lose its count.
+            if transaction.affected_rows() != 1 {
+                return Err(AdoptError::Changed);
+            }
+        }
+        Ok(Moved { created, count })
+    })
+}
+
+fn count_of(value: &Value, source: &Source) -> Result<i64> {
+    let text = match value {
+        Value::NULL => return Ok(0),
+        Value::Int(count) => return Ok(*count),
+        Value::UInt(count) => count.to_string(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => other.as_sql(true),
+    };
+    text.parse().map_err(|_| {
+        AdoptError::rejected(
+            format!(
+                "the value of {} is not an integer in the range of BIGINT: {text}",
+                source.plain()
+            ),
+            "correct the row, or give another column",
+        )
+    })
+}

@@ -1,0 +1,235 @@
+//! Finds the column in a database, and checks that its counts can be moved.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::{AdoptError, Doing, Result, ident};
+use crate::package::{Ident, Package, Source, SourceColumn};
+
+/// One to three names: TABLE, TABLE.COLUMN, SCHEMA.TABLE or SCHEMA.TABLE.COLUMN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(pub Vec<Ident>);
+
+impl Place {
+    /// The database, the table and the column. Two names are a table and its column, if the current database has the table.
+    fn resolve(&self, connection: &mut Conn, database: &str) -> Result<(String, Ident, Option<Ident>)> {
+        let own =
+            |table: &Ident, column: Option<&Ident>| (database.to_owned(), table.clone(), column.cloned());
+        match &self.0[..] {
+            [schema, table, column] => Ok((schema.name().to_owned(), table.clone(), Some(column.clone()))),
+            [first, second] => Ok(if table_of(connection, database, first)?.is_some() {
+                own(first, Some(second))
+            } else {
+                (first.name().to_owned(), second.clone(), None)
+            }),
+            [table] => Ok(own(table, None)),
+            _ => Err(AdoptError::rejected(
+                "--from has more than three names",
+                "give SCHEMA.TABLE.COLUMN",
+            )),
+        }
+    }
+}
+
+/// The schema, the name, the type, the engine and whether it has transactions.
+type TableRow = (String, String, String, Option<String>, Option<String>);
+
+fn table_of(connection: &mut Conn, schema: &str, table: &Ident) -> Result<Option<TableRow>> {
+    let query = "SELECT t.TABLE_SCHEMA, t.TABLE_NAME, t.TABLE_TYPE, t.ENGINE, e.TRANSACTIONS
+                   FROM information_schema.TABLES AS t
+                   LEFT JOIN information_schema.ENGINES AS e
+                     ON e.ENGINE = t.ENGINE
+                  WHERE t.TABLE_SCHEMA = ?
+                    AND t.TABLE_NAME = ?";
+    connection
+        .exec_first(query, (schema, table.name()))
+        .doing("read information_schema")
+}
+
+/// Rejects a table whose changes a rollback would not undo.
+fn transactional(table: &TableRow) -> Result<()> {
+    let (schema, name, kind, engine, transactions) = table;
+    let name = format!("{}.{}", ident(schema).plain(), ident(name).plain());
+    if kind.ends_with("VIEW") || engine.is_none() {
+        return Err(AdoptError::rejected(
+            format!("{name} is a view"),
+            "give the table that stores the column",
+        ));
+    }
+    if transactions.as_deref() != Some("YES") {
+        let engine = engine.as_deref().unwrap_or_default();
+        return Err(AdoptError::rejected(
+            format!(
+                "{name} uses the engine {engine}, which has no transactions: counts of other sessions would be lost"
+            ),
+            format!("ALTER TABLE {name} ENGINE = InnoDB"),
+        ));
+    }
+    Ok(())
+}
+
+/// The columns that a known table of slots has beside its counts. Its counts are in the column.
+const DESIGNS: [(&str, &[&str]); 3] = [
+    (
+        "counter",
+        &["counter_name", "counter_id", "description", "start_date"],
+    ),
+    ("count", &["record_type", "record_id", "slot"]),
+    (
+        "count",
+        &[
+            "associated_record_id",
+            "associated_record_type",
+            "counter_name",
+            "slot",
+        ],
+    ),
+];
+
+/// Reads the columns of a source, and checks that its counts can be moved into the package.
+///
+/// # Errors
+/// The table or the column does not exist, is generated, does not have integers, has no transactions, or belongs to a package
+/// of this database.
+pub fn read(
+    connection: &mut Conn,
+    place: &Place,
+    package: &Package,
+    installed: &[Package],
+) -> Result<Source> {
+    let database: Option<Option<String>> = connection
+        .query_first("SELECT DATABASE()")
+        .doing("read the database")?;
+    let database = database.flatten().unwrap_or_default();
+    let (schema, table, column) = place.resolve(connection, &database)?;
+    let Some(found) = table_of(connection, &schema, &table)? else {
+        return Err(AdoptError::rejected(
+            format!("there is no table {}.{}", ident(&schema).plain(), table.plain()),
+            "give the table as TABLE or SCHEMA.TABLE; a temporary table cannot be moved",
+        ));
+    };
+    transactional(&found)?;
+    if let Some(own) = table_of(connection, &database, &package.options.table)? {
+        transactional(&own)?;
+    }
+    let (schema, table) = (ident(&found.0), ident(&found.1));
+    let own = schema.name() == database;
+    if own && installed.iter().any(|package| package.options.table == table) {
+        return Err(AdoptError::rejected(
+            format!("{} is the table of a package", table.plain()),
+            "a count is moved to another counter with counter_add",
+        ));
+    }
+    let columns = columns(connection, &schema, &table)?;
+    let (index, key) = key(connection, &schema, &table, &columns)?;
+    let mut source = Source {
+        schema,
+        table,
+        column: column.clone().unwrap_or_else(|| ident("count")),
+        columns,
+        key,
+        index,
+    };
+    let has = |name: &&str| source.column(&ident(name)).is_some();
+    if column.is_none() {
+        let design = DESIGNS
+            .iter()
+            .find(|(counts, others)| has(counts) && others.iter().all(has));
+        let Some((counts, _)) = design else {
+            return Err(AdoptError::rejected(
+                format!("{} is not a table of a known design", source.place()),
+                "give the column with the counts: --from TABLE.COLUMN",
+            ));
+        };
+        source.column = ident(counts);
+    }
+    let Some(counts) = source.column(&source.column).cloned() else {
+        return Err(AdoptError::rejected(
+            format!("{} has no column {}", source.place(), source.column.plain()),
+            "correct the name of the column",
+        ));
+    };
+    source.column = counts.name;
+    if counts.generated {
+        return Err(AdoptError::rejected(
+            format!("{} is a generated column", source.plain()),
+            "give the column that it is computed from",
+        ));
+    }
+    let rollups = installed
+        .iter()
+        .flat_map(Package::rollups)
+        .map(|(rollup, _)| rollup);
+    for rollup in rollups.filter(|_| own) {
+        if rollup.table == source.table && rollup.target == source.column {
+            return Err(AdoptError::rejected(
+                format!("a roll-up writes {}", source.plain()),
+                "source import.sql of the package, which adds the counts of the column to the counters",
+            ));
+        }
+    }
+    Ok(source)
+}
+
+fn columns(connection: &mut Conn, schema: &Ident, table: &Ident) -> Result<Vec<SourceColumn>> {
+    let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COALESCE(NUMERIC_SCALE, 0), COLLATION_NAME,
+                        IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
+                   FROM information_schema.COLUMNS
+                  WHERE TABLE_SCHEMA = ?
+                    AND TABLE_NAME = ?
+                  ORDER BY ORDINAL_POSITION";
+    let row = |(name, kind, scale, collation, null, generated, on_update): (
+        String,
+        String,
+        u64,
+        Option<String>,
+        bool,
+        bool,
+        bool,
+    )| {
+        SourceColumn {
+            name: ident(&name),
+            kind,
+            scale,
+            collation,
+            null,
+            generated,
+            on_update,
+        }
+    };
+    connection
+        .exec_map(query, (schema.name(), table.name()), row)
+        .doing("read the columns of the table")
+}
+
+/// The primary key, or another unique index whose columns do not allow NULL, and its columns.
+fn key(
+    connection: &mut Conn,
+    schema: &Ident,
+    table: &Ident,
+    columns: &[SourceColumn],
+) -> Result<(Option<Ident>, Vec<SourceColumn>)> {
+    let query = "SELECT INDEX_NAME, COLUMN_NAME
+                   FROM information_schema.STATISTICS
+                  WHERE TABLE_SCHEMA = ?
+                    AND TABLE_NAME = ?
+                    AND NON_UNIQUE = 0
+                  ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
+    let parts: Vec<(String, Option<String>)> = connection
+        .exec(query, (schema.name(), table.name()))
+        .doing("read the indexes of the table")?;
+    for index in parts.chunk_by(|one, next| one.0 == next.0) {
+        // A part of an index on an expression has no column.
+        let column = |(_, name): &(String, Option<String>)| {
+            let name = name.as_deref()?;
+            columns
+                .iter()
+                .find(|column| column.name.name() == name && !column.null)
+                .cloned()
+        };
+        if let Some(key) = index.iter().map(column).collect::<Option<Vec<_>>>() {
+            return Ok((Some(ident(&index[0].0)), key));
+        }
+    }
+    Ok((None, Vec::new()))
+}
