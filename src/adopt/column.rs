@@ -18,6 +18,8 @@ pub struct Move<'a> {
     target: Target,
     /// Whether different keys of the source can be one key of the package.
     inexact: bool,
+    /// Whether no record existed when the move began, and no duplicate has been found since.
+    inserts: AtomicBool,
     /// The number of rows of a batch.
     pub batch: u64,
     /// The number of slots of a new named counter.
@@ -141,6 +143,7 @@ impl<'a> Move<'a> {
             source,
             target,
             inexact,
+            inserts: AtomicBool::new(false),
             batch: 10_000,
             slots: None,
             into_existing: false,
@@ -267,6 +270,11 @@ impl<'a> Move<'a> {
         moved: &(dyn Fn(u64) + Sync),
     ) -> Result<u64> {
         let mut connection = self.connect(connect)?;
+        if !self.named() {
+            let query = format!("SELECT 1 FROM {} LIMIT 1", self.package.options.table);
+            let record: Option<u8> = connection.query_first(query).doing("read the records")?;
+            self.inserts.store(record.is_none(), Ordering::Relaxed);
+        }
         if self.source.key.is_empty() {
             let rows = self.batch(&mut connection, "TRUE", &[])?;
             moved(rows);
@@ -392,9 +400,18 @@ impl<'a> Move<'a> {
         range: &str,
         bounds: &[Value],
     ) -> Result<u64> {
-        transaction
-            .exec_drop(self.statements().upsert(range), params(bounds))
-            .doing("add to the records")?;
+        let inserts = self.inserts.load(Ordering::Relaxed);
+        let added = transaction
+            .exec_drop(self.statements().upsert(range, inserts), params(bounds))
+            .doing("add to the records");
+        match added {
+            // A session has counted since. The lock of a duplicate row would be a deadlock, so all is rolled back.
+            Err(error) if inserts && error.number() == Some(1062) => {
+                self.inserts.store(false, Ordering::Relaxed);
+                return Err(AdoptError::Changed);
+            }
+            added => added?,
+        }
         // The number of affected rows is 1 for a new record and 2 for an existing one.
         let info = transaction.info_str().into_owned();
         let rows = info

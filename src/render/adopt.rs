@@ -60,8 +60,6 @@ impl<'a> Adopt<'a> {
         sums() "adopt/sums.sql"
         /// Selects the key of one row: that at an offset in the order of the key, or DESC.
         next(condition, direction, offset) "adopt/next.sql"
-        /// Locks the rows of a range, and adds their counts to the records.
-        upsert(range) "adopt/upsert.sql"
         /// Sets the counts of rows to 0.
         zero(condition) "adopt/zero.sql"
         /// Locks the rows of a range, and selects the name, the description and the count of each.
@@ -70,6 +68,27 @@ impl<'a> Adopt<'a> {
         row(condition) "adopt/row.sql"
         /// Selects a name that is too long.
         long_name() "adopt/long_name.sql"
+    }
+
+    /// Locks the rows of a range, and adds their counts to the records. If no record exists, it can insert them, which takes
+    /// less time.
+    pub fn upsert(&self, range: &str, inserts: bool) -> String {
+        #[derive(Template)]
+        #[template(path = "adopt/upsert.sql")]
+        struct Statement<'a> {
+            adopt: &'a Adopt<'a>,
+            source: &'a Source,
+            table: &'a Table<'a>,
+            range: &'a str,
+            inserts: bool,
+        }
+        fragment(&Statement {
+            adopt: self,
+            source: self.source,
+            table: &self.table,
+            range,
+            inserts,
+        })
     }
 
     /// Selects the number of rows that have a count and NULL in one of these columns.

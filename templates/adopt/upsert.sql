@@ -7,4 +7,6 @@ SELECT {% for value in adopt.values() %}{{ value }}, {% endfor %}0, {{ source.co
  WHERE {{ range }}
    AND {{ source.column }} <> 0
    FOR UPDATE
+{%- if !inserts %}
 ON DUPLICATE KEY UPDATE `count` = {{ table.name }}.`count` + source.{{ source.column }}
+{%- endif %}
