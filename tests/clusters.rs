@@ -1,5 +1,6 @@
 //! Clusters of three nodes that all accept writes: Galera and Group Replication.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use slotted::package::Slots;
 
 use crate::advise::{printed, slotted};
-use crate::support::{Cluster, Module, clusters, keyed, package};
+use crate::support::{Cluster, Module, clusters, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     // All promises of a cluster one after the other, so that it is started once.
@@ -25,8 +26,11 @@ pub fn promises(mut module: Module<'_>) {
 /// The number of connections of each node.
 const SESSIONS: usize = 10;
 
-/// The duration of a load.
-const LOAD: Duration = Duration::from_secs(5);
+/// The duration of a load that must not fail.
+const LONG: Duration = Duration::from_secs(5);
+
+/// The duration of a load that fails at once.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// The duration of the transactions.
 const HOLD: Duration = Duration::from_millis(5);
@@ -35,9 +39,8 @@ const HOLD: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 struct Counted {
     done: u64,
-    failed: u64,
-    /// The error of the first call that failed.
-    error: Option<mysql::Error>,
+    /// The number of calls that failed with an error.
+    failed: BTreeMap<(u16, String), u64>,
 }
 
 /// One call: a transaction of `hold`, or a statement that commits on its own.
@@ -73,8 +76,7 @@ fn under_load<T>(
                         match count(&mut connection, statement, hold) {
                             Ok(()) => counted.done += 1,
                             Err(error) => {
-                                counted.failed += 1;
-                                counted.error.get_or_insert(error);
+                                *counted.failed.entry(error_of::<()>(Err(error))).or_default() += 1;
                                 connection.query_drop("ROLLBACK").expect("a rollback");
                             }
                         }
@@ -89,8 +91,9 @@ fn under_load<T>(
         for session in sessions {
             let counted = session.join().expect("a connection");
             all.done += counted.done;
-            all.failed += counted.failed;
-            all.error = all.error.or(counted.error);
+            for (error, times) in counted.failed {
+                *all.failed.entry(error).or_default() += times;
+            }
         }
         (result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), all)
     })
@@ -112,9 +115,10 @@ fn three_nodes_count_without_conflicts(cluster: &Cluster) {
     ] {
         let mut done = 0;
         for hold in [None, Some(HOLD)] {
-            let ((), counted) = under_load(cluster, &schema.name, statement, hold, || thread::sleep(LOAD));
+            let duration = if fails { SHORT } else { LONG };
+            let ((), counted) = under_load(cluster, &schema.name, statement, hold, || thread::sleep(duration));
             eprintln!("{}, transactions of {hold:?}: {statement}: {counted:?}", first.version);
-            assert_eq!(counted.failed > 0, fails, "{statement}, {hold:?}: {counted:?}");
+            assert_eq!(!counted.failed.is_empty(), fails, "{statement}, {hold:?}: {counted:?}");
             assert!(counted.done > 0, "{statement}, {hold:?}: {counted:?}");
             done += counted.done;
         }

@@ -35,9 +35,12 @@ const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT20S;evs.inactiv
                            evs.install_timeout=PT40S;repl.causal_read_timeout=PT120S";
 
 /// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
-const OF_MYSQL: [&str; 13] = [
+const OF_MYSQL: [&str; 16] = [
     "--innodb-buffer-pool-size=64M",
+    "--innodb-log-buffer-size=2M",
     "--innodb-redo-log-capacity=64M",
+    "--performance-schema-digests-size=200",
+    "--performance-schema-events-statements-history-long-size=10",
     "--max-connections=100",
     "--skip-networking=0",
     "--bind-address=127.0.0.1",
