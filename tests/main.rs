@@ -29,6 +29,7 @@ promises! {
     article
     bad_input
     bench
+    clusters
     command_line
     connect
     counts_by_day

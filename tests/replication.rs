@@ -1,6 +1,5 @@
 //! A source and a replica: MySQL with row-based replication, MariaDB with the format MIXED.
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use mysql::{Conn, Row, Value};
 use rand::RngExt;
 use slotted::package::{Options, Package};
 
-use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, package, repeatable};
+use crate::support::{Module, Schema, Server, calls, error_of, file, free_ports, keyed, package, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module.on_servers(a_replica_has_the_same_rows_and_can_become_the_source);
@@ -33,10 +32,7 @@ struct Pair {
 impl Pair {
     fn start(server: &Server) -> Option<Self> {
         let program = server.program()?;
-        // The kernel chooses a free port.
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its number").port();
-        drop(listener);
+        let [port] = free_ports();
         let formats: &[&str] = if server.is_mysql() {
             &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-format=ROW"]
         } else {

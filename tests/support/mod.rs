@@ -1,6 +1,7 @@
 //! The servers, a schema for each test, and the servers' command-line clients.
 
 mod client;
+mod cluster;
 mod network;
 mod promises;
 mod schema;
@@ -8,7 +9,8 @@ mod servers;
 pub mod transcript;
 
 pub use client::Client;
-pub use network::Network;
+pub use cluster::{Cluster, clusters};
+pub use network::{Network, free_ports};
 pub use promises::{Module, Promises};
 pub use schema::{Schema, error_of, repeatable};
 pub use servers::{Server, stop_servers};

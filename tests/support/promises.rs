@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 
-use super::servers::{self, Server, with_server_log};
+use super::cluster::{self, Cluster};
+use super::servers::{self, Needed, Server, with_server_log};
 
 /// The tests of all promises.
 #[derive(Default)]
@@ -82,6 +83,21 @@ impl Module<'_> {
                 Ok(())
             }));
         }
+        self
+    }
+
+    /// A promise that is tested on the cluster of a server.
+    pub fn on_cluster<F>(&mut self, needed: &'static Needed, promise: F) -> &mut Self
+    where
+        F: Fn(&Cluster) + Copy + Send + 'static,
+    {
+        let name = format!("{}::{}::{}", self.name, name_of(&promise), cluster::name(needed));
+        self.trials.push(Trial::test(name.clone(), move || {
+            Ok(cluster::on_cluster(needed, |cluster| {
+                let _timed = Timed(&name, Instant::now());
+                promise(cluster);
+            })?)
+        }));
         self
     }
 }

@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::env;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use mysql::{Conn, Opts, OptsBuilder};
 use slotted::server::{Flavour, PrivateServer, Program, Version, provided};
 
-use super::{Client, Schema};
+use super::{Client, Schema, cluster};
 
 /// The servers that the tests need, unless SLOTTED_TEST_URLS is set.
 const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
 
 /// Enough connections for the 250 clients of the article and the tests that run at the same time.
 const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
+
+/// Set when the run ends, which ends the starts of servers.
+static STOPPING: AtomicBool = AtomicBool::new(false);
 
 /// A server that the tests need, started on its first use.
 pub struct Needed {
@@ -95,6 +98,15 @@ fn of_urls(urls: &str) -> Vec<Needed> {
 }
 
 impl Needed {
+    /// The program of the server, or the reason why it is missing. None for a server of SLOTTED_TEST_URLS.
+    pub fn program(&self) -> Option<Result<&Program, &str>> {
+        match &self.source {
+            Source::Program(program) => Some(Ok(program)),
+            Source::Missing(why) => Some(Err(why)),
+            Source::Url(..) => None,
+        }
+    }
+
     /// The server, or the reason why it is missing.
     pub fn get(&self) -> Result<Arc<Server>, String> {
         self.started.get_or_init(|| self.start()).clone()
@@ -118,31 +130,19 @@ impl Needed {
 
 /// Stops the servers that this run has started.
 pub fn stop_servers() {
+    STOPPING.store(true, Ordering::Relaxed);
     for needed in all() {
         if let Some(Ok(server)) = needed.started.get() {
-            server
-                .private
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner())
-                .take();
+            server.stop();
         }
     }
+    cluster::stop();
 }
 
 /// Runs a promise. If it fails, prints the last lines of the server's log.
 pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
     if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(promise)) {
-        if let Some(private) = &*server
-            .private
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-        {
-            eprintln!(
-                "last log lines of {}:\n{}",
-                server.version,
-                private.last_log_lines()
-            );
-        }
+        eprintln!("{}", server.last_log_lines());
         panic::resume_unwind(panic);
     }
 }
@@ -150,14 +150,37 @@ pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
 impl Server {
     /// Starts a private server, which is stopped when it is dropped.
     pub fn start(program: &Program, arguments: &[&str]) -> Result<Self, String> {
-        let private = PrivateServer::start(program, arguments, &AtomicBool::new(false))
-            .map_err(|error| error.to_string())?;
+        let private =
+            PrivateServer::start(program, arguments, &STOPPING).map_err(|error| error.to_string())?;
         Ok(Self {
             version: program.version,
             options: private.options().into(),
             program: Some(program.clone()),
             private: Mutex::new(Some(private)),
             alone: Mutex::new(()),
+        })
+    }
+
+    /// Ends the process and removes its folder, if this run has started the server.
+    pub fn stop(&self) {
+        self.private().take();
+    }
+
+    fn private(&self) -> MutexGuard<'_, Option<PrivateServer>> {
+        self.private
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The last lines of the log, with a heading. Empty for a server that this run has not started.
+    pub fn last_log_lines(&self) -> String {
+        let private = self.private();
+        private.as_ref().map_or_else(String::new, |private| {
+            format!(
+                "last log lines of {}:\n{}",
+                self.version,
+                private.last_log_lines()
+            )
         })
     }
 

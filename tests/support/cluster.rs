@@ -1,0 +1,338 @@
+//! Clusters of three nodes on 127.0.0.1 that all accept writes: Galera and Group Replication.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use slotted::server::{Flavour, Program};
+
+use super::free_ports;
+use super::servers::{Needed, Server, all};
+
+/// The number of nodes.
+pub const NODES: usize = 3;
+
+/// The time until the nodes have a state. A machine under load takes much longer than an idle one.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Small buffers: three nodes run beside the servers of the other tests.
+const OF_MARIADB: [&str; 8] = [
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-file-size=32M",
+    "--max-connections=100",
+    "--binlog-format=ROW",
+    "--innodb-autoinc-lock-mode=2",
+    "--wsrep-on=ON",
+    "--wsrep-cluster-name=slotted",
+    "--wsrep-sst-method=rsync",
+];
+
+/// The time-outs are longer than the defaults, with which a node of a machine under load is expelled.
+const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT20S;evs.inactive_timeout=PT40S;\
+                           evs.install_timeout=PT40S;repl.causal_read_timeout=PT120S";
+
+/// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
+const OF_MYSQL: [&str; 16] = [
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-buffer-size=2M",
+    "--innodb-redo-log-capacity=64M",
+    "--performance-schema-digests-size=200",
+    "--performance-schema-events-statements-history-long-size=10",
+    "--max-connections=100",
+    "--skip-networking=0",
+    "--bind-address=127.0.0.1",
+    "--report-host=127.0.0.1",
+    "--gtid-mode=ON",
+    "--enforce-gtid-consistency=ON",
+    "--plugin-load-add=group_replication.so",
+    "--loose-group-replication-single-primary-mode=OFF",
+    "--loose-group-replication-enforce-update-everywhere-checks=ON",
+    "--loose-group-replication-message-cache-size=134217728",
+    "--loose-group-replication-member-expel-timeout=30",
+];
+
+/// The name of the group, which is a UUID.
+const GROUP: &str = "--loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8";
+
+/// The running cluster. There is at most one, because three nodes take 0.6 to 2 GB.
+static RUNNING: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
+
+/// The promises that have come for a cluster, and those that have left it. They take turns in the order in which they come,
+/// which is that of their registration: a mutex alone would change between the clusters.
+static TURNS: Mutex<(u32, u32)> = Mutex::new((0, 0));
+static LEFT: Condvar = Condvar::new();
+
+/// Held by the promise whose turn it is.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Self {
+        let mut turns = locked(&TURNS);
+        let own = turns.0;
+        turns.0 += 1;
+        drop(LEFT.wait_while(turns, |turns| turns.1 != own));
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        locked(&TURNS).1 += 1;
+        LEFT.notify_all();
+    }
+}
+
+/// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
+pub struct Cluster {
+    program: Program,
+    /// Of each node: of the group, and two more of the state transfer or of the server.
+    ports: [[u16; 3]; NODES],
+    nodes: Mutex<[Option<Arc<Server>>; NODES]>,
+}
+
+/// The servers whose clusters the tests need. None with SLOTTED_TEST_URLS.
+pub fn clusters() -> impl Iterator<Item = &'static Needed> {
+    all().iter().filter(|needed| needed.program().is_some())
+}
+
+/// The name in the names of tests, such as `galera_10_11`.
+pub fn name(needed: &Needed) -> String {
+    let of_cluster = needed
+        .name
+        .replace("mariadb-", "galera_")
+        .replace("mysql-", "group_replication_");
+    of_cluster.replace('.', "_")
+}
+
+/// Runs a promise on the cluster of a server. The cluster is started for the first promise that needs it, and stopped for the
+/// first one that needs another. A promise that fails can leave it in any state, so the next one gets a new cluster.
+pub fn on_cluster(needed: &Needed, promise: impl FnOnce(&Cluster)) -> Result<(), String> {
+    let _turn = Turn::wait();
+    let program = needed.program().expect("a server of this run")?;
+    let cluster = {
+        let mut running = locked(&RUNNING);
+        match running
+            .take()
+            .filter(|cluster| cluster.program.version == program.version)
+        {
+            Some(cluster) => Arc::clone(running.insert(cluster)),
+            None => {
+                let start = Instant::now();
+                let cluster = Arc::new(Cluster::start(program)?);
+                eprintln!(
+                    "the cluster {} took {:.0} s to start",
+                    name(needed),
+                    start.elapsed().as_secs_f64()
+                );
+                Arc::clone(running.insert(cluster))
+            }
+        }
+    };
+    if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(|| promise(&cluster))) {
+        eprintln!("{}", cluster.last_log_lines());
+        stop();
+        panic::resume_unwind(panic);
+    }
+    Ok(())
+}
+
+/// Stops the running cluster.
+pub fn stop() {
+    if let Some(cluster) = locked(&RUNNING).take() {
+        // A promise can have the cluster, too, if the run ends with Ctrl-C.
+        for node in locked(&cluster.nodes).iter_mut() {
+            node.take().inspect(|node| node.stop());
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Cluster {
+    /// Starts three nodes, one after the other, and waits until they are a cluster.
+    fn start(program: &Program) -> Result<Self, String> {
+        let mut program = program.clone();
+        if program.version.flavour == Flavour::MariaDb {
+            program.path.set_file_name("mariadbd-galera");
+            if !program.path.is_file() {
+                return Err(format!(
+                    "Galera is not installed for {}: run scripts/servers --cluster galera",
+                    program.version
+                ));
+            }
+        }
+        let [a, b, c, d, e, f, g, h, i] = free_ports();
+        let cluster = Self {
+            program,
+            ports: [[a, b, c], [d, e, f], [g, h, i]],
+            nodes: Mutex::default(),
+        };
+        for node in 0..NODES {
+            cluster.start_node(node)?;
+        }
+        Ok(cluster)
+    }
+
+    pub fn is_galera(&self) -> bool {
+        self.program.version.flavour == Flavour::MariaDb
+    }
+
+    /// The nodes that run.
+    pub fn nodes(&self) -> Vec<Arc<Server>> {
+        locked(&self.nodes).iter().flatten().cloned().collect()
+    }
+
+    /// A node that runs.
+    pub fn node(&self, node: usize) -> Arc<Server> {
+        locked(&self.nodes)[node].clone().expect("the node runs")
+    }
+
+    /// A connection to a node whose reads wait until the node has applied what was committed on any node before.
+    pub fn reader(&self, node: usize, database: &str) -> Conn {
+        let options = self.node(node).options().db_name(Some(database));
+        let mut connection = Conn::new(options).expect("a connection");
+        let wait = if self.is_galera() {
+            "SET SESSION wsrep_sync_wait = 1"
+        } else {
+            "SET SESSION group_replication_consistency = 'BEFORE'"
+        };
+        connection.query_drop(wait).expect(wait);
+        connection
+    }
+
+    /// Starts a node that does not run. It has no data, and gets them from the others. The first node of all creates the
+    /// cluster.
+    pub fn start_node(&self, node: usize) -> Result<(), String> {
+        let mut nodes = locked(&self.nodes);
+        let first = nodes.iter().all(Option::is_none);
+        let arguments = self.arguments(node, first);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let server = Server::start(&self.program, &arguments)?;
+        if !self.is_galera() {
+            join(&server, first).map_err(|error| {
+                let plugin =
+                    "if it has no plugin group_replication, run scripts/servers --cluster group-replication";
+                format!("{error}: {plugin}\n{}", server.last_log_lines())
+            })?;
+        }
+        nodes[node] = Some(Arc::new(server));
+        drop(nodes);
+        self.wait_until_joined()
+    }
+
+    /// Ends a node as a power failure does. Returns when the others have expelled it.
+    pub fn kill_node(&self, node: usize) -> Result<(), String> {
+        let killed = locked(&self.nodes)[node].take().expect("the node runs");
+        killed.stop();
+        self.wait_until_joined()
+    }
+
+    /// Shuts a node down, so that it leaves the cluster.
+    pub fn stop_node(&self, node: usize) -> Result<(), String> {
+        let stopped = locked(&self.nodes)[node].take().expect("the node runs");
+        stopped
+            .connect()
+            .query_drop("SHUTDOWN")
+            .map_err(|error| error.to_string())?;
+        self.wait_until_joined()
+    }
+
+    /// Waits until the nodes that run, and no others, are a cluster.
+    fn wait_until_joined(&self) -> Result<(), String> {
+        let nodes = self.nodes();
+        let start = Instant::now();
+        loop {
+            let states: Vec<_> = nodes.iter().map(|node| self.state(node)).collect();
+            let expected = (nodes.len(), "joined".to_owned());
+            if states.iter().all(|state| state.as_ref() == Ok(&expected)) {
+                return Ok(());
+            }
+            if start.elapsed() > TIMEOUT {
+                let logs = self.last_log_lines();
+                return Err(format!(
+                    "the nodes are no cluster after {TIMEOUT:?}: {states:?}\n{logs}"
+                ));
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The number of nodes of the cluster that a node sees, and its own state.
+    fn state(&self, node: &Server) -> Result<(usize, String), String> {
+        let mut connection = Conn::new(node.options()).map_err(|error| error.to_string())?;
+        let query = if self.is_galera() {
+            "SELECT (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'),
+                    IF(VARIABLE_VALUE = 'Synced', 'joined', VARIABLE_VALUE)
+               FROM information_schema.GLOBAL_STATUS
+              WHERE VARIABLE_NAME = 'wsrep_local_state_comment'"
+        } else {
+            "SELECT (SELECT COUNT(*) FROM performance_schema.replication_group_members),
+                    IF(MEMBER_STATE = 'ONLINE', 'joined', MEMBER_STATE)
+               FROM performance_schema.replication_group_members
+              WHERE MEMBER_ID = @@server_uuid"
+        };
+        let state: mysql::Result<Option<(usize, String)>> = connection.query_first(query);
+        state
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| "no cluster".into())
+    }
+
+    /// The last lines of the logs of all nodes.
+    fn last_log_lines(&self) -> String {
+        let logs = self.nodes();
+        let logs: Vec<_> = logs.iter().map(|node| node.last_log_lines()).collect();
+        logs.join("\n")
+    }
+
+    fn arguments(&self, node: usize, first: bool) -> Vec<String> {
+        let [port, second, third] = self.ports[node];
+        let all = self.ports.map(|[port, ..]| format!("127.0.0.1:{port}")).join(",");
+        let number = node + 1;
+        let (fixed, own): (&[&str], Vec<String>) = if self.is_galera() {
+            let mut own = vec![
+                format!("--wsrep-cluster-address=gcomm://{all}"),
+                format!("--wsrep-node-name=node{number}"),
+                format!("--wsrep-node-address=127.0.0.1:{port}"),
+                format!("--wsrep-sst-receive-address=127.0.0.1:{third}"),
+                format!(
+                    "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{port};\
+                     ist.recv_addr=127.0.0.1:{second};{OF_PROVIDER}"
+                ),
+            ];
+            own.extend(first.then(|| "--wsrep-new-cluster".into()));
+            (&OF_MARIADB, own)
+        } else {
+            let own = vec![
+                GROUP.into(),
+                format!("--server-id={number}"),
+                format!("--port={second}"),
+                format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
+                format!("--loose-group-replication-group-seeds={all}"),
+                "--loose-group-replication-start-on-boot=OFF".into(),
+            ];
+            (&OF_MYSQL, own)
+        };
+        fixed
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .chain(own)
+            .collect()
+    }
+}
+
+/// Makes a MySQL server a member of the group, or of a new group if it is the first one.
+fn join(server: &Server, first: bool) -> mysql::Result<()> {
+    let mut connection = server.connect();
+    // The account of the data directory has no password, and all privileges on a connection from 127.0.0.1.
+    connection.query_drop(
+        "CHANGE REPLICATION SOURCE TO SOURCE_USER = 'root', SOURCE_PASSWORD = '' FOR CHANNEL 'group_replication_recovery'",
+    )?;
+    connection.query_drop(format!("SET GLOBAL group_replication_bootstrap_group = {first}"))?;
+    connection.query_drop("START GROUP_REPLICATION")?;
+    connection.query_drop("SET GLOBAL group_replication_bootstrap_group = OFF")
+}
