@@ -386,6 +386,7 @@ fn the_error_table_is_the_enum() {
             Detail::Column => "COLUMN",
             Detail::Entry => "N",
             Detail::Left => "TOTAL left of 'NAME'",
+            Detail::Nodes => "NODES",
         };
         format!("| {} | {head}{detail}{tail} | {} |", error.number(), error.remedy())
     };

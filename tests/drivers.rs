@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use slotted::package::{PackageError, Slots};
+use slotted::package::{Nodes, PackageError, Slots};
 
 use crate::support::{Module, Server, keyed, package};
 
@@ -44,6 +44,11 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         options.table = "fixed_counters".parse().expect("a name");
         options.prefix = "fixed_".parse().expect("a prefix");
     }));
+    schema.install(&package(|options| {
+        options.nodes = Some(Nodes { count: 3, variable: "server_id".parse().expect("a variable") });
+        options.table = "counters_of_nodes".parse().expect("a name");
+        options.prefix = "node_counter_".parse().expect("a prefix");
+    }));
     schema.install(&keyed(|options| {
         options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
     }));
@@ -68,6 +73,7 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         (E::EntryMisfit, "CALL slotted_counter_add_many('[[1, 7, 2], [1, 7]]')"),
         (E::NotEnough, "CALL counter_take('empty', 1)"),
         (E::AmountNotPositive, "CALL counter_take('x', 0)"),
+        (E::SlotsOfNodes, "CALL node_counter_setup('y', NULL, 2, 0)"),
     ];
     assert_eq!(calls.map(|(error, _)| error), PackageError::ALL);
 

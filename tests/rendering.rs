@@ -1,6 +1,6 @@
 //! What is rendered: always the same, as committed, within the rules that the servers impose.
 
-use slotted::package::{Detail, MESSAGE_MAX, Options, Package, PackageError, Pick, Security, Servers, Slots, committed, signal, SqlStr};
+use slotted::package::{Nodes, Detail, MESSAGE_MAX, Options, Package, PackageError, Pick, Security, Servers, Slots, committed, signal, SqlStr};
 use slotted::{render, script};
 use similar::TextDiff;
 
@@ -42,6 +42,7 @@ fn chosen() -> Vec<(&'static str, Package)> {
                 o.definer = Some("my counters@localhost".parse().expect("an account"));
                 o.roles = Some("my-app,my-admin".parse().expect("roles"));
                 o.servers = Servers::Mariadb;
+                o.nodes = Some(Nodes { count: 3, variable: "server_id".parse().expect("a variable") });
                 o.function = false;
             }),
         ),
@@ -78,8 +79,8 @@ fn worded() -> Vec<(&'static str, Package, Vec<Replacement>)> {
             "--default-slots",
             package(|o| o.default_slots = Some(100)),
             vec![
-                ("COALESCE(p_slots, 5)", "COALESCE(p_slots, 100)"),
-                ("NULL means 5.\n", "NULL means 100.\n"),
+                ("GREATEST(5, @@", "GREATEST(100, @@"),
+                ("NULL means 5,", "NULL means 100,"),
                 ("5 AS default_slots", "100 AS default_slots"),
             ],
         ),
@@ -145,6 +146,7 @@ fn error_texts_are_as_reviewed() {
             Detail::Column => "COLUMN",
             Detail::Entry => "N",
             Detail::Left => "TOTAL left of 'NAME'",
+            Detail::Nodes => "NODES",
         };
         format!("{}  {head}{detail}{tail}\n       {}\n", error.number(), error.remedy())
     };
@@ -165,6 +167,7 @@ fn a_message_fits_whatever_the_names() {
                 Detail::None => 0,
                 // At least some characters of the name have to be seen.
                 Detail::Name => 10 + 2,
+                Detail::Nodes => u16::MAX.to_string().len(),
                 Detail::Slots => i64::MIN.to_string().len(),
                 Detail::Column => 10,
                 Detail::Entry => "10000".len(),
@@ -200,7 +203,11 @@ fn no_routine_does_what_a_routine_must_not() {
     let routines = routines();
     assert!(routines.len() > 60, "{}", routines.len());
     for routine in routines {
+        // A savepoint tells whether there is a transaction, and is released.
         let code = code(&routine);
+        let savepoints = code.matches("SAVEPOINT slotted_steps;").count();
+        assert_eq!(savepoints, 2 * code.matches("RELEASE SAVEPOINT slotted_steps;").count(), "{code}");
+        let code = code.replace("SAVEPOINT slotted_steps", "");
         for forbidden in [
             "START TRANSACTION",
             "COMMIT",

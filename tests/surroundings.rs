@@ -268,8 +268,10 @@ fn safe_updates_reject_no_call(server: &Server) {
 }
 
 /// Sets the variables that a multi-primary cluster sets on its nodes: auto_increment_increment is the number of nodes,
-/// and auto_increment_offset is different on each node.
+/// and auto_increment_offset is different on each node. They are global, so the server is each node in turn.
 fn nodes_of_a_cluster_use_different_slots(server: &Server) {
+    let Some(program) = server.program() else { return };
+    let server = &Server::start(program, &[]).expect("a server");
     for slots in [20, 2] {
         let packages = [
             package(|options| options.default_slots = Some(slots)),
@@ -292,21 +294,20 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
             };
             let queries = Queries::of(&package);
             let mut others: Vec<(i64, i64)> = Vec::new();
+            // Sessions that are older than the cluster have an increment of 1.
+            let mut connections: Vec<_> = (0..7).map(|_| schema.connect()).collect();
             for node in 1..=3 {
-                for _ in 0..7 {
-                    let mut connection = schema.connect();
-                    connection
-                        .query_drop(format!(
-                            "SET SESSION auto_increment_increment = 3, SESSION auto_increment_offset = {node}"
-                        ))
-                        .expect("a node");
+                schema.run(&format!(
+                    "SET GLOBAL auto_increment_increment = 3; SET GLOBAL auto_increment_offset = {node}"
+                ));
+                for connection in &mut connections {
                     connection.query_drop(call(&package, Routine::Increment, key)).expect(&what);
                     connection.query_drop(call(&package, Routine::Add, &format!("{key}, 2"))).expect(&what);
                     if keyed {
-                        queries.run(&mut connection, "increment", &[7, 7]).expect(&what);
+                        queries.run(connection, "increment", &[7, 7]).expect(&what);
                     } else {
-                        let slots = queries.slots(&mut connection, "hot").expect("the counter exists");
-                        assert!(queries.count(&mut connection, "hot", slots).expect("a count"), "{what}: slot");
+                        let slots = queries.slots(connection, "hot").expect("the counter exists");
+                        assert!(queries.count(connection, "hot", slots).expect("a count"), "{what}: slot");
                     }
                     if keyed {
                         let error = error_of(connection.query_drop(call(&package, Routine::Increment, "7, NULL")));
@@ -322,6 +323,7 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
                 }
                 others = all;
             }
+            schema.run("SET GLOBAL auto_increment_increment = 1; SET GLOBAL auto_increment_offset = 1");
         }
     }
 }

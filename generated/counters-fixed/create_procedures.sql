@@ -207,6 +207,7 @@ Errors
   30002  p_counter_name is longer than 100 characters
   30004  counter ''...'' already exists
   30006  p_slots must be NULL or 20, not ...
+  30018  p_slots must be at least ... on this cluster
 
 Example
   CALL counter_setup(''downloads'', ''Downloads of the installer'', NULL, NULL);'
@@ -240,6 +241,15 @@ BEGIN
         DEFAULT CONCAT('counter_setup: p_slots must be NULL or 20, not ', COALESCE(p_slots, 'NULL'));
       SIGNAL SQLSTATE '45000'
          SET MYSQL_ERRNO = 30006,
+             MESSAGE_TEXT = v_message;
+    END;
+  END IF;
+  IF v_slots < @@GLOBAL.auto_increment_increment THEN
+    BEGIN
+      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+        DEFAULT CONCAT('counter_setup: p_slots must be at least ', @@GLOBAL.auto_increment_increment, ' on this cluster');
+      SIGNAL SQLSTATE '45000'
+         SET MYSQL_ERRNO = 30018,
              MESSAGE_TEXT = v_message;
     END;
   END IF;
@@ -313,8 +323,8 @@ BEGIN
   -- shorter name with trailing spaces.
   -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
   -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
-  -- server, auto_increment_increment is 1.
-  IF @@auto_increment_increment = 1 THEN
+  -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
+  IF @@GLOBAL.auto_increment_increment = 1 THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
@@ -325,10 +335,10 @@ BEGIN
     BEGIN
       DECLARE v_slot BIGINT
         DEFAULT 1 + MOD(
-          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(20 < @@auto_increment_increment,
+          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+          IF(20 < @@GLOBAL.auto_increment_increment,
              20,
-             20 - MOD(20, @@auto_increment_increment)));
+             20 - MOD(20, @@GLOBAL.auto_increment_increment)));
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       UPDATE `counters`
          SET counter = counter + 1
@@ -480,8 +490,8 @@ BEGIN
       -- shorter name with trailing spaces.
       -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
       -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
-      -- server, auto_increment_increment is 1.
-      IF @@auto_increment_increment = 1 THEN
+      -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
+      IF @@GLOBAL.auto_increment_increment = 1 THEN
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
            SET counter = counter + p_amount
@@ -492,10 +502,10 @@ BEGIN
         BEGIN
           DECLARE v_slot BIGINT
             DEFAULT 1 + MOD(
-              CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-              IF(20 < @@auto_increment_increment,
+              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+              IF(20 < @@GLOBAL.auto_increment_increment,
                  20,
-                 20 - MOD(20, @@auto_increment_increment)));
+                 20 - MOD(20, @@GLOBAL.auto_increment_increment)));
           /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
           UPDATE `counters`
              SET counter = counter + p_amount
@@ -610,10 +620,10 @@ BEGIN
   SELECT COUNT(*) AS counters,
          -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
          JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
-           CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-           IF(20 < @@auto_increment_increment,
+           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+           IF(20 < @@GLOBAL.auto_increment_increment,
               20,
-              20 - MOD(20, @@auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+              20 - MOD(20, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
          MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown,
          MIN(valid) AS valid
     INTO v_counters, v_amounts, v_entry, v_valid
@@ -827,10 +837,10 @@ BEGIN
      WHERE counter_name = p_counter_name;
   END IF;
   SET v_slot = 1 + MOD(
-    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-    IF(20 < @@auto_increment_increment,
+    CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+    IF(20 < @@GLOBAL.auto_increment_increment,
        20,
-       20 - MOD(20, @@auto_increment_increment)));
+       20 - MOD(20, @@GLOBAL.auto_increment_increment)));
   IF v_least >= 0 THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
@@ -1302,6 +1312,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   COMMENT 'Description
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
+  On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 at last, and is repeated if it conflicts
+  with another node: meanwhile, the total is between the old one and the new one.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -1317,6 +1329,10 @@ Example
   CALL counter_reset(''downloads'', 0, TRUE);'
 BEGIN
   DECLARE v_rows BIGINT;
+  DECLARE v_slot BIGINT;
+  DECLARE v_next BIGINT;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -1335,72 +1351,23 @@ BEGIN
      WHERE counter_name = p_counter_name
        AND counter_id = 0;
   END IF;
-  -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
-  -- COMMITTED, a statement that reads upwards could miss it.
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-  UPDATE (
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id > 1
-         ORDER BY counter_id DESC
-         LIMIT 10000
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = 1
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id < 1
-           FOR UPDATE
-      )
-    ) AS locked
-    STRAIGHT_JOIN `counters` AS target
-      ON target.counter_id = locked.slot
-     SET target.counter = IF(target.counter_id = 1, COALESCE(p_value, 0), 0),
-         target.start_date = IF(p_restart, NOW(), target.start_date)
-   WHERE target.counter_name = p_counter_name;
-  IF ROW_COUNT() = 0 THEN
-    -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-    -- as this statement, unlike a read of the snapshot.
+  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
+  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
     BEGIN
-      DECLARE v_left BIGINT;
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT COUNT(*)
-        INTO v_left
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)
-        LOCK IN SHARE MODE;
-      IF v_left > 0 THEN
-        SIGNAL SQLSTATE '70100'
-           SET MYSQL_ERRNO = 1317,
-               MESSAGE_TEXT = 'Query execution was interrupted';
-      END IF;
+      DECLARE CONTINUE HANDLER FOR 1305
+        SET v_steps = TRUE;
+      SAVEPOINT slotted_steps;
+      RELEASE SAVEPOINT slotted_steps;
     END;
-    -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
-    -- as the UPDATE, unlike a read of the snapshot.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT COUNT(*)
-      INTO v_rows
+  END IF;
+  IF v_steps THEN
+    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+    SELECT MAX(counter_id)
+      INTO v_slot
       FROM `counters`
-     WHERE counter_name = p_counter_name
-       AND counter_id = 1
-      LOCK IN SHARE MODE;
-    IF v_rows = 0 THEN
+     WHERE counter_name = LEFT(p_counter_name, 100);
+    IF v_slot IS NULL THEN
       BEGIN
         DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
           DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
@@ -1408,6 +1375,110 @@ BEGIN
            SET MYSQL_ERRNO = 30003,
                MESSAGE_TEXT = v_message;
       END;
+    END IF;
+    SET v_slot = 10000 + 1;
+    REPEAT
+      BEGIN
+        -- A change of a slot that another node writes at the same time can fail.
+        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+          BEGIN
+            SET v_tries = v_tries + 1;
+            IF NOT v_steps OR v_tries > 1000 THEN
+              RESIGNAL;
+            END IF;
+            DO SLEEP(0.01);
+          END;
+
+        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        SELECT COALESCE(MAX(counter_id), 1)
+          INTO v_next
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id < v_slot
+           AND counter_id <> 1;
+        UPDATE `counters`
+           SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
+               start_date = IF(p_restart, NOW(), start_date)
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_next;
+        SET v_slot = v_next;
+      END;
+    UNTIL v_slot = 1 END REPEAT;
+  ELSE
+    -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
+    -- COMMITTED, a statement that reads upwards could miss it.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    UPDATE (
+        (
+          SELECT counter_id AS slot,
+                 counter AS amount
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id > 1
+           ORDER BY counter_id DESC
+           LIMIT 10000
+             FOR UPDATE
+        )
+        UNION ALL
+        (
+          SELECT counter_id AS slot,
+                 counter AS amount
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id = 1
+             FOR UPDATE
+        )
+        UNION ALL
+        (
+          SELECT counter_id AS slot,
+                 counter AS amount
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id < 1
+             FOR UPDATE
+        )
+      ) AS locked
+      STRAIGHT_JOIN `counters` AS target
+        ON target.counter_id = locked.slot
+       SET target.counter = IF(target.counter_id = 1, COALESCE(p_value, 0), 0),
+           target.start_date = IF(p_restart, NOW(), target.start_date)
+     WHERE target.counter_name = p_counter_name;
+    IF ROW_COUNT() = 0 THEN
+      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+      -- as this statement, unlike a read of the snapshot.
+      BEGIN
+        DECLARE v_left BIGINT;
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT COUNT(*)
+          INTO v_left
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)
+          LOCK IN SHARE MODE;
+        IF v_left > 0 THEN
+          SIGNAL SQLSTATE '70100'
+             SET MYSQL_ERRNO = 1317,
+                 MESSAGE_TEXT = 'Query execution was interrupted';
+        END IF;
+      END;
+      -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
+      -- as the UPDATE, unlike a read of the snapshot.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT COUNT(*)
+        INTO v_rows
+        FROM `counters`
+       WHERE counter_name = p_counter_name
+         AND counter_id = 1
+        LOCK IN SHARE MODE;
+      IF v_rows = 0 THEN
+        BEGIN
+          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+            DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
+          SIGNAL SQLSTATE '45000'
+             SET MYSQL_ERRNO = 30003,
+                 MESSAGE_TEXT = v_message;
+        END;
+      END IF;
     END IF;
   END IF;
   IF p_value < 0 THEN
@@ -1434,6 +1505,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   concurrent increments are not lost.
   Growing is one statement. Shrinking gives the slots after 20 negative numbers, from the highest on, one in each
   statement. The last statements move their counts to slot 1 and delete them.
+  On a node of a cluster, a statement that conflicts with another node is repeated.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in counter_totals can be 1. A second call completes
   the resize.
@@ -1461,6 +1533,8 @@ BEGIN
   DECLARE v_filled BOOLEAN DEFAULT FALSE;
   DECLARE v_fold BOOLEAN;
   DECLARE v_done BOOLEAN DEFAULT FALSE;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -1506,143 +1580,165 @@ BEGIN
 
   -- Each pass is one step. Under autocommit, it commits by itself. The steps lock slots in the order of increments, or one
   -- slot only.
+  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
+  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
+    BEGIN
+      DECLARE CONTINUE HANDLER FOR 1305
+        SET v_steps = TRUE;
+      SAVEPOINT slotted_steps;
+      RELEASE SAVEPOINT slotted_steps;
+    END;
+  END IF;
   REPEAT
-    SET v_fold = FALSE;
-    IF v_last > 20 THEN
-      -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
-      BEGIN
-        -- A resize that was interrupted has left a retired slot with this number.
-        DECLARE CONTINUE HANDLER FOR 1062
-          SET v_fold = TRUE,
-              v_retired = 10000;
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        UPDATE `counters`
-           SET counter_id = -counter_id
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_last;
-      END;
-      SET v_last = v_last - IF(v_fold, 0, 1);
-    ELSE
-      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
-        INTO v_first, v_highest, v_slots, v_retired
-        FROM `counters`
-       WHERE counter_name = p_counter_name;
-      IF v_highest IS NULL OR v_highest <> v_last THEN
-        -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
-        -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
-        -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
-        -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT MAX(counter_id)
-          INTO v_last
+    BEGIN
+      -- A change of a slot that another node writes at the same time can fail.
+      DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+        BEGIN
+          SET v_tries = v_tries + 1;
+          IF NOT v_steps OR v_tries > 1000 THEN
+            RESIGNAL;
+          END IF;
+          DO SLEEP(0.01);
+        END;
+
+      SET v_fold = FALSE;
+      IF v_last > 20 THEN
+        -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
+        BEGIN
+          -- A resize that was interrupted has left a retired slot with this number.
+          DECLARE CONTINUE HANDLER FOR 1062
+            SET v_fold = TRUE,
+                v_retired = 10000;
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          UPDATE `counters`
+             SET counter_id = -counter_id
+           WHERE counter_name = p_counter_name
+             AND counter_id = v_last;
+        END;
+        SET v_last = v_last - IF(v_fold, 0, 1);
+      ELSE
+        SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+          INTO v_first, v_highest, v_slots, v_retired
           FROM `counters`
-         WHERE counter_name = LEFT(p_counter_name, 100)
-           FOR UPDATE;
-        IF v_last IS NULL OR v_last < 1 THEN
-          BEGIN
-            DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-              DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
-            SIGNAL SQLSTATE '45000'
-               SET MYSQL_ERRNO = 30003,
-                   MESSAGE_TEXT = v_message;
-          END;
+         WHERE counter_name = p_counter_name;
+        IF v_highest IS NULL OR v_highest <> v_last THEN
+          -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
+          -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
+          -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
+          -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          SELECT MAX(counter_id)
+            INTO v_last
+            FROM `counters`
+           WHERE counter_name = LEFT(p_counter_name, 100)
+             FOR UPDATE;
+          IF v_last IS NULL OR v_last < 1 THEN
+            BEGIN
+              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+                DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
+              SIGNAL SQLSTATE '45000'
+                 SET MYSQL_ERRNO = 30003,
+                     MESSAGE_TEXT = v_message;
+            END;
+          END IF;
+        END IF;
+
+        IF v_last > 20 THEN
+          SET v_done = FALSE;
+        ELSEIF NOT v_filled AND (v_last < 20 OR v_slots < 20) THEN
+          -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
+          SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+            FROM `counters` AS first
+           CROSS JOIN (
+             WITH digits (digit) AS (
+               SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+               UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+             )
+             SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
+               FROM digits AS units
+              CROSS JOIN digits AS tens
+              CROSS JOIN digits AS hundreds
+              CROSS JOIN digits AS thousands
+              WHERE tens.digit <= (20 - 1) DIV 10
+                AND hundreds.digit <= (20 - 1) DIV 100
+                AND thousands.digit <= (20 - 1) DIV 1000
+           ) AS numbers
+           WHERE first.counter_name = p_counter_name
+             AND numbers.number > IF(v_slots = v_last, v_last, 1)
+             AND first.counter_id = 1
+             AND numbers.number <= 20
+           ORDER BY first.counter_name, numbers.number
+            LOCK IN SHARE MODE
+          ON DUPLICATE KEY UPDATE counter = `counters`.counter;
+          SET v_last = 20,
+              v_filled = TRUE,
+              v_done = v_first = 1;
+        ELSE
+          -- Another session can have deleted the retired slots of the snapshot.
+          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+          SELECT v_retired * COUNT(*)
+            INTO v_retired
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id = LEAST(v_first, 0)
+            LOCK IN SHARE MODE;
+          SET v_fold = v_retired > 0,
+              v_done = v_retired = 0;
         END IF;
       END IF;
 
-      IF v_last > 20 THEN
-        SET v_done = FALSE;
-      ELSEIF NOT v_filled AND (v_last < 20 OR v_slots < 20) THEN
-        -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-        SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
-          FROM `counters` AS first
-         CROSS JOIN (
-           WITH digits (digit) AS (
-             SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-             UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-           )
-           SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-             FROM digits AS units
-            CROSS JOIN digits AS tens
-            CROSS JOIN digits AS hundreds
-            CROSS JOIN digits AS thousands
-            WHERE tens.digit <= (20 - 1) DIV 10
-              AND hundreds.digit <= (20 - 1) DIV 100
-              AND thousands.digit <= (20 - 1) DIV 1000
-         ) AS numbers
-         WHERE first.counter_name = p_counter_name
-           AND numbers.number > IF(v_slots = v_last, v_last, 1)
-           AND first.counter_id = 1
-           AND numbers.number <= 20
-         ORDER BY first.counter_name, numbers.number
-          LOCK IN SHARE MODE
-        ON DUPLICATE KEY UPDATE counter = `counters`.counter;
-        SET v_last = 20,
-            v_filled = TRUE,
-            v_done = v_first = 1;
-      ELSE
-        -- Another session can have deleted the retired slots of the snapshot.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT v_retired * COUNT(*)
-          INTO v_retired
-          FROM `counters`
+      IF v_fold THEN
+        -- Moves the counts to slot 1. The subquery locks the slots and sums them, and the same statement writes exactly these
+        -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
+        -- inserts in between could otherwise be summed but not written. If slot 1 does not exist, another connection has
+        -- deleted the counter, and no row is changed.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        UPDATE (
+            SELECT slot,
+                   SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
+                   SUM(IF(slot = 1, 0, amount)) OVER () AS moved
+              FROM (
+                (
+                  SELECT counter_id AS slot,
+                         counter AS amount
+                    FROM `counters`
+                   WHERE counter_name = p_counter_name
+                     AND counter_id = 1
+                     FOR UPDATE
+                )
+                UNION ALL
+                (
+                  SELECT counter_id AS slot,
+                         counter AS amount
+                    FROM `counters`
+                   WHERE counter_name = p_counter_name
+                     AND counter_id < 1
+                   ORDER BY counter_id
+                   LIMIT v_retired
+                     FOR UPDATE
+                )
+              ) AS locked
+          ) AS moving
+          STRAIGHT_JOIN `counters` AS target
+            ON target.counter_id = moving.slot
+           SET target.counter = IF(target.counter_id = 1, target.counter + moving.moved, 0)
+         WHERE target.counter_name = p_counter_name
+           AND moving.first_slots = 1;
+
+        -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+        -- which increments lock.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        DELETE FROM `counters`
          WHERE counter_name = p_counter_name
-           AND counter_id = LEAST(v_first, 0)
-          LOCK IN SHARE MODE;
-        SET v_fold = v_retired > 0,
-            v_done = v_retired = 0;
+           AND counter_id < 1
+           AND counter = 0
+         ORDER BY counter_id
+         LIMIT v_retired;
       END IF;
-    END IF;
-
-    IF v_fold THEN
-      -- Moves the counts to slot 1. The subquery locks the slots and sums them, and the same statement writes exactly these
-      -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
-      -- inserts in between could otherwise be summed but not written. If slot 1 does not exist, another connection has
-      -- deleted the counter, and no row is changed.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      UPDATE (
-          SELECT slot,
-                 SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-                 SUM(IF(slot = 1, 0, amount)) OVER () AS moved
-            FROM (
-              (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM `counters`
-                 WHERE counter_name = p_counter_name
-                   AND counter_id = 1
-                   FOR UPDATE
-              )
-              UNION ALL
-              (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM `counters`
-                 WHERE counter_name = p_counter_name
-                   AND counter_id < 1
-                 ORDER BY counter_id
-                 LIMIT v_retired
-                   FOR UPDATE
-              )
-            ) AS locked
-        ) AS moving
-        STRAIGHT_JOIN `counters` AS target
-          ON target.counter_id = moving.slot
-         SET target.counter = IF(target.counter_id = 1, target.counter + moving.moved, 0)
-       WHERE target.counter_name = p_counter_name
-         AND moving.first_slots = 1;
-
-      -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
-      -- which increments lock.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      DELETE FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id < 1
-         AND counter = 0
-       ORDER BY counter_id
-       LIMIT v_retired;
-    END IF;
+    END;
   UNTIL v_done END REPEAT;
 END;;
 DELIMITER ;
@@ -1658,6 +1754,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_delete`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Deletes a counter with all its slots in one statement.
+  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 1 at last, and is repeated if it conflicts
+  with another node.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -1670,6 +1768,11 @@ Errors
 Example
   CALL counter_delete(''downloads'');'
 BEGIN
+  DECLARE v_slot BIGINT;
+  DECLARE v_next BIGINT;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
+
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
        SET MYSQL_ERRNO = 30001,
@@ -1680,67 +1783,120 @@ BEGIN
        SET MYSQL_ERRNO = 30002,
            MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
   END IF;
-  -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
-  -- COMMITTED, a statement that reads upwards could miss it.
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-  DELETE target
-    FROM (
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id > 1
-         ORDER BY counter_id DESC
-         LIMIT 10000
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = 1
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id < 1
-           FOR UPDATE
-      )
-    ) AS locked
-    STRAIGHT_JOIN `counters` AS target
-      ON target.counter_id = locked.slot
-   WHERE target.counter_name = p_counter_name;
-  IF ROW_COUNT() = 0 THEN
-    -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-    -- as this statement, unlike a read of the snapshot.
+  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
+  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
     BEGIN
-      DECLARE v_left BIGINT;
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT COUNT(*)
-        INTO v_left
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-        LOCK IN SHARE MODE;
-      IF v_left > 0 THEN
-        SIGNAL SQLSTATE '70100'
-           SET MYSQL_ERRNO = 1317,
-               MESSAGE_TEXT = 'Query execution was interrupted';
-      END IF;
+      DECLARE CONTINUE HANDLER FOR 1305
+        SET v_steps = TRUE;
+      SAVEPOINT slotted_steps;
+      RELEASE SAVEPOINT slotted_steps;
     END;
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30003,
-             MESSAGE_TEXT = v_message;
-    END;
+  END IF;
+  IF v_steps THEN
+    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+    SELECT MAX(counter_id)
+      INTO v_slot
+      FROM `counters`
+     WHERE counter_name = LEFT(p_counter_name, 100);
+    IF v_slot IS NULL THEN
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 30003,
+               MESSAGE_TEXT = v_message;
+      END;
+    END IF;
+    SET v_slot = 10000 + 1;
+    REPEAT
+      BEGIN
+        -- A change of a slot that another node writes at the same time can fail.
+        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+          BEGIN
+            SET v_tries = v_tries + 1;
+            IF NOT v_steps OR v_tries > 1000 THEN
+              RESIGNAL;
+            END IF;
+            DO SLEEP(0.01);
+          END;
+
+        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        SELECT COALESCE(MAX(counter_id), 1)
+          INTO v_next
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id < v_slot
+           AND counter_id <> 1;
+        DELETE FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_next;
+        SET v_slot = v_next;
+      END;
+    UNTIL v_slot = 1 END REPEAT;
+  ELSE
+    -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
+    -- COMMITTED, a statement that reads upwards could miss it.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    DELETE target
+      FROM (
+        (
+          SELECT counter_id AS slot,
+                 counter AS amount
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id > 1
+           ORDER BY counter_id DESC
+           LIMIT 10000
+             FOR UPDATE
+        )
+        UNION ALL
+        (
+          SELECT counter_id AS slot,
+                 counter AS amount
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id = 1
+             FOR UPDATE
+        )
+        UNION ALL
+        (
+          SELECT counter_id AS slot,
+                 counter AS amount
+            FROM `counters`
+           WHERE counter_name = p_counter_name
+             AND counter_id < 1
+             FOR UPDATE
+        )
+      ) AS locked
+      STRAIGHT_JOIN `counters` AS target
+        ON target.counter_id = locked.slot
+     WHERE target.counter_name = p_counter_name;
+    IF ROW_COUNT() = 0 THEN
+      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+      -- as this statement, unlike a read of the snapshot.
+      BEGIN
+        DECLARE v_left BIGINT;
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT COUNT(*)
+          INTO v_left
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+          LOCK IN SHARE MODE;
+        IF v_left > 0 THEN
+          SIGNAL SQLSTATE '70100'
+             SET MYSQL_ERRNO = 1317,
+                 MESSAGE_TEXT = 'Query execution was interrupted';
+        END IF;
+      END;
+      BEGIN
+        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
+          DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
+        SIGNAL SQLSTATE '45000'
+           SET MYSQL_ERRNO = 30003,
+               MESSAGE_TEXT = v_message;
+      END;
+    END IF;
   END IF;
 END;;
 DELIMITER ;

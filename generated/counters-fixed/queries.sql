@@ -45,10 +45,10 @@ UPDATE `counters`
    SET counter = counter + 1
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(20 < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(20 < @@GLOBAL.auto_increment_increment,
             20,
-            20 - MOD(20, @@auto_increment_increment)));
+            20 - MOD(20, @@GLOBAL.auto_increment_increment)));
 
 -- name: add
 -- Adds an amount, which may be negative. An amount of 0 changes no row. Otherwise, see increment.
@@ -58,10 +58,10 @@ UPDATE `counters`
    SET counter = counter + ?
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(20 < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(20 < @@GLOBAL.auto_increment_increment,
             20,
-            20 - MOD(20, @@auto_increment_increment)));
+            20 - MOD(20, @@GLOBAL.auto_increment_increment)));
 
 -- name: take
 -- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
@@ -73,10 +73,10 @@ UPDATE `counters`
    SET counter = counter - ?
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(20 < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(20 < @@GLOBAL.auto_increment_increment,
             20,
-            20 - MOD(20, @@auto_increment_increment)))
+            20 - MOD(20, @@GLOBAL.auto_increment_increment)))
    AND counter >= ?;
 
 -- name: slots_to_take_from
@@ -105,10 +105,10 @@ UPDATE `counters`
 SELECT COUNT(*) AS counters,
        -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
        JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(20 < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(20 < @@GLOBAL.auto_increment_increment,
             20,
-            20 - MOD(20, @@auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+            20 - MOD(20, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
        MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown
   FROM (
     SELECT sums.counter_name,

@@ -40,9 +40,9 @@ SELECT ?, numbers.number, ?, NOW(), IF(numbers.number = 1, COALESCE(?, 0), 0)
 -- Returns the number of slots that increment and add select from, or NULL if the counter does not exist. An application can
 -- keep the number: after a resize, the statements are exact with the earlier number, too.
 -- Parameters: counter_name
-SELECT IF(MAX(counter_id) < @@auto_increment_increment,
+SELECT IF(MAX(counter_id) < @@GLOBAL.auto_increment_increment,
           MAX(counter_id),
-          MAX(counter_id) - MOD(MAX(counter_id), @@auto_increment_increment)) AS slots
+          MAX(counter_id) - MOD(MAX(counter_id), @@GLOBAL.auto_increment_increment)) AS slots
   FROM `counters`
  WHERE counter_name = ?;
 
@@ -56,7 +56,7 @@ UPDATE `counters`
    SET counter = counter + 1
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
          ?);
 
 -- name: add
@@ -67,7 +67,7 @@ UPDATE `counters`
    SET counter = counter + ?
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
          ?);
 
 -- name: take
@@ -80,7 +80,7 @@ UPDATE `counters`
    SET counter = counter - ?
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
          ?)
    AND counter >= ?;
 
@@ -110,10 +110,10 @@ UPDATE `counters`
 SELECT COUNT(*) AS counters,
        -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
        JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(v_slots < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(v_slots < @@GLOBAL.auto_increment_increment,
             v_slots,
-            v_slots - MOD(v_slots, @@auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+            v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
        MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown
   FROM (
     SELECT sums.counter_name,

@@ -24,10 +24,10 @@
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(
-          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(521 < @@auto_increment_increment,
+          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+          IF(521 < @@GLOBAL.auto_increment_increment,
              521,
-             521 - MOD(521, @@auto_increment_increment))), 1)
+             521 - MOD(521, @@GLOBAL.auto_increment_increment))), 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
 -- name: add
@@ -36,10 +36,10 @@ ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(
-          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(521 < @@auto_increment_increment,
+          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+          IF(521 < @@GLOBAL.auto_increment_increment,
              521,
-             521 - MOD(521, @@auto_increment_increment))), ?)
+             521 - MOD(521, @@GLOBAL.auto_increment_increment))), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 
 -- name: take
@@ -53,10 +53,10 @@ UPDATE `slotted_counters`
  WHERE record_type = ?
    AND record_id = ?
    AND slot = MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(521 < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(521 < @@GLOBAL.auto_increment_increment,
             521,
-            521 - MOD(521, @@auto_increment_increment)))
+            521 - MOD(521, @@GLOBAL.auto_increment_increment)))
    AND `count` >= ?;
 
 -- name: slots_to_take_from
@@ -86,10 +86,10 @@ UPDATE `slotted_counters`
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 SELECT record_type, record_id, MOD(
-         CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-         IF(521 < @@auto_increment_increment,
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         IF(521 < @@GLOBAL.auto_increment_increment,
             521,
-            521 - MOD(521, @@auto_increment_increment))), amount
+            521 - MOD(521, @@GLOBAL.auto_increment_increment))), amount
   FROM (
     SELECT p_record_type AS record_type,
            p_record_id AS record_id,

@@ -95,8 +95,8 @@ BEGIN
   -- The primary key is the only unique key, so that the upsert locks one record and no gap.
   -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
   -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
-  -- server, auto_increment_increment is 1.
-  IF @@auto_increment_increment = 1
+  -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
+  IF @@GLOBAL.auto_increment_increment = 1
     AND p_record_type BETWEEN -2147483648 AND 2147483647
     AND p_record_id IS NOT NULL THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -126,10 +126,10 @@ BEGIN
     BEGIN
       DECLARE v_slot BIGINT
         DEFAULT MOD(
-          CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-          IF(521 < @@auto_increment_increment,
+          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+          IF(521 < @@GLOBAL.auto_increment_increment,
              521,
-             521 - MOD(521, @@auto_increment_increment)));
+             521 - MOD(521, @@GLOBAL.auto_increment_increment)));
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
       VALUES (p_record_type, p_record_id, v_slot, 1)
@@ -199,8 +199,8 @@ BEGIN
     -- The primary key is the only unique key, so that the upsert locks one record and no gap.
     -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
     -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
-    -- server, auto_increment_increment is 1.
-    IF @@auto_increment_increment = 1 THEN
+    -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
+    IF @@GLOBAL.auto_increment_increment = 1 THEN
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
       VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), p_amount)
@@ -209,10 +209,10 @@ BEGIN
       BEGIN
         DECLARE v_slot BIGINT
           DEFAULT MOD(
-            CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-            IF(521 < @@auto_increment_increment,
+            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+            IF(521 < @@GLOBAL.auto_increment_increment,
                521,
-               521 - MOD(521, @@auto_increment_increment)));
+               521 - MOD(521, @@GLOBAL.auto_increment_increment)));
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
         VALUES (p_record_type, p_record_id, v_slot, p_amount)
@@ -300,10 +300,10 @@ BEGIN
            MESSAGE_TEXT = 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
   END IF;
   SET v_slot = MOD(
-    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-    IF(521 < @@auto_increment_increment,
+    CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+    IF(521 < @@GLOBAL.auto_increment_increment,
        521,
-       521 - MOD(521, @@auto_increment_increment)));
+       521 - MOD(521, @@GLOBAL.auto_increment_increment)));
   -- ORDER BY, so that two calls with the same records lock them in the same order.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
@@ -406,10 +406,10 @@ BEGIN
            MESSAGE_TEXT = 'slotted_counter_take: p_amount must be at least 1';
   END IF;
   SET v_slot = MOD(
-    CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
-    IF(521 < @@auto_increment_increment,
+    CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+    IF(521 < @@GLOBAL.auto_increment_increment,
        521,
-       521 - MOD(521, @@auto_increment_increment)));
+       521 - MOD(521, @@GLOBAL.auto_increment_increment)));
   WHILE NOT v_taken DO
     -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
     SELECT COALESCE(SUM(`count`), 0),
@@ -601,6 +601,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   COMMENT 'Description
   Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
+  On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
+  with another node: meanwhile, the total is between the old one and the new one.
 
 Parameters
   p_record_type INT: key of the record
@@ -614,6 +616,11 @@ Errors
 Example
   CALL slotted_counter_reset(123, 456, 0);'
 BEGIN
+  DECLARE v_slot BIGINT;
+  DECLARE v_next BIGINT;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
+
   IF p_record_type IS NULL
     OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
     OR p_record_id IS NULL THEN
@@ -633,20 +640,68 @@ BEGIN
              MESSAGE_TEXT = 'slotted_counter_reset: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  SELECT p_record_type, p_record_id, 0, COALESCE(p_value, 0)
-   UNION ALL
-  (SELECT record_type, record_id, slot, 0
-     FROM `slotted_counters`
-    WHERE record_type = p_record_type
-      AND record_id = p_record_id
-      AND slot > 0
-    -- Reading upwards would lock the next record, too. Without LIMIT, the server ignores ORDER BY here.
-    ORDER BY slot DESC
-    LIMIT 10000
-      FOR UPDATE)
-  ON DUPLICATE KEY UPDATE `count` = IF(`slotted_counters`.slot = 0, COALESCE(p_value, 0), 0);
+  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
+  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
+    BEGIN
+      DECLARE CONTINUE HANDLER FOR 1305
+        SET v_steps = TRUE;
+      SAVEPOINT slotted_steps;
+      RELEASE SAVEPOINT slotted_steps;
+    END;
+  END IF;
+  IF v_steps THEN
+    SET v_slot = 10000 + 1;
+    REPEAT
+      BEGIN
+        -- A change of a slot that another node writes at the same time can fail.
+        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+          BEGIN
+            SET v_tries = v_tries + 1;
+            IF NOT v_steps OR v_tries > 1000 THEN
+              RESIGNAL;
+            END IF;
+            DO SLEEP(0.01);
+          END;
+
+        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        SELECT COALESCE(MAX(slot), 0)
+          INTO v_next
+          FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot < v_slot
+           AND slot <> 0;
+        IF v_next > 0 THEN
+          UPDATE `slotted_counters`
+             SET `count` = 0
+           WHERE record_type = p_record_type
+             AND record_id = p_record_id
+             AND slot = v_next;
+        ELSE
+          INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+          VALUES (p_record_type, p_record_id, 0, COALESCE(p_value, 0))
+          ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0);
+        END IF;
+        SET v_slot = v_next;
+      END;
+    UNTIL v_slot = 0 END REPEAT;
+  ELSE
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+    SELECT p_record_type, p_record_id, 0, COALESCE(p_value, 0)
+     UNION ALL
+    (SELECT record_type, record_id, slot, 0
+       FROM `slotted_counters`
+      WHERE record_type = p_record_type
+        AND record_id = p_record_id
+        AND slot > 0
+      -- Reading upwards would lock the next record, too. Without LIMIT, the server ignores ORDER BY here.
+      ORDER BY slot DESC
+      LIMIT 10000
+        FOR UPDATE)
+    ON DUPLICATE KEY UPDATE `count` = IF(`slotted_counters`.slot = 0, COALESCE(p_value, 0), 0);
+  END IF;
 END;;
 DELIMITER ;
 
@@ -664,6 +719,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact`(
   Moves all counts of a record to slot 0 and deletes the other slots. The total does not change, and concurrent
   increments are not lost. Compact a record that is no longer hot, to free space and to read fewer rows.
   A compaction waits for transactions that have incremented the record.
+  On a node of a cluster and outside a transaction, statements move each slot. A slot that another node writes at the same time is
+  left.
 
 Parameters
   p_record_type INT: key of the record
@@ -679,6 +736,10 @@ Example
 BEGIN
   DECLARE v_rows BIGINT;
   DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_slot BIGINT;
+  DECLARE v_next BIGINT;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
 
   IF p_record_type IS NULL
     OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
@@ -710,7 +771,115 @@ BEGIN
            MESSAGE_TEXT = 'slotted_counter_compact: the total exceeds the range of BIGINT';
   END IF;
 
-  IF v_rows > 0 THEN
+  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
+  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
+    BEGIN
+      DECLARE CONTINUE HANDLER FOR 1305
+        SET v_steps = TRUE;
+      SAVEPOINT slotted_steps;
+      RELEASE SAVEPOINT slotted_steps;
+    END;
+  END IF;
+  IF v_steps AND v_rows > 0 THEN
+    SET v_slot = 10000 + 1;
+    REPEAT
+      BEGIN
+        -- A change of a slot that another node writes at the same time can fail.
+        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+          BEGIN
+            SET v_tries = v_tries + 1;
+            IF NOT v_steps OR v_tries > 1000 THEN
+              RESIGNAL;
+            END IF;
+            DO SLEEP(0.01);
+          END;
+
+        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        SELECT COALESCE(MAX(slot), 0)
+          INTO v_next
+          FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot < v_slot
+           AND slot <> 0;
+        -- A slot that another node writes at the same time is left: the next step is that of the next slot.
+        SET v_slot = v_next;
+        -- Creates slot 0 if it does not exist.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+        VALUES (p_record_type, p_record_id, 0, 0)
+        ON DUPLICATE KEY UPDATE `count` = `count` + 0;
+        -- Moves the counts to slot 0. The subquery locks the slots and sums them, and the same statement writes exactly these
+        -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
+        -- inserts in between could otherwise be summed but not written. If slot 0 does not exist, another connection has
+        -- deleted the record, and no row is changed.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        UPDATE (
+            SELECT slot,
+                   SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
+                   SUM(IF(slot = 0, 0, amount)) OVER () AS moved
+              FROM (
+                (
+                  SELECT slot AS slot,
+                         `count` AS amount
+                    FROM `slotted_counters`
+                   WHERE record_type = p_record_type
+                     AND record_id = p_record_id
+                     AND slot = v_next
+                     FOR UPDATE
+                )
+                UNION ALL
+                (
+                  SELECT slot AS slot,
+                         `count` AS amount
+                    FROM `slotted_counters`
+                   WHERE record_type = p_record_type
+                     AND record_id = p_record_id
+                     AND slot = 0
+                     FOR UPDATE
+                )
+              ) AS locked
+          ) AS moving
+          STRAIGHT_JOIN `slotted_counters` AS target
+            ON target.slot = moving.slot
+           SET target.`count` = IF(target.slot = 0, target.`count` + moving.moved, 0)
+         WHERE target.record_type = p_record_type
+           AND target.record_id = p_record_id
+           AND moving.first_slots = 1;
+        -- Deletes only slots whose count is 0: another connection may have incremented one since.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        DELETE target
+          FROM (
+            (
+              SELECT slot AS slot,
+                     `count` AS amount
+                FROM `slotted_counters`
+               WHERE record_type = p_record_type
+                 AND record_id = p_record_id
+                 AND slot = v_next
+                 FOR UPDATE
+            )
+            UNION ALL
+            (
+              SELECT slot AS slot,
+                     `count` AS amount
+                FROM `slotted_counters`
+               WHERE record_type = p_record_type
+                 AND record_id = p_record_id
+                 AND slot = 0
+                 FOR UPDATE
+            )
+          ) AS locked
+          STRAIGHT_JOIN `slotted_counters` AS target
+            ON target.slot = locked.slot
+         WHERE target.record_type = p_record_type
+           AND target.record_id = p_record_id
+           AND target.slot <> 0
+           AND target.`count` = 0;
+      END;
+    UNTIL v_slot = 0 END REPEAT;
+  ELSEIF v_rows > 0 THEN
     -- Creates slot 0 if it does not exist.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
@@ -878,7 +1047,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_delete`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
+  Deletes all slots of a record in one statement. On a node of a cluster and outside a transaction, a statement deletes each slot,
+  slot 0 at last, and is repeated if it conflicts with another node. If the record has no rows, the call has no effect.
 
 Parameters
   p_record_type INT: key of the record
@@ -891,6 +1061,11 @@ Errors
 Example
   CALL slotted_counter_delete(123, 456);'
 BEGIN
+  DECLARE v_slot BIGINT;
+  DECLARE v_next BIGINT;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
+
   IF p_record_type IS NULL
     OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
     OR p_record_id IS NULL THEN
@@ -910,53 +1085,94 @@ BEGIN
              MESSAGE_TEXT = 'slotted_counter_delete: column ''record_id'' cannot be NULL';
     END IF;
   END IF;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-  DELETE target
-    FROM (
-      (
-        SELECT slot AS slot,
-               `count` AS amount
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           AND slot > 0
-         ORDER BY slot DESC
-         LIMIT 10000
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT slot AS slot,
-               `count` AS amount
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           AND slot = 0
-           FOR UPDATE
-      )
-    ) AS locked
-    STRAIGHT_JOIN `slotted_counters` AS target
-      ON target.slot = locked.slot
-   WHERE target.record_type = p_record_type
-     AND target.record_id = p_record_id;
-  IF ROW_COUNT() = 0 THEN
-    -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-    -- as this statement, unlike a read of the snapshot.
+  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
+  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
     BEGIN
-      DECLARE v_left BIGINT;
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT COUNT(*)
-        INTO v_left
-        FROM `slotted_counters`
-       WHERE record_type = p_record_type
-         AND record_id = p_record_id
-        LOCK IN SHARE MODE;
-      IF v_left > 0 THEN
-        SIGNAL SQLSTATE '70100'
-           SET MYSQL_ERRNO = 1317,
-               MESSAGE_TEXT = 'Query execution was interrupted';
-      END IF;
+      DECLARE CONTINUE HANDLER FOR 1305
+        SET v_steps = TRUE;
+      SAVEPOINT slotted_steps;
+      RELEASE SAVEPOINT slotted_steps;
     END;
+  END IF;
+  IF v_steps THEN
+    SET v_slot = 10000 + 1;
+    REPEAT
+      BEGIN
+        -- A change of a slot that another node writes at the same time can fail.
+        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+          BEGIN
+            SET v_tries = v_tries + 1;
+            IF NOT v_steps OR v_tries > 1000 THEN
+              RESIGNAL;
+            END IF;
+            DO SLEEP(0.01);
+          END;
+
+        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        SELECT COALESCE(MAX(slot), 0)
+          INTO v_next
+          FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot < v_slot
+           AND slot <> 0;
+        DELETE FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot = v_next;
+        SET v_slot = v_next;
+      END;
+    UNTIL v_slot = 0 END REPEAT;
+  ELSE
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    DELETE target
+      FROM (
+        (
+          SELECT slot AS slot,
+                 `count` AS amount
+            FROM `slotted_counters`
+           WHERE record_type = p_record_type
+             AND record_id = p_record_id
+             AND slot > 0
+           ORDER BY slot DESC
+           LIMIT 10000
+             FOR UPDATE
+        )
+        UNION ALL
+        (
+          SELECT slot AS slot,
+                 `count` AS amount
+            FROM `slotted_counters`
+           WHERE record_type = p_record_type
+             AND record_id = p_record_id
+             AND slot = 0
+             FOR UPDATE
+        )
+      ) AS locked
+      STRAIGHT_JOIN `slotted_counters` AS target
+        ON target.slot = locked.slot
+     WHERE target.record_type = p_record_type
+       AND target.record_id = p_record_id;
+    IF ROW_COUNT() = 0 THEN
+      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
+      -- as this statement, unlike a read of the snapshot.
+      BEGIN
+        DECLARE v_left BIGINT;
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        SELECT COUNT(*)
+          INTO v_left
+          FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+          LOCK IN SHARE MODE;
+        IF v_left > 0 THEN
+          SIGNAL SQLSTATE '70100'
+             SET MYSQL_ERRNO = 1317,
+                 MESSAGE_TEXT = 'Query execution was interrupted';
+        END IF;
+      END;
+    END IF;
   END IF;
 END;;
 DELIMITER ;

@@ -12,8 +12,8 @@ use similar::TextDiff;
 use super::Outcome;
 use super::output::{note, out};
 use crate::package::{
-    self, Collation, Definer, Ident, Interval, Key, Kind, Options, Package, Pick, Prefix, Roles, Rollup,
-    Security, Servers, Slots,
+    self, Collation, Definer, Ident, Interval, Key, Kind, Nodes, Options, Package, Pick, Prefix, Roles,
+    Rollup, Security, Servers, Slots, Variable,
 };
 use crate::render::{self, Format};
 
@@ -80,6 +80,14 @@ pub(super) struct OptionFlags {
     #[arg(long, requires = "package", default_value_t = Pick::Connection)]
     pick: Pick,
 
+    /// The number of nodes of a cluster that accept writes, if auto_increment_increment is 1 on them
+    #[arg(long, value_name = "N", requires = "package", value_parser = clap::value_parser!(u32).range(2..=100))]
+    nodes: Option<u32>,
+
+    /// The global variable whose value modulo N is different on each node
+    #[arg(long, value_name = "NAME", requires = "nodes", default_value = "server_id")]
+    node_variable: Variable,
+
     /// The name of the table [default: the name of the package]
     #[arg(long, value_name = "NAME", requires = "package")]
     table: Option<Ident>,
@@ -138,6 +146,10 @@ impl OptionFlags {
             slots: self.slots.unwrap_or(default.slots),
             default_slots: self.default_slots,
             pick: self.pick,
+            nodes: self.nodes.map(|count| Nodes {
+                count,
+                variable: self.node_variable,
+            }),
             table: self.table.unwrap_or(default.table),
             prefix: self.prefix.unwrap_or(default.prefix),
             collation: self.collation,

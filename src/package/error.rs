@@ -21,6 +21,8 @@ pub enum PackageError {
     CounterExists,
     /// The number of slots is below 1, above [`MAX_SLOTS`], or NULL in a resize.
     SlotsOutOfRange,
+    /// The number of slots is less than the number of nodes of the cluster.
+    SlotsOfNodes,
     /// The number of slots is not the fixed one.
     SlotsFixed,
     /// The amount is NULL.
@@ -62,11 +64,13 @@ pub enum Detail {
     Entry,
     /// The total and the counter's name.
     Left,
+    /// The number of nodes of the cluster.
+    Nodes,
 }
 
 impl PackageError {
     /// All errors, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::NameEmpty,
         Self::NameTooLong,
         Self::UnknownCounter,
@@ -84,6 +88,7 @@ impl PackageError {
         Self::EntryMisfit,
         Self::NotEnough,
         Self::AmountNotPositive,
+        Self::SlotsOfNodes,
     ];
 
     /// The MYSQL_ERRNO, from 30001 to 30099. PyMySQL, aiomysql and MariaDB Connector/J read the number as a signed 16-bit
@@ -107,6 +112,7 @@ impl PackageError {
             Self::EntryMisfit => 30015,
             Self::NotEnough => 30016,
             Self::AmountNotPositive => 30017,
+            Self::SlotsOfNodes => 30018,
         }
     }
 
@@ -121,6 +127,10 @@ impl PackageError {
             Self::SlotsOutOfRange => {
                 let head = format!("p_slots must be between 1 and {MAX_SLOTS}, not ");
                 (head, Detail::Slots, "")
+            }
+            Self::SlotsOfNodes => {
+                let head = "p_slots must be at least ".into();
+                (head, Detail::Nodes, " on this cluster")
             }
             Self::SlotsFixed => {
                 let fixed = match options.slots {
@@ -175,6 +185,9 @@ impl PackageError {
             Self::NameTooLong => "Pass a shorter name.",
             Self::UnknownCounter => "Create the counter with counter_setup, or correct the name.",
             Self::CounterExists => "Use the existing counter, or delete it first.",
+            Self::SlotsOfNodes => {
+                "Pass at least this number, or install the package with more slots: each node needs a slot of its own."
+            }
             Self::SlotsFixed => "Pass NULL or that number, or install the package with per-counter slots.",
             Self::AmountNull => "Pass a number. 0 changes nothing.",
             Self::TotalOutOfRange => {
@@ -238,6 +251,10 @@ pub fn signal(options: &Options, routine: &str, error: PackageError, about: Opti
         Detail::Entry => {
             let (head, tail) = (SqlStr(head), SqlStr(tail));
             (format!("CONCAT({head}, v_entry, {tail})"), true)
+        }
+        Detail::Nodes => {
+            let (head, tail) = (SqlStr(head), SqlStr(tail.to_owned()));
+            (format!("CONCAT({head}, {}, {tail})", options.node_count()), true)
         }
         Detail::Slots => (
             format!("CONCAT({}, COALESCE(p_slots, 'NULL'))", SqlStr(head)),

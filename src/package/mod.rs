@@ -13,8 +13,8 @@ use key::split_outside_quotes;
 pub use key::{Key, KeyColumn, KeyError, KeyType, json_integer};
 pub(crate) use options::shell_word;
 pub use options::{
-    Collation, DEFAULT_SLOTS, Kind, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers, Slots,
-    slot_count,
+    Collation, DEFAULT_SLOTS, Kind, Nodes, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers,
+    Slots, Variable, slot_count,
 };
 pub use rollup::{Interval, Rollup, RollupError, Value};
 pub use source::{Conversion, Origin, Origins, Source, SourceColumn, names};
@@ -143,13 +143,19 @@ impl Routine {
             return errors;
         }
         let own: &[E] = match (self, options.slots) {
-            (Self::Setup, Slots::PerCounter) => &[E::CounterExists, E::SlotsOutOfRange],
-            (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed],
+            (Self::Setup, Slots::PerCounter) => &[E::CounterExists, E::SlotsOutOfRange, E::SlotsOfNodes],
+            (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed, E::SlotsOfNodes],
             (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
             (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
             (Self::Take, _) => &[E::UnknownCounter, E::NotEnough, E::AmountNotPositive],
             (Self::Resize, Slots::Fixed(_)) => &[E::UnknownCounter, E::SlotsFixed, E::TotalOutOfRange],
-            (Self::Resize | Self::Compact | Self::CompactIdle | Self::Rollup | Self::AddMany, _) => {
+            (Self::Resize, Slots::PerCounter) => &[
+                E::UnknownCounter,
+                E::SlotsOutOfRange,
+                E::TotalOutOfRange,
+                E::SlotsOfNodes,
+            ],
+            (Self::Compact | Self::CompactIdle | Self::Rollup | Self::AddMany, _) => {
                 &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
             }
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],

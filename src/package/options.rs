@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 
 use super::MAX_SLOTS;
-use super::ident::{Definer, Ident, IdentError, Prefix, Roles};
+use super::ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles};
 use super::key::{Key, KeyColumn, KeyType};
 use super::rollup::{Interval, Rollup, RollupError};
 
@@ -97,6 +97,36 @@ impl fmt::Display for Pick {
             Self::Connection => "connection",
             Self::Random => "random",
         })
+    }
+}
+
+/// The number of a node for its slots, on a cluster whose nodes have no auto_increment_increment of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nodes {
+    /// The number of nodes that accept writes.
+    pub count: u32,
+    /// The global variable whose value modulo `count` is different on each node.
+    pub variable: Variable,
+}
+
+/// The name of a system variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable(String);
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Variable {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !name.is_empty() && name.len() <= IDENT_MAX && name.chars().all(plain) {
+            return Ok(Self(name.to_ascii_lowercase()));
+        }
+        Err("expected the name of a system variable, such as server_id".into())
     }
 }
 
@@ -203,6 +233,8 @@ pub struct Options {
     pub default_slots: Option<u32>,
     /// The slot selection.
     pub pick: Pick,
+    /// How a node of a cluster is told from the others. None reads auto_increment_increment and auto_increment_offset.
+    pub nodes: Option<Nodes>,
     /// The name of the table.
     pub table: Ident,
     /// The beginning of routine and view names.
@@ -233,6 +265,7 @@ impl Default for Options {
             slots: Slots::PerCounter,
             default_slots: None,
             pick: Pick::Connection,
+            nodes: None,
             table: "counters".parse().expect("an identifier"),
             prefix: "counter_".parse().expect("a prefix"),
             // utf8mb4_general_ci, because an UPDATE by a key of utf8mb4_unicode_ci takes more time on MySQL.
@@ -254,6 +287,12 @@ pub enum OptionsError {
     /// A default number of slots together with a fixed number.
     #[error("--default-slots {0} cannot be used with --slots {1}: every counter has {1} slots")]
     DefaultOfFixed(u32, u32),
+    /// Random slots on nodes that are to have slots of their own.
+    #[error("--nodes cannot be used with --pick random: a random slot can be the slot of another node")]
+    RandomOfNodes,
+    /// Fewer slots than nodes.
+    #[error("--nodes {1} needs at least {1} slots, not {0}: each node needs a slot of its own")]
+    SlotsOfNodes(u32, u32),
     /// Per-counter slots for records, which do not store a number of slots.
     #[error(
         "--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own"
@@ -340,6 +379,14 @@ impl Options {
                 return Err(OptionsError::RollupTwice(Box::new(rollup.clone())));
             }
         }
+        if let Some(nodes) = &self.nodes {
+            if self.random() {
+                return Err(OptionsError::RandomOfNodes);
+            }
+            if self.setup_slots() < nodes.count {
+                return Err(OptionsError::SlotsOfNodes(self.setup_slots(), nodes.count));
+            }
+        }
         match (self.kind, self.slots, self.default_slots) {
             (Kind::SlottedCounters, Slots::PerCounter, _) => Err(OptionsError::PerRecord),
             (Kind::Counters, ..) if self.key.0 != [KeyColumn::name()] => Err(OptionsError::KeyOfNamed),
@@ -351,6 +398,14 @@ impl Options {
     /// Whether each counter has its own number of slots.
     pub fn per_counter(&self) -> bool {
         self.slots == Slots::PerCounter
+    }
+
+    /// The number of nodes of the cluster, as an expression. It is 1 on a single server.
+    pub(crate) fn node_count(&self) -> String {
+        match &self.nodes {
+            Some(nodes) => nodes.count.to_string(),
+            None => "@@GLOBAL.auto_increment_increment".into(),
+        }
     }
 
     /// Whether each increment selects a random slot.
@@ -386,6 +441,10 @@ impl Options {
         }
         if self.pick != default.pick {
             say("pick", &self.pick.to_string());
+        }
+        if let Some(nodes) = &self.nodes {
+            say("nodes", &nodes.count.to_string());
+            say("node-variable", &nodes.variable.to_string());
         }
         if self.table != default.table {
             say("table", self.table.name());

@@ -106,6 +106,10 @@ impl<'a> Routine<'a> {
         check_enough(slots: &'a str) "counters/_check_enough.sql"
         /// Rejects a name that a counter cannot have.
         check_name() "counters/_check_name.sql"
+        /// Rejects a number of slots that a counter cannot have.
+        check_slots(slots: &'a str) "counters/_check_slots.sql"
+        /// Rejects fewer slots than the cluster has nodes.
+        check_nodes(slots: &'a str) "counters/_check_nodes.sql"
         /// Signals 1317 if rows meet the condition, after a statement that should have changed or deleted them.
         if_interrupted(condition: &'a str) "shared/_if_interrupted.sql"
         /// Adds to a slot of a record. `check` also rejects a key that is not valid.
@@ -206,6 +210,7 @@ impl Routine<'_> {
                 Detail::Slots | Detail::Column | Detail::Entry => "...",
                 Detail::Left if self.table.keyed() => "... left",
                 Detail::Left => "... left of '...'",
+                Detail::Nodes => "...",
             };
             format!("  {}  {head}{detail}{tail}", error.number())
         };

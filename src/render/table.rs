@@ -19,6 +19,9 @@ pub(super) struct Table<'a> {
 /// If less than this is left for each slot on average, the rest is put into slot 1.
 pub(super) const FEW: u32 = 10;
 
+/// How often the steps of a call are repeated in all, with pauses of 0.01 s.
+const STEP_TRIES: u32 = 1000;
+
 /// [`MAX_SLOTS`] as a limit.
 const ALL: &str = "10000";
 
@@ -78,15 +81,38 @@ impl<'a> Table<'a> {
         /// A random slot, as an expression. `random` is a number from 0 on and less than 1.
         any_slot(random, slots) "shared/_any_slot.sql"
         /// The number of slots that the nodes of a cluster can divide evenly, as an expression.
-        usable_slots(slots) "shared/_usable_slots.sql"
+        usable_slots_of(slots) "shared/_usable_slots.sql"
+        /// Sets `v_steps`: whether each slot is changed by a statement of its own.
+        find_steps() "shared/_find_steps.sql"
+        /// Sets `v_steps` to TRUE outside a transaction.
+        steps_unless_transaction() "shared/_steps_unless_transaction.sql"
+        /// Declares the handler of a step: it ends the block, so that the step is repeated.
+        repeat_step() "shared/_repeat_step.sql"
+        /// Executes statements for each slot `v_next`, from the highest on, and the first slot at last. They set `v_slot` to
+        /// `v_next` when the step must not be repeated.
+        in_steps(statements) "shared/_in_steps.sql"
+        /// A step that deletes a slot.
+        delete_slot() "shared/_delete_slot.sql"
+        /// A step that sets a slot of a named counter.
+        reset_slot() "counters/_reset_slot.sql"
+        /// A step that sets a slot of a record.
+        reset_slot_of_record() "slotted_counters/_reset_slot.sql"
+        /// A step that moves the count of a slot of a record to the first one.
+        compact_slot() "slotted_counters/_compact_slot.sql"
+        /// Reads the slot that comes after `v_slot` into `v_next`, from the highest on.
+        next_slot() "shared/_next_slot.sql"
         /// The slot of this connection on a node of a cluster, as an expression. `usable` is a number of usable slots.
         node_slot(usable) "shared/_node_slot.sql"
         /// Declares `v_slot`: the slot of this connection on a node of a cluster.
         slot_of_node() "shared/_slot_of_node.sql"
+        /// Changes the slot of this connection of a named counter on a node of a cluster.
+        update_on_node(change) "counters/_update_on_node.sql"
+        /// Adds to the slot of this connection of a record on a node of a cluster.
+        upsert_on_node(amount) "slotted_counters/_upsert_on_node.sql"
         /// Moves the counts of `slots`, a derived table, into the first slot, which is one of them.
         fold(slots) "shared/_fold.sql"
-        /// Deletes the slots of a record that a fold has moved.
-        delete_folded() "slotted_counters/_delete_folded.sql"
+        /// Deletes those of `slots`, a derived table, that a fold has moved.
+        delete_folded(slots) "slotted_counters/_delete_folded.sql"
         /// Deletes the retired slots that a fold has moved. `retired` is their number.
         delete_retired(retired) "counters/_delete_retired.sql"
         /// Deletes all slots of a counter or record.
@@ -196,6 +222,33 @@ impl<'a> Table<'a> {
             self.any_slot("RAND()", self.slots())
         } else {
             self.node_slot(self.usable_slots(self.slots()))
+        }
+    }
+
+    /// The slot `v_next` and the first one.
+    pub(super) fn next_and_first(&self) -> String {
+        self.locked_slots(&[("= v_next", "", ""), ("= 0", "", "")], false)
+    }
+
+    /// The number of nodes of the cluster, as an expression.
+    pub(super) fn nodes(&self) -> String {
+        self.options().node_count()
+    }
+
+    /// A number that is different on each node, as a summand.
+    pub(super) fn node(&self) -> String {
+        match &self.options().nodes {
+            Some(nodes) => format!("@@GLOBAL.{}", nodes.variable),
+            None => "@@GLOBAL.auto_increment_offset - 1".into(),
+        }
+    }
+
+    /// The number of slots that the nodes of a cluster can divide evenly, as an expression.
+    pub(super) fn usable_slots(&self, slots: impl AsRef<str>) -> String {
+        let nodes = self.options().nodes.as_ref();
+        match (nodes, slots.as_ref().parse::<u32>()) {
+            (Some(nodes), Ok(slots)) if slots >= nodes.count => (slots - slots % nodes.count).to_string(),
+            _ => self.usable_slots_of(slots),
         }
     }
 

@@ -8,14 +8,13 @@
 {% if package.options.random() -%}
 SET v_slot = {{ table.any_slot("RAND()", table.slots()) }};
 {{ table.update_slot(change, "v_slot", "") }}
+{%- else if package.options.nodes.is_some() -%}
+{{ table.update_on_node(change) }}
 {%- else -%}
 {% include "shared/_if_single_server.sql" %} THEN
   {{ table.update_slot(change, table.own_slot(), "")|indent(2) }}
 ELSE
-  BEGIN
-    {{ table.slot_of_node()|indent(4) }}
-    {{ table.update_slot(change, "v_slot", "")|indent(4) }}
-  END;
+  {{ table.update_on_node(change)|indent(2) }}
 END IF;
 {%- endif %}
 {%- if package.options.per_counter() %}
@@ -27,10 +26,7 @@ IF ROW_COUNT() = 0 THEN
   SET v_slot = {{ table.any_slot("RAND()", table.slots())|indent(2) }};
   {{ table.update_slot(change, "v_slot", "")|indent(2) }}
 {%- else %}
-  BEGIN
-    {{ table.slot_of_node()|indent(4) }}
-    {{ table.update_slot(change, "v_slot", "")|indent(4) }}
-  END;
+  {{ table.update_on_node(change)|indent(2) }}
 {%- endif %}
 END IF;
 {%- endif %}

@@ -14,6 +14,7 @@ Description
 {%- endif %}
   Growing is one statement. Shrinking gives the slots after {{ table.slots_wanted() }} negative numbers, from the highest on, one in each
   statement. The last statements move their counts to slot 1 and delete them.
+  On a node of a cluster, a statement that conflicts with another node is repeated.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in {{ package.totals.typed() }} can be 1. A second call completes
   the resize.
@@ -42,12 +43,12 @@ BEGIN
   DECLARE v_filled BOOLEAN DEFAULT FALSE;
   DECLARE v_fold BOOLEAN;
   DECLARE v_done BOOLEAN DEFAULT FALSE;
+  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_tries INT DEFAULT 0;
 
   {{ r.check_name()|indent(2) }}
 {%- if package.options.per_counter() %}
-  IF p_slots IS NULL OR p_slots < 1 OR p_slots > {{ MAX_SLOTS }} THEN
-    {{ r.signal(E::SlotsOutOfRange)|indent(4) }}
-  END IF;
+  {{ r.check_slots("COALESCE(p_slots, 0)")|indent(2) }}
 {%- else %}
   IF p_slots <> {{ package.options.setup_slots() }} THEN
     {{ r.signal(E::SlotsFixed)|indent(4) }}
@@ -66,58 +67,63 @@ BEGIN
 
   -- Each pass is one step. Under autocommit, it commits by itself. The steps lock slots in the order of increments, or one
   -- slot only.
+  {{ table.find_steps()|indent(2) }}
   REPEAT
-    SET v_fold = FALSE;
-    IF v_last > {{ table.slots_wanted() }} THEN
-      -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
-      BEGIN
-        -- A resize that was interrupted has left a retired slot with this number.
-        DECLARE CONTINUE HANDLER FOR 1062
-          SET v_fold = TRUE,
-              v_retired = {{ MAX_SLOTS }};
-        {{ table.retire_slot("v_last")|indent(8) }}
-      END;
-      SET v_last = v_last - IF(v_fold, 0, 1);
-    ELSE
-      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
-        INTO v_first, v_highest, v_slots, v_retired
-        FROM {{ table.name }}
-       WHERE counter_name = p_counter_name;
-      IF v_highest IS NULL OR v_highest <> v_last THEN
-        -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
-        -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
-        -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
-        {{ table.last_slot("v_last", "FOR UPDATE")|indent(8) }}
-        IF v_last IS NULL OR v_last < 1 THEN
-          {{ r.signal(E::UnknownCounter)|indent(10) }}
+    BEGIN
+      {{ table.repeat_step()|indent(6) }}
+
+      SET v_fold = FALSE;
+      IF v_last > {{ table.slots_wanted() }} THEN
+        -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
+        BEGIN
+          -- A resize that was interrupted has left a retired slot with this number.
+          DECLARE CONTINUE HANDLER FOR 1062
+            SET v_fold = TRUE,
+                v_retired = {{ MAX_SLOTS }};
+          {{ table.retire_slot("v_last")|indent(10) }}
+        END;
+        SET v_last = v_last - IF(v_fold, 0, 1);
+      ELSE
+        SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+          INTO v_first, v_highest, v_slots, v_retired
+          FROM {{ table.name }}
+         WHERE counter_name = p_counter_name;
+        IF v_highest IS NULL OR v_highest <> v_last THEN
+          -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
+          -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
+          -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
+          {{ table.last_slot("v_last", "FOR UPDATE")|indent(10) }}
+          IF v_last IS NULL OR v_last < 1 THEN
+            {{ r.signal(E::UnknownCounter)|indent(12) }}
+          END IF;
+        END IF;
+
+        IF v_last > {{ table.slots_wanted() }} THEN
+          SET v_done = FALSE;
+        ELSEIF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
+          {{ table.insert_slots("first.counter_name = p_counter_name
+   AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(10) }}
+          SET v_last = {{ table.slots_wanted() }},
+              v_filled = TRUE,
+              v_done = v_first = 1;
+        ELSE
+          -- Another session can have deleted the retired slots of the snapshot.
+          {{ table.over_snapshot()|before(10) }}SELECT v_retired * COUNT(*)
+            INTO v_retired
+            FROM {{ table.name }}
+           WHERE counter_name = p_counter_name
+             AND counter_id = LEAST(v_first, 0)
+            LOCK IN SHARE MODE;
+          SET v_fold = v_retired > 0,
+              v_done = v_retired = 0;
         END IF;
       END IF;
 
-      IF v_last > {{ table.slots_wanted() }} THEN
-        SET v_done = FALSE;
-      ELSEIF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
-        {{ table.insert_slots("first.counter_name = p_counter_name
-   AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(8) }}
-        SET v_last = {{ table.slots_wanted() }},
-            v_filled = TRUE,
-            v_done = v_first = 1;
-      ELSE
-        -- Another session can have deleted the retired slots of the snapshot.
-        {{ table.over_snapshot()|before(8) }}SELECT v_retired * COUNT(*)
-          INTO v_retired
-          FROM {{ table.name }}
-         WHERE counter_name = p_counter_name
-           AND counter_id = LEAST(v_first, 0)
-          LOCK IN SHARE MODE;
-        SET v_fold = v_retired > 0,
-            v_done = v_retired = 0;
+      IF v_fold THEN
+        {{ table.fold(table.retired_slots("v_retired"))|indent(8) }}
+
+        {{ table.delete_retired("v_retired")|indent(8) }}
       END IF;
-    END IF;
-
-    IF v_fold THEN
-      {{ table.fold(table.retired_slots("v_retired"))|indent(6) }}
-
-      {{ table.delete_retired("v_retired")|indent(6) }}
-    END IF;
+    END;
   UNTIL v_done END REPEAT;
 END

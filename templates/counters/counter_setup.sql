@@ -14,7 +14,7 @@ Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters, compared by {{ package.options.collation }}
   p_description VARCHAR: description of the counter, at most {{ DESCRIPTION_MAX }} characters, or NULL
 {%- if package.options.per_counter() %}
-  p_slots BIGINT: number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ package.options.setup_slots() }}.
+  p_slots BIGINT: number of slots, 1 to {{ MAX_SLOTS }}; NULL means {{ package.options.setup_slots() }}, or the number of nodes of a cluster if it is greater.
     Choose 4 slots for each connection that increments the counter concurrently, rounded up to a prime number.
 {%- else %}
   p_slots BIGINT: NULL or {{ package.options.setup_slots() }}, the number of slots of every counter of this package
@@ -36,15 +36,14 @@ BEGIN
 
   {{ r.check_name()|indent(2) }}
 {%- if package.options.per_counter() %}
-  SET v_slots = COALESCE(p_slots, {{ package.options.setup_slots() }});
-  IF v_slots < 1 OR v_slots > {{ MAX_SLOTS }} THEN
-    {{ r.signal(E::SlotsOutOfRange)|indent(4) }}
-  END IF;
+  SET v_slots = COALESCE(p_slots, GREATEST({{ package.options.setup_slots() }}, {{ table.nodes() }}));
+  {{ r.check_slots("v_slots")|indent(2) }}
 {%- else %}
   SET v_slots = COALESCE(p_slots, {{ package.options.setup_slots() }});
   IF v_slots <> {{ package.options.setup_slots() }} THEN
     {{ r.signal(E::SlotsFixed)|indent(4) }}
   END IF;
+  {{ r.check_nodes("v_slots")|indent(2) }}
 {%- endif %}
 
   -- Query the counter first: an INSERT that fails holds a lock on slot 1 until the caller commits.

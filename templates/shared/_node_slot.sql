@@ -1,3 +1,3 @@
 {{ table.counted_from() }}MOD(
-  CONNECTION_ID() * @@auto_increment_increment + @@auto_increment_offset - 1,
+  CONNECTION_ID() * {{ table.nodes() }} + {{ table.node() }},
   {{ usable|indent(2) }})

@@ -1,3 +1,3 @@
-IF({{ slots }} < @@auto_increment_increment,
+IF({{ slots }} < {{ table.nodes() }},
    {{ slots }},
-   {{ slots }} - MOD({{ slots }}, @@auto_increment_increment))
+   {{ slots }} - MOD({{ slots }}, {{ table.nodes() }}))

@@ -1,4 +1,5 @@
-{%- if package.options.random() && check -%}
+{%- let one_way = package.options.random() || package.options.nodes.is_some() -%}
+{%- if one_way && check -%}
 {{ r.check_key() }}
 
 {% endif %}
@@ -7,6 +8,8 @@
 {% if package.options.random() -%}
 SET v_slot = {{ table.any_slot("RAND()", table.slots()) }};
 {{ table.upsert(amount, "v_slot") }}
+{%- else if one_way -%}
+{{ table.upsert_on_node(amount) }}
 {%- else -%}
 {% include "shared/_if_single_server.sql" %}
 {%- if check %}
@@ -17,9 +20,6 @@ ELSE
 {%- if check %}
   {{ r.check_key()|indent(2) }}
 {%- endif %}
-  BEGIN
-    {{ table.slot_of_node()|indent(4) }}
-    {{ table.upsert(amount, "v_slot")|indent(4) }}
-  END;
+  {{ table.upsert_on_node(amount)|indent(2) }}
 END IF;
 {%- endif %}

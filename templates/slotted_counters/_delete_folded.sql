@@ -1,6 +1,6 @@
 -- Deletes only slots whose count is 0: another connection may have incremented one since.
 {{ table.over_checks()|before(0) }}DELETE target
-  FROM {{ table.all_slots()|indent(2) }}
+  FROM {{ slots|indent(2) }}
   STRAIGHT_JOIN {{ table.name }} AS target
     ON target.{{ table.slot() }} = locked.slot
  WHERE {{ table.key.equals("target.") }}

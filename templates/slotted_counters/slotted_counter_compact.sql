@@ -7,6 +7,8 @@ Description
   Moves all counts of a record to slot 0 and deletes the other slots. The total does not change, and concurrent
   increments are not lost. Compact a record that is no longer hot, to free space and to read fewer rows.
   A compaction waits for transactions that have incremented the record.
+  On a node of a cluster and outside a transaction, statements move each slot. A slot that another node writes at the same time is
+  left.
 
 Parameters
 {{ table.key.manual() }}
@@ -20,6 +22,7 @@ Example
 BEGIN
   DECLARE v_rows BIGINT;
   DECLARE v_total DECIMAL(65, 0);
+{%- include "shared/_step_variables.sql" %}
 
   {{ r.check_key()|indent(2) }}
   SELECT COUNT(*), SUM(`count`)
@@ -30,11 +33,14 @@ BEGIN
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
   END IF;
 
-  IF v_rows > 0 THEN
+  {{ table.find_steps()|indent(2) }}
+  IF v_steps AND v_rows > 0 THEN
+    {{ table.in_steps(table.compact_slot())|indent(4) }}
+  ELSEIF v_rows > 0 THEN
     {{ table.first_row()|indent(4) }}
 
     {{ table.fold(table.all_slots())|indent(4) }}
 
-    {{ table.delete_folded()|indent(4) }}
+    {{ table.delete_folded(table.all_slots())|indent(4) }}
   END IF;
 END

@@ -1,0 +1,5 @@
+-- A slot that another node writes at the same time is left: the next step is that of the next slot.
+SET v_slot = v_next;
+{{ table.first_row() }}
+{{ table.fold(table.next_and_first()) }}
+{{ table.delete_folded(table.next_and_first()) }}
