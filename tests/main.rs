@@ -42,6 +42,7 @@ promises! {
     install
     installing
     locks
+    maintain
     migrations
     monitoring
     queries

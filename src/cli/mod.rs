@@ -8,6 +8,7 @@ mod demo;
 mod generate;
 mod install;
 mod limits;
+mod maintain;
 mod output;
 mod package;
 mod private;
@@ -16,6 +17,7 @@ mod status;
 mod uninstall;
 
 use std::fmt::Display;
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -46,6 +48,10 @@ enum Command {
     Limits(limits::Limits),
     Advise(advise::Advise),
     Adopt(adopt::Adopt),
+    Resize(maintain::Resize),
+    Reset(maintain::Reset),
+    Compact(maintain::Compact),
+    Delete(maintain::Delete),
 }
 
 /// The result of a command that did not fail. Commands print data to stdout and everything else to stderr.
@@ -86,6 +92,28 @@ fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
     Hinted { message, hint }.into()
 }
 
+/// Asks on the terminal for a text, which confirms that data is to be deleted. Returns whether it is `expected`.
+///
+/// # Errors
+/// There is no terminal.
+fn confirmed(question: &str, expected: &str) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(hinted(
+            "there is no terminal to ask on; nothing has been changed",
+            "add --yes to delete the data without a question",
+        ));
+    }
+    eprint!("Type {question}: ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    let confirmed = answer.trim() == expected;
+    if !confirmed {
+        note!("the answer is not {expected}; nothing has been changed");
+    }
+    Ok(confirmed)
+}
+
 /// Ctrl-C stopped a command that has nothing to remove.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
@@ -107,6 +135,10 @@ impl Cli {
             Command::Limits(limits) => limits.run(),
             Command::Advise(advise) => advise.run(),
             Command::Adopt(adopt) => adopt.run(),
+            Command::Resize(resize) => resize.run(),
+            Command::Reset(reset) => reset.run(),
+            Command::Compact(compact) => compact.run(),
+            Command::Delete(delete) => delete.run(),
         };
         result.map_or_else(
             |error| {

@@ -1,6 +1,5 @@
 //! `slotted uninstall`: removes a package from a database.
 
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
@@ -10,7 +9,7 @@ use super::connection::Connection;
 use super::install::{database, explained};
 use super::output::note;
 use super::package::{Chosen, Found};
-use super::{Outcome, hinted};
+use super::{Outcome, confirmed, hinted};
 use crate::install::compare::{self, State};
 use crate::install::{self, Plan};
 use crate::render::ObjectKind;
@@ -89,18 +88,7 @@ impl Uninstall {
                 "This drops the table {database}.{}. Counters: {counters}. Sum of their totals: {total}.",
                 table.name()
             );
-            if !io::stdin().is_terminal() {
-                return Err(hinted(
-                    "there is no terminal to ask on; nothing has been changed",
-                    "add --yes to drop the table without a question",
-                ));
-            }
-            eprint!("Type the name of the table to drop it: ");
-            io::stderr().flush()?;
-            let mut answer = String::new();
-            io::stdin().lock().read_line(&mut answer)?;
-            if answer.trim() != table.name() {
-                note!("the answer is not {}; nothing has been changed", table.name());
+            if !confirmed("the name of the table to drop it", table.name())? {
                 return Ok(Outcome::Differs);
             }
         }

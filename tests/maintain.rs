@@ -1,0 +1,100 @@
+//! The commands that change a counter or record: `slotted resize`, `reset`, `compact` and `delete`.
+
+use std::thread;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+
+use crate::advise::{printed, slotted};
+use crate::support::{Module, Schema, Server, keyed, package};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(the_commands_change_a_counter_and_a_record)
+        .on_servers(a_command_repeats_a_call_until_it_succeeds)
+        .on_servers(a_command_that_cannot_succeed_changes_nothing);
+}
+
+/// Runs a command in the database of the schema. Returns its exit code, and what it has printed.
+fn run(server: &Server, schema: &Schema<'_>, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = slotted(&[arguments, &["--url", &server.url(), "--database", &schema.name]].concat());
+    (output.status.code(), printed(&output))
+}
+
+fn the_commands_change_a_counter_and_a_record(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|options| options.key = "site BINARY(2), id INT".parse().expect("a key")));
+    schema.run(
+        "CALL counter_setup('hits of page 1', NULL, 20, 5); CALL slotted_counter_add('ab', -7, 3);
+         INSERT INTO slotted_counters VALUES ('ab', -7, 520, 4), ('ab', -7, 1, 1)",
+    );
+    let name = "hits of page 1";
+    for (arguments, done, query, wanted) in [
+        (&["resize", name, "7"][..], "7 slots, total 5", "SELECT CONCAT(slots, ' ', total) FROM counter_totals", "7 5"),
+        (&["reset", name, "--value", "-2"], "7 slots, total -2", "SELECT counter_get('hits of page 1')", "-2"),
+        (&["compact", "0x6162", "-7"], "1 slots, total 8", "SELECT GROUP_CONCAT(slot, ' ', count) FROM slotted_counters", "0 8"),
+        (&["reset", "ab", "-7"], "1 slots, total 0", "SELECT slotted_counter_get('ab', -7)", "0"),
+        (&["delete", "0x6162", "-7", "--yes"], "no slots", "SELECT COUNT(*) FROM slotted_counters", "0"),
+        (&["delete", name, "--yes"], "no slots", "SELECT COUNT(*) FROM counters", "0"),
+    ] {
+        let (code, said) = run(server, &schema, arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {said}");
+        assert!(said.contains(&format!("after:  {done}\n")), "{arguments:?}: {said}");
+        assert_eq!(schema.first::<String>(&format!("SELECT CAST(({query}) AS CHAR)")), wanted, "{arguments:?}: {said}");
+    }
+}
+
+fn a_command_repeats_a_call_until_it_succeeds(server: &Server) {
+    let Some(program) = server.program() else { return };
+    let server = &Server::start(program, &["--innodb-lock-wait-timeout=1"]).expect("a server");
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 8, 5)");
+    let mut blocking = schema.connect();
+    blocking.query_drop("START TRANSACTION").expect("a transaction");
+    blocking.query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_id = 8").expect("a lock");
+    let (gave_up, (code, said)) = thread::scope(|scope| {
+        let gave_up = run(server, &schema, &["resize", "hot", "4", "--timeout", "0.5"]);
+        let resize = scope.spawn(|| run(server, &schema, &["resize", "hot", "4"]));
+        thread::sleep(Duration::from_millis(2500));
+        blocking.query_drop("COMMIT").expect("a commit");
+        (gave_up, resize.join().expect("a command"))
+    });
+    assert_eq!(gave_up.0, Some(2), "{}", gave_up.1);
+    assert!(gave_up.1.contains("failed in") && gave_up.1.contains("ERROR 1205") && gave_up.1.contains("hint: "), "{}", gave_up.1);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("by 1 call "), "{said}");
+    assert!(said.contains("after:  4 slots, total 6\n"), "{said}");
+}
+
+fn a_command_that_cannot_succeed_changes_nothing(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&package(|options| {
+        options.table = "others".parse().expect("a name");
+        options.prefix = "other_".parse().expect("a prefix");
+    }));
+    schema.install(&keyed(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 8, 5); CALL slotted_counter_add(1, 2, 3)");
+    let bytes = || schema.first::<String>(
+        "SELECT CONCAT_WS('; ', (SELECT GROUP_CONCAT(counter_id, ' ', counter, ' ', start_date ORDER BY counter_id) FROM counters),
+                (SELECT GROUP_CONCAT(slot, ' ', count) FROM slotted_counters))",
+    );
+    let before = bytes();
+    for (arguments, message) in [
+        (&["resize", "hot", "4"][..], "give --prefix with one of: counter_, other_"),
+        (&["resize", "hot", "4", "--prefix", "other_"], "has no counter hot"),
+        (&["resize", "hot", "0", "--prefix", "counter_"], "expected a number of slots between 1 and 10000"),
+        (&["reset", "1", "2", "3"], "with a key of 3 values"),
+        (&["reset", "1", "3"], "has no record 1, 3"),
+        (&["reset", "1", "2", "--restart"], "a record has no start_date"),
+        (&["compact", "hot", "--prefix", "counter_"], "has a routine compact"),
+        (&["delete", "hot", "--prefix", "counter_"], "add --yes"),
+    ] {
+        let (code, said) = run(server, &schema, arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(message), "{arguments:?}: {said}");
+        assert_eq!(bytes(), before, "{arguments:?}: {said}");
+    }
+}
