@@ -1,6 +1,7 @@
 //! Clusters of three nodes on 127.0.0.1 that all accept writes: Galera and Group Replication.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,9 +31,12 @@ const OF_MARIADB: [&str; 8] = [
     "--wsrep-sst-method=rsync",
 ];
 
-/// The time-outs are longer than the defaults, with which a node of a machine under load is expelled.
-const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT20S;evs.inactive_timeout=PT40S;\
-                           evs.install_timeout=PT40S;repl.causal_read_timeout=PT120S";
+/// The time that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The time-outs are those of [`PATIENCE`].
+const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;\
+                           evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
 
 /// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
 const OF_MYSQL: [&str; 16] = [
@@ -51,7 +55,7 @@ const OF_MYSQL: [&str; 16] = [
     "--loose-group-replication-single-primary-mode=OFF",
     "--loose-group-replication-enforce-update-everywhere-checks=ON",
     "--loose-group-replication-message-cache-size=134217728",
-    "--loose-group-replication-member-expel-timeout=30",
+    "--loose-group-replication-member-expel-timeout=20",
 ];
 
 /// The name of the group, which is a UUID.
@@ -222,14 +226,111 @@ impl Cluster {
         }
         nodes[node] = Some(Arc::new(server));
         drop(nodes);
-        self.wait_until_joined()
+        self.wait_until_joined(&self.nodes())
     }
 
-    /// Ends a node as a power failure does. Returns when the others have expelled it.
+    /// Ends a node as a power failure does, and removes its data. Returns when the others have expelled it.
     pub fn kill_node(&self, node: usize) -> Result<(), String> {
+        self.crash_node(node).map(drop)
+    }
+
+    /// Ends a node as a power failure does. Returns the node with its data, for [`Self::return_node`], when the others have
+    /// expelled it.
+    pub fn crash_node(&self, node: usize) -> Result<Arc<Server>, String> {
         let killed = locked(&self.nodes)[node].take().expect("the node runs");
-        killed.stop();
-        self.wait_until_joined()
+        self.expel(Duration::ZERO)?;
+        killed.kill();
+        self.wait_until_joined(&self.nodes())?;
+        self.expel(PATIENCE)?;
+        Ok(killed)
+    }
+
+    /// Starts a node of [`Self::crash_node`] again with its data. It gets what it has missed.
+    pub fn return_node(&self, node: usize, server: Arc<Server>) -> Result<(), String> {
+        let mut arguments = self.arguments(node, false);
+        if self.is_galera() {
+            let position = self.position(&server, &arguments)?;
+            arguments.push(format!("--wsrep-start-position={position}"));
+        } else {
+            // Otherwise, the node accepts writes until it is a member, and cannot join with them.
+            arguments.push("--super-read-only=ON".into());
+        }
+        server.start_again(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
+        if !self.is_galera() {
+            let started = server.connect().query_drop("START GROUP_REPLICATION");
+            started.map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
+        }
+        locked(&self.nodes)[node] = Some(server);
+        self.wait_until_joined(&self.nodes())
+    }
+
+    /// Stops the process of a node, which then looks like a node without a network. Returns when the others have expelled it.
+    pub fn freeze_node(&self, node: usize) -> Result<(), String> {
+        let frozen = self.node(node);
+        self.expel(Duration::ZERO)?;
+        signal(&frozen, "-STOP")?;
+        let mut others = self.nodes();
+        others.retain(|node| !Arc::ptr_eq(node, &frozen));
+        self.wait_until_joined(&others)
+    }
+
+    /// Continues the process of a node. Returns when the node is a member again.
+    pub fn thaw_node(&self, node: usize) -> Result<(), String> {
+        signal(&self.node(node), "-CONT")?;
+        self.wait_until_joined(&self.nodes())?;
+        self.expel(PATIENCE)
+    }
+
+    /// The position of the data of a node of Galera that does not run, as mariadbd-safe and the unit of systemd read it.
+    fn position(&self, server: &Server, arguments: &[String]) -> Result<String, String> {
+        let (_, folder) = server.process();
+        let output = Command::new(&self.program.path)
+            .args(["--no-defaults", "--user=root", "--skip-networking"])
+            .arg(format!("--datadir={}", folder.join("data").display()))
+            .arg(format!("--socket={}", folder.join("s").display()))
+            .args(arguments)
+            .arg("--wsrep-recover")
+            .output()
+            .map_err(|error| error.to_string())?;
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        let position = log.split("Recovered position: ").nth(1);
+        let position = position.and_then(|rest| rest.split([',', '\n']).next());
+        position.map(|position| position.trim().to_owned()).ok_or(log)
+    }
+
+    /// Sets the time that the nodes wait for one that does not answer, beside the 3 to 5 s after which they suspect it.
+    fn expel(&self, patience: Duration) -> Result<(), String> {
+        let seconds = patience.as_secs();
+        let (suspect, inactive) = (3 + seconds, 6 + 2 * seconds);
+        let statements: Vec<_> = if self.is_galera() {
+            // None of the others may be longer than the time-out of an inactive node, so it is the first to grow.
+            let options = [
+                ("inactive", inactive),
+                ("suspect", suspect),
+                ("install", inactive),
+                ("inactive", inactive),
+            ];
+            let set = |(name, seconds)| {
+                if self.program.version.major > 10 {
+                    format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}")
+                } else {
+                    format!("SET GLOBAL wsrep_provider_options = 'evs.{name}_timeout=PT{seconds}S'")
+                }
+            };
+            options.map(set).into()
+        } else {
+            vec![format!(
+                "SET GLOBAL group_replication_member_expel_timeout = {seconds}"
+            )]
+        };
+        for node in self.nodes() {
+            let mut connection = node.connect();
+            for statement in &statements {
+                let set = connection.query_drop(statement);
+                set.map_err(|error| format!("{statement}: {error}"))?;
+            }
+        }
+        Ok(())
     }
 
     /// Shuts a node down, so that it leaves the cluster.
@@ -239,12 +340,11 @@ impl Cluster {
             .connect()
             .query_drop("SHUTDOWN")
             .map_err(|error| error.to_string())?;
-        self.wait_until_joined()
+        self.wait_until_joined(&self.nodes())
     }
 
-    /// Waits until the nodes that run, and no others, are a cluster.
-    fn wait_until_joined(&self) -> Result<(), String> {
-        let nodes = self.nodes();
+    /// Waits until some nodes, and no others, are a cluster.
+    fn wait_until_joined(&self, nodes: &[Arc<Server>]) -> Result<(), String> {
         let start = Instant::now();
         loop {
             let states: Vec<_> = nodes.iter().map(|node| self.state(node)).collect();
@@ -322,6 +422,16 @@ impl Cluster {
             .map(|argument| (*argument).to_owned())
             .chain(own)
             .collect()
+    }
+}
+
+/// Sends a signal to the process of a server.
+fn signal(server: &Server, signal: &str) -> Result<(), String> {
+    let process = server.process().0.to_string();
+    let status = Command::new("kill").args([signal, &process]).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("kill {signal} {process}: {other:?}")),
     }
 }
 
