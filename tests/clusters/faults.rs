@@ -190,6 +190,15 @@ pub fn a_stopped_node_returns(cluster: &Cluster) {
     let first = cluster.node(0);
     let schema = first.schema();
     let load = Load::of(cluster, &schema);
+    for _ in 0..std::env::var("CF_REPEAT").map_or(0, |n| n.parse().unwrap()) {
+        load.slow.store(false, Relaxed);
+        load.during(cluster, || {
+            load.wait_for_counts(STOPPED);
+            cluster.freeze_node(STOPPED).expect("the others go on");
+            cluster.thaw_node(STOPPED).expect("the node joins");
+        });
+        load.check("again", cluster, &schema);
+    }
     load.during(cluster, || {
         load.wait_for_counts(STOPPED);
         cluster.freeze_node(STOPPED).expect("the others go on");
@@ -201,32 +210,38 @@ pub fn a_stopped_node_returns(cluster: &Cluster) {
     load.check("after its return", cluster, &schema);
 }
 
-/// Group Replication with one primary, which the other nodes replace.
+/// The nodes of Group Replication that are primaries.
+fn primaries(cluster: &Cluster, nodes: &[usize]) -> Vec<usize> {
+    let role = "SELECT MEMBER_ROLE = 'PRIMARY' FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid";
+    let is_primary = |node: &usize| cluster.node(*node).connect().query_first(role).expect(role) == Some(true);
+    nodes.iter().copied().filter(is_primary).collect()
+}
+
+/// Group Replication with one primary, which another node replaces.
 pub fn a_new_primary_counts(cluster: &Cluster) {
     let last = cluster.node(2);
     let schema = last.schema();
-    let primary = "SELECT MEMBER_PORT FROM performance_schema.replication_group_members WHERE MEMBER_ROLE = 'PRIMARY'";
-    let uuid: Option<String> = cluster.node(0).connect().query_first("SELECT @@server_uuid").expect("a UUID");
-    let single = "SELECT group_replication_switch_to_single_primary_mode(?)";
-    let _: Vec<String> = last.connect().exec(single, (uuid,)).expect(single);
-    let ports: Vec<u16> = last.connect().query(primary).expect(primary);
-    assert_eq!(ports.len(), 1);
-
     let load = Load::of(cluster, &schema);
+    let switch = |to: &str| {
+        let switch = format!("SELECT group_replication_switch_to_{to}");
+        last.connect().query_drop(&switch).expect(&switch);
+    };
+    let uuid: Option<String> = cluster.node(0).connect().query_first("SELECT @@server_uuid").expect("a UUID");
+    switch(&format!("single_primary_mode('{}')", uuid.expect("a UUID")));
+    assert_eq!(primaries(cluster, &[0, 1, 2]), [0]);
     load.during(cluster, || {
         load.wait_for_counts(0);
         let killed = cluster.crash_node(0).expect("the others go on");
-        let new: Vec<u16> = last.connect().query(primary).expect(primary);
-        assert!(new.len() == 1 && new != ports, "{ports:?}, {new:?}");
-        let ports: Vec<u16> = [1, 2].map(|node| cluster.node(node).connect().query_first("SELECT @@port").unwrap().unwrap()).into();
-        let node = 1 + ports.iter().position(|port| *port == new[0]).expect("a port");
-        load.wait_for_counts(node);
+        let new = primaries(cluster, &[1, 2]);
+        assert_eq!(new.len(), 1);
+        load.wait_for_counts(new[0]);
         cluster.return_node(0, killed).expect("the node joins");
-        load.wait_for_counts(node);
+        assert_eq!(primaries(cluster, &[0, 1, 2]), new);
+        load.wait_for_counts(new[0]);
     });
     load.check("a new primary", cluster, &schema);
-    let multi = "SELECT group_replication_switch_to_multi_primary_mode()";
-    let _: Vec<String> = last.connect().query(multi).expect(multi);
+    switch("multi_primary_mode()");
+    assert_eq!(primaries(cluster, &[0, 1, 2]), [0, 1, 2]);
     load.during(cluster, || (0..3).for_each(|node| load.wait_for_counts(node)));
     load.check("after the switch back", cluster, &schema);
 }

@@ -254,6 +254,12 @@ impl Cluster {
         } else {
             // Otherwise, the node accepts writes until it is a member, and cannot join with them.
             arguments.push("--super-read-only=ON".into());
+            // The group can have got a primary since. The server does not read what it has persisted, because of --no-defaults.
+            let mode = "SELECT CONCAT('--loose-group-replication-single-primary-mode=', @@group_replication_single_primary_mode),
+                               CONCAT('--loose-group-replication-enforce-update-everywhere-checks=',
+                                      @@group_replication_enforce_update_everywhere_checks)";
+            let mode: Option<(String, String)> = self.nodes()[0].connect().query_first(mode).expect(mode);
+            arguments.extend(mode.map(<[String; 2]>::from).expect("a row"));
         }
         server.start_again(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
         if !self.is_galera() {
