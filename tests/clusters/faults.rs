@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
+use mysql::{Conn, OptsBuilder, Row, Value};
 
 use super::{Call, Failures, HOLD, Step, count, printed_error, with_sessions};
 use crate::support::{Cluster, Schema, Server, package};
@@ -260,6 +260,7 @@ pub fn a_read_that_waits_has_the_counts_of_all_nodes(cluster: &Cluster) {
     let schema = first.schema();
     let _ = Load::of(cluster, &schema);
     let get = "SELECT counter_get('hot')";
+    let mut reader = cluster.reader(1, &schema.name);
     // The node applies nothing until it is unlocked.
     let mut lock = cluster.node(1).connect();
     lock.query_drop("FLUSH TABLES WITH READ LOCK").expect("a lock");
@@ -267,7 +268,6 @@ pub fn a_read_that_waits_has_the_counts_of_all_nodes(cluster: &Cluster) {
     let options = cluster.node(1).options().db_name(Some(&schema.name));
     let stale: Option<u64> = Conn::new(options).expect("a connection").query_first(get).expect(get);
     assert_eq!(stale, Some(0), "a read that does not wait");
-    let mut reader = cluster.reader(1, &schema.name);
     let (sender, receiver) = mpsc::channel();
     let read = thread::spawn(move || {
         let total: Option<u64> = reader.query_first(get).expect(get);
@@ -278,4 +278,64 @@ pub fn a_read_that_waits_has_the_counts_of_all_nodes(cluster: &Cluster) {
     assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "the read waits");
     assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(Some(1)));
     read.join().expect("a read");
+}
+
+/// A server that is no member replicates from one node, from here on.
+fn replica_of(cluster: &Cluster, node: usize) -> Server {
+    let source = cluster.node(node);
+    let (arguments, position): (&[&str], _) = if cluster.is_galera() {
+        (&["--server-id=9"], "SHOW MASTER STATUS")
+    } else {
+        (&["--server-id=9", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"], "SELECT @@GLOBAL.gtid_executed, 0")
+    };
+    let replica = Server::start(source.program().expect("a program"), arguments).expect("a server");
+    let position: Option<Row> = source.connect().query_first(position).expect(position);
+    let position = position.expect("a row");
+    let (first, second): (String, u64) = (position.get(0).expect("a name"), position.get(1).expect("a number"));
+    let from = |word: &str| format!("{word}_HOST = '127.0.0.1', {word}_PORT = {}, {word}_USER = 'root'", cluster.port(node));
+    let statements = if cluster.is_galera() {
+        let at = format!("MASTER_LOG_FILE = '{first}', MASTER_LOG_POS = {second}, MASTER_USE_GTID = no");
+        vec![format!("CHANGE MASTER TO {}, {at}", from("MASTER"))]
+    } else {
+        let at = "SOURCE_PASSWORD = '', SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1";
+        vec![
+            "RESET BINARY LOGS AND GTIDS".into(),
+            format!("SET GLOBAL gtid_purged = '{first}'"),
+            format!("CHANGE REPLICATION SOURCE TO {}, {at}", from("SOURCE")),
+        ]
+    };
+    let mut connection = replica.connect();
+    for statement in statements.iter().map(String::as_str).chain(["START REPLICA"]) {
+        connection.query_drop(statement).expect(statement);
+    }
+    replica
+}
+
+pub fn a_replica_of_a_node_has_the_same_rows(cluster: &Cluster) {
+    let replica = replica_of(cluster, 1);
+    let source = cluster.node(1);
+    let schema = source.schema();
+    let load = Load::of(cluster, &schema);
+    load.during(cluster, || load.wait_for_counts(1));
+    // Otherwise, these statements conflict with the increments of the other nodes.
+    total(cluster, 1, &schema);
+    schema.run("CALL counter_resize('hot', 33); CALL counter_reset('hot', 5, 0); CALL counter_setup('other', NULL, 9, 3)");
+    load.during(cluster, || load.wait_for_counts(1));
+    // This counter is on the replica when all before it is.
+    total(cluster, 1, &schema);
+    schema.run("CALL counter_setup('last', NULL, 1, 0)");
+    let (start, mut connection) = (Instant::now(), replica.connect());
+    let last = format!("SELECT 1 FROM {}.counters WHERE counter_name = 'last'", schema.ident());
+    while !matches!(connection.query_first::<u8, _>(&last), Ok(Some(1))) {
+        let status: Vec<Row> = connection.query("SHOW REPLICA STATUS").expect("the status");
+        assert!(start.elapsed() < TIMEOUT, "{status:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let rows = |connection: &mut Conn| -> Vec<Vec<Value>> {
+        let rows = format!("SELECT * FROM {}.counters ORDER BY 1, 2", schema.ident());
+        connection.query::<Row, _>(rows).expect("the rows").into_iter().map(Row::unwrap).collect()
+    };
+    let of_source = rows(&mut source.connect());
+    assert!(of_source.len() > 33);
+    assert_eq!(rows(&mut connection), of_source);
 }

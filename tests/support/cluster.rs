@@ -20,10 +20,12 @@ pub const NODES: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Small buffers: three nodes run beside the servers of the other tests.
-const OF_MARIADB: [&str; 8] = [
+const OF_MARIADB: [&str; 10] = [
     "--innodb-buffer-pool-size=64M",
     "--innodb-log-file-size=32M",
     "--max-connections=100",
+    "--log-bin=binlog",
+    "--log-slave-updates=ON",
     "--binlog-format=ROW",
     "--innodb-autoinc-lock-mode=2",
     "--wsrep-on=ON",
@@ -39,15 +41,13 @@ const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactiv
                            evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
 
 /// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
-const OF_MYSQL: [&str; 16] = [
+const OF_MYSQL: [&str; 14] = [
     "--innodb-buffer-pool-size=64M",
     "--innodb-log-buffer-size=2M",
     "--innodb-redo-log-capacity=64M",
     "--performance-schema-digests-size=200",
     "--performance-schema-events-statements-history-long-size=10",
     "--max-connections=100",
-    "--skip-networking=0",
-    "--bind-address=127.0.0.1",
     "--report-host=127.0.0.1",
     "--gtid-mode=ON",
     "--enforce-gtid-consistency=ON",
@@ -92,8 +92,8 @@ impl Drop for Turn {
 /// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
 pub struct Cluster {
     program: Program,
-    /// Of each node: of the group, and two more of the state transfer or of the server.
-    ports: [[u16; 3]; NODES],
+    /// Of each node: of the group, of the server, and two of the state transfer of Galera.
+    ports: [[u16; 4]; NODES],
     nodes: Mutex<[Option<Arc<Server>>; NODES]>,
 }
 
@@ -170,10 +170,10 @@ impl Cluster {
                 ));
             }
         }
-        let [a, b, c, d, e, f, g, h, i] = free_ports();
+        let ports: [u16; 4 * NODES] = free_ports();
         let cluster = Self {
             program,
-            ports: [[a, b, c], [d, e, f], [g, h, i]],
+            ports: std::array::from_fn(|node| std::array::from_fn(|port| ports[4 * node + port])),
             nodes: Mutex::default(),
         };
         for node in 0..NODES {
@@ -196,16 +196,24 @@ impl Cluster {
         locked(&self.nodes)[node].clone().expect("the node runs")
     }
 
+    /// The port of a node for clients and replicas.
+    pub fn port(&self, node: usize) -> u16 {
+        self.ports[node][1]
+    }
+
     /// A connection to a node whose reads wait until the node has applied what was committed on any node before.
     pub fn reader(&self, node: usize, database: &str) -> Conn {
-        let options = self.node(node).options().db_name(Some(database));
-        let mut connection = Conn::new(options).expect("a connection");
+        let mut connection = self.node(node).connect();
         let wait = if self.is_galera() {
             "SET SESSION wsrep_sync_wait = 1"
         } else {
             "SET SESSION group_replication_consistency = 'BEFORE'"
         };
         connection.query_drop(wait).expect(wait);
+        // The database can be as new as the rows.
+        let exists = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
+        assert_eq!(connection.exec_first(exists, (database,)).expect(exists), Some(1));
+        connection.select_db(database).expect("the database");
         connection
     }
 
@@ -291,7 +299,7 @@ impl Cluster {
     fn position(&self, server: &Server, arguments: &[String]) -> Result<String, String> {
         let (_, folder) = server.process();
         let output = Command::new(&self.program.path)
-            .args(["--no-defaults", "--user=root", "--skip-networking"])
+            .args(["--no-defaults", "--user=root"])
             .arg(format!("--datadir={}", folder.join("data").display()))
             .arg(format!("--socket={}", folder.join("s").display()))
             .args(arguments)
@@ -396,7 +404,7 @@ impl Cluster {
     }
 
     fn arguments(&self, node: usize, first: bool) -> Vec<String> {
-        let [port, second, third] = self.ports[node];
+        let [port, of_server, second, third] = self.ports[node];
         let all = self.ports.map(|[port, ..]| format!("127.0.0.1:{port}")).join(",");
         let number = node + 1;
         let (fixed, own): (&[&str], Vec<String>) = if self.is_galera() {
@@ -415,17 +423,22 @@ impl Cluster {
         } else {
             let own = vec![
                 GROUP.into(),
-                format!("--server-id={number}"),
-                format!("--port={second}"),
                 format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
                 format!("--loose-group-replication-group-seeds={all}"),
                 "--loose-group-replication-start-on-boot=OFF".into(),
             ];
             (&OF_MYSQL, own)
         };
+        let network = [
+            format!("--server-id={number}"),
+            format!("--port={of_server}"),
+            "--skip-networking=0".into(),
+            "--bind-address=127.0.0.1".into(),
+        ];
+        let fixed = fixed.iter();
         fixed
-            .iter()
             .map(|argument| (*argument).to_owned())
+            .chain(network)
             .chain(own)
             .collect()
     }
