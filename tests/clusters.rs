@@ -1,5 +1,7 @@
 //! Clusters of three nodes that all accept writes: Galera and Group Replication.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +13,8 @@ use serde_json::Value;
 use slotted::package::Slots;
 
 use crate::advise::{printed, slotted};
-use crate::support::{Cluster, Module, clusters, error_of, keyed, package};
+use crate::queries::Queries;
+use crate::support::{Cluster, Module, clusters, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     // All promises of a cluster one after the other, so that it is started once.
@@ -19,7 +22,14 @@ pub fn promises(mut module: Module<'_>) {
         module
             .on_cluster(cluster, three_nodes_count_without_conflicts)
             .on_cluster(cluster, advise_with_one_url_says_that_it_sees_one_node)
-            .on_cluster(cluster, a_node_that_joins_again_has_the_totals);
+            .on_cluster(cluster, a_node_that_joins_again_has_the_totals)
+            .on_cluster(cluster, faults::a_read_that_waits_has_the_counts_of_all_nodes)
+            .on_cluster(cluster, faults::a_replica_of_a_node_has_the_same_rows)
+            .on_cluster(cluster, faults::a_killed_node_returns_and_no_acknowledged_count_is_lost)
+            .on_cluster(cluster, faults::a_stopped_node_returns);
+        if cluster.name.starts_with("mysql") {
+            module.on_cluster(cluster, faults::a_new_primary_counts);
+        }
     }
 }
 
@@ -27,7 +37,7 @@ pub fn promises(mut module: Module<'_>) {
 const SESSIONS: usize = 10;
 
 /// The duration of a load that must not fail.
-const LONG: Duration = Duration::from_secs(5);
+const LONG: Duration = Duration::from_secs(2);
 
 /// The duration of a load that fails at once.
 const SHORT: Duration = Duration::from_secs(1);
@@ -35,23 +45,107 @@ const SHORT: Duration = Duration::from_secs(1);
 /// The duration of the transactions.
 const HOLD: Duration = Duration::from_millis(5);
 
+/// What one connection does again and again.
+type Call<'a> = dyn Fn(&mut Conn) -> mysql::Result<()> + Sync + 'a;
+
+/// The step of a call that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Connect,
+    /// A statement that commits on its own.
+    Autocommit,
+    /// A statement in a transaction, before COMMIT.
+    Statement,
+    Commit,
+}
+
+/// The number of calls that failed, by step and by error.
+type Failures = BTreeMap<(Step, String), u64>;
+
+/// The number, the SQLSTATE and the message of an error.
+fn printed_error(error: &mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(error) => format!("{} {} {}", error.code, error.state, error.message),
+        other => other.to_string(),
+    }
+}
+
 /// What the connections of a load have done.
 #[derive(Debug, Default)]
 struct Counted {
     done: u64,
-    /// The number of calls that failed with an error.
-    failed: BTreeMap<(u16, String), u64>,
+    failed: Failures,
 }
 
 /// One call: a transaction of `hold`, or a statement that commits on its own.
-fn count(connection: &mut Conn, statement: &str, hold: Option<Duration>) -> mysql::Result<()> {
+fn count(connection: &mut Conn, call: &Call<'_>, hold: Option<Duration>) -> Result<(), (Step, mysql::Error)> {
     let Some(hold) = hold else {
-        return connection.query_drop(statement);
+        return call(connection).map_err(|error| (Step::Autocommit, error));
     };
-    connection.query_drop("START TRANSACTION")?;
-    connection.query_drop(statement)?;
+    let statements = |connection: &mut Conn| {
+        connection.query_drop("START TRANSACTION")?;
+        call(connection)
+    };
+    statements(connection).map_err(|error| (Step::Statement, error))?;
     thread::sleep(hold);
-    connection.query_drop("COMMIT")
+    connection.query_drop("COMMIT").map_err(|error| (Step::Commit, error))
+}
+
+/// Runs `work` while [`SESSIONS`] threads for each node run `session` with the number of the node and of the thread, and a
+/// flag that ends them.
+fn with_sessions<S: Send, T>(
+    cluster: &Cluster,
+    session: impl Fn(usize, usize, &AtomicBool) -> S + Sync,
+    work: impl FnOnce() -> T,
+) -> (T, Vec<S>) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mut sessions = Vec::new();
+        for node in 0..cluster.nodes().len() {
+            for number in 0..SESSIONS {
+                let (session, stop) = (&session, &stop);
+                sessions.push(scope.spawn(move || session(node, number, stop)));
+            }
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        stop.store(true, Ordering::Relaxed);
+        let sessions: Vec<_> = sessions.into_iter().map(|session| session.join()).collect();
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (result, sessions.into_iter().map(|session| session.expect("a session")).collect())
+    })
+}
+
+/// Runs `work` while the connections of all nodes make a call. They fail if a connection is lost.
+fn under_calls<T>(
+    cluster: &Cluster,
+    database: &str,
+    call: &Call<'_>,
+    hold: Option<Duration>,
+    work: impl FnOnce() -> T,
+) -> (T, Counted) {
+    let session = |node: usize, _: usize, stop: &AtomicBool| {
+        let mut connection = Conn::new(cluster.node(node).options().db_name(Some(database))).expect("a connection");
+        let mut counted = Counted::default();
+        while !stop.load(Ordering::Relaxed) {
+            match count(&mut connection, call, hold) {
+                Ok(()) => counted.done += 1,
+                Err((step, error)) => {
+                    *counted.failed.entry((step, printed_error(&error))).or_default() += 1;
+                    connection.query_drop("ROLLBACK").expect("a rollback");
+                }
+            }
+        }
+        counted
+    };
+    let (result, sessions) = with_sessions(cluster, session, work);
+    let mut all = Counted::default();
+    for counted in sessions {
+        all.done += counted.done;
+        for (failure, times) in counted.failed {
+            *all.failed.entry(failure).or_default() += times;
+        }
+    }
+    (result, all)
 }
 
 /// Runs `work` while the connections of all nodes run a statement.
@@ -62,69 +156,66 @@ fn under_load<T>(
     hold: Option<Duration>,
     work: impl FnOnce() -> T,
 ) -> (T, Counted) {
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let mut sessions = Vec::new();
-        for node in cluster.nodes() {
-            for _ in 0..SESSIONS {
-                let options = node.options().db_name(Some(database));
-                let stop = &stop;
-                sessions.push(scope.spawn(move || {
-                    let mut connection = Conn::new(options).expect("a connection");
-                    let mut counted = Counted::default();
-                    while !stop.load(Ordering::Relaxed) {
-                        match count(&mut connection, statement, hold) {
-                            Ok(()) => counted.done += 1,
-                            Err(error) => {
-                                *counted.failed.entry(error_of::<()>(Err(error))).or_default() += 1;
-                                connection.query_drop("ROLLBACK").expect("a rollback");
-                            }
-                        }
-                    }
-                    counted
-                }));
-            }
-        }
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        stop.store(true, Ordering::Relaxed);
-        let mut all = Counted::default();
-        for session in sessions {
-            let counted = session.join().expect("a connection");
-            all.done += counted.done;
-            for (error, times) in counted.failed {
-                *all.failed.entry(error).or_default() += times;
-            }
-        }
-        (result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), all)
-    })
+    under_calls(cluster, database, &|connection| connection.query_drop(statement), hold, work)
 }
 
 fn three_nodes_count_without_conflicts(cluster: &Cluster) {
     let first = cluster.node(0);
     let schema = first.schema();
-    schema.install(&package(|_| {}));
-    schema.install(&keyed(|options| options.slots = Slots::Fixed(99)));
+    let named = package(|_| {});
+    let records = keyed(|options| options.slots = Slots::Fixed(99));
+    schema.install(&named);
+    schema.install(&records);
     schema.run(
-        "CALL counter_setup('hot', NULL, 99, 0);
+        "CALL counter_setup('hot', NULL, 99, 0); CALL counter_setup('plain', NULL, 99, 0);
          CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (1, 0)",
     );
-    for (statement, total, fails) in [
-        ("CALL counter_increment('hot')", "SELECT counter_get('hot')", false),
-        ("CALL slotted_counter_increment(1, 2)", "SELECT slotted_counter_get(1, 2)", false),
-        ("UPDATE pages SET hits = hits + 1 WHERE id = 1", "SELECT hits FROM pages", true),
-    ] {
+    let fixed = first.schema();
+    fixed.install(&package(|options| options.slots = Slots::Fixed(99)));
+    fixed.run("CALL counter_setup('hot', NULL, NULL, 0)");
+    let [of_names, of_records] = [named, records].map(|package| Queries::of(&package));
+    let slots = of_names.slots(&mut schema.connect(), "plain").expect("the counter exists");
+    let plain = |connection: &mut Conn| of_names.count(connection, "plain", slots).map(|exists| assert!(exists));
+    let procedure = |connection: &mut Conn| connection.query_drop("CALL counter_increment('hot')");
+    let loads: [(&str, &str, &Call<'_>, &str, bool); 6] = [
+        ("counters", &schema.name, &procedure, "SELECT counter_get('hot')", false),
+        ("queries.sql of counters", &schema.name, &plain, "SELECT counter_get('plain')", false),
+        ("counters --slots 99", &fixed.name, &procedure, "SELECT counter_get('hot')", false),
+        (
+            "slotted_counters",
+            &schema.name,
+            &|connection| connection.query_drop("CALL slotted_counter_increment(1, 2)"),
+            "SELECT slotted_counter_get(1, 2)",
+            false,
+        ),
+        (
+            "queries.sql of slotted_counters",
+            &schema.name,
+            &|connection| of_records.run(connection, "increment", &[1, 3]),
+            "SELECT slotted_counter_get(1, 3)",
+            false,
+        ),
+        (
+            "a single row",
+            &schema.name,
+            &|connection| connection.query_drop("UPDATE pages SET hits = hits + 1 WHERE id = 1"),
+            "SELECT hits FROM pages",
+            true,
+        ),
+    ];
+    for (what, database, call, total, fails) in loads {
         let mut done = 0;
         for hold in [None, Some(HOLD)] {
             let duration = if fails { SHORT } else { LONG };
-            let ((), counted) = under_load(cluster, &schema.name, statement, hold, || thread::sleep(duration));
-            eprintln!("{}, transactions of {hold:?}: {statement}: {counted:?}", first.version);
-            assert_eq!(!counted.failed.is_empty(), fails, "{statement}, {hold:?}: {counted:?}");
-            assert!(counted.done > 0, "{statement}, {hold:?}: {counted:?}");
+            let ((), counted) = under_calls(cluster, database, call, hold, || thread::sleep(duration));
+            eprintln!("{}, transactions of {hold:?}: {what}: {counted:?}", first.version);
+            assert_eq!(!counted.failed.is_empty(), fails, "{what}, {hold:?}: {counted:?}");
+            assert!(counted.done > 0, "{what}, {hold:?}: {counted:?}");
             done += counted.done;
         }
         for node in 0..cluster.nodes().len() {
-            let counted: Option<u64> = cluster.reader(node, &schema.name).query_first(total).expect(total);
-            assert_eq!(counted, Some(done), "{total} on node {node}");
+            let counted: Option<u64> = cluster.reader(node, database).query_first(total).expect(total);
+            assert_eq!(counted, Some(done), "{what}: {total} on node {node}");
         }
     }
 }

@@ -21,6 +21,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// The maximum length of a socket's path, in bytes. Source: unix(7): sun_path has 108 bytes with the terminating zero.
 const SOCKET_MAX: usize = 107;
 
+/// The files in the folder of a server.
+const DATA: &str = "data";
+const LOG: &str = "log";
+const SOCKET: &str = "s";
+const TEMPORARY: &str = "tmp";
+
 /// A server that runs until it is dropped, which kills the process and removes its folder.
 #[derive(Debug)]
 pub struct PrivateServer {
@@ -28,7 +34,7 @@ pub struct PrivateServer {
     socket: PathBuf,
     log: PathBuf,
     /// Removes the folder when dropped. The last field, because the process must end first.
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// The reason why a private server did not start.
@@ -76,70 +82,55 @@ impl PrivateServer {
         arguments: &[&str],
         interrupted: &AtomicBool,
     ) -> Result<Self, StartError> {
-        let folder = short_folder()?;
-        let (data, log, socket, temporary) = (
-            folder.path().join("data"),
-            folder.path().join("log"),
-            folder.path().join("s"),
-            folder.path().join("tmp"),
-        );
-        fs::create_dir(&temporary)?;
-        let command = || -> io::Result<Command> {
-            let mut command = Command::new(&program.path);
-            command
-                .arg("--no-defaults")
-                .arg(format!("--datadir={}", data.display()))
-                // A starting server removes all #sql* files of its tmpdir. In a shared tmpdir these can be temporary
-                // tables of another server, whose statements then fail with 1051.
-                .arg(format!("--tmpdir={}", temporary.display()));
-            if fs::metadata(folder.path())?.uid() == 0 {
-                command.arg("--user=root");
-            }
-            // The terminal sends Ctrl-C to the process group of this program. The server must not receive it, because
-            // this program stops the server.
-            command.process_group(0).stdin(Stdio::null());
-            let file = File::options().create(true).append(true).open(&log)?;
-            command.stdout(file.try_clone()?).stderr(file);
-            Ok(command)
-        };
-
+        let folder = shortfolder()?;
+        let data = folder.path().join(DATA);
+        fs::create_dir(folder.path().join(TEMPORARY))?;
         let template = program.initialized_data();
         if let Some(template) = template.as_deref().filter(|template| template.is_dir()) {
             copy(template, &data)?;
             // The UUID of a MySQL server. Two servers with the same one do not replicate.
             let _ = fs::remove_file(data.join("auto.cnf"));
         } else {
-            initialize(program, command()?, &data, &log, interrupted)?;
+            initialize(program, folder.path(), interrupted)?;
             if let Some(template) = template {
                 keep(&data, &template);
             }
         }
 
-        let mut start = command()?;
-        start.arg(format!("--socket={}", socket.display()));
-        start.arg(format!("--pid-file={}", folder.path().join("pid").display()));
-        // Debian's MySQL has a default --secure-file-priv that only its full package creates.
-        start.args(["--skip-networking", "--secure-file-priv="]);
-        // The default of 10 s ends connections on a machine under load.
-        start.arg("--connect-timeout=120");
-        if program.version.flavour == Flavour::MySql {
-            start.arg("--mysqlx=OFF");
-        }
-        start.args(arguments);
-        let server = Self {
-            child: start.spawn()?,
-            socket,
-            log,
-            _folder: folder,
+        let mut server = Self {
+            child: spawn(program, folder.path(), arguments)?,
+            socket: folder.path().join(SOCKET),
+            log: folder.path().join(LOG),
+            folder,
         };
-        server.wait_until_up(program, interrupted)
+        server.wait_until_up(program, interrupted)?;
+        Ok(server)
     }
 
-    fn wait_until_up(mut self, program: &Program, interrupted: &AtomicBool) -> Result<Self, StartError> {
+    /// Kills the process, as a power failure does. The data directory remains until this value is dropped.
+    pub fn kill(&mut self) {
+        end(&mut self.child);
+    }
+
+    /// Starts a server that was killed again, on its data directory.
+    ///
+    /// # Errors
+    /// The program does not accept connections in time, or is interrupted.
+    pub fn start_again(
+        &mut self,
+        program: &Program,
+        arguments: &[&str],
+        interrupted: &AtomicBool,
+    ) -> Result<(), StartError> {
+        self.child = spawn(program, self.folder(), arguments)?;
+        self.wait_until_up(program, interrupted)
+    }
+
+    fn wait_until_up(&mut self, program: &Program, interrupted: &AtomicBool) -> Result<(), StartError> {
         let start = Instant::now();
         let reason = loop {
             match Conn::new(self.options()) {
-                Ok(_) => return Ok(self),
+                Ok(_) => return Ok(()),
                 Err(error) if start.elapsed() > START_TIMEOUT => break error.to_string(),
                 Err(_) => {}
             }
@@ -179,7 +170,7 @@ impl PrivateServer {
 
     /// The folder with all files of the server, which is removed when the server is dropped.
     pub fn folder(&self) -> &Path {
-        self._folder.path()
+        self.folder.path()
     }
 }
 
@@ -204,21 +195,51 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// The command of a server with its files in a folder.
+fn command(program: &Program, folder: &Path) -> io::Result<Command> {
+    let mut command = Command::new(&program.path);
+    command
+        .arg("--no-defaults")
+        .arg(format!("--datadir={}", folder.join(DATA).display()))
+        // A starting server removes all #sql* files of its tmpdir. In a shared tmpdir these can be temporary tables of
+        // another server, whose statements then fail with 1051.
+        .arg(format!("--tmpdir={}", folder.join(TEMPORARY).display()));
+    if fs::metadata(folder)?.uid() == 0 {
+        command.arg("--user=root");
+    }
+    // The terminal sends Ctrl-C to the process group of this program. The server must not receive it, because this program
+    // stops the server.
+    command.process_group(0).stdin(Stdio::null());
+    let file = File::options().create(true).append(true).open(folder.join(LOG))?;
+    command.stdout(file.try_clone()?).stderr(file);
+    Ok(command)
+}
+
+/// Starts the process of a server.
+fn spawn(program: &Program, folder: &Path, arguments: &[&str]) -> io::Result<Child> {
+    let mut start = command(program, folder)?;
+    start.arg(format!("--socket={}", folder.join(SOCKET).display()));
+    start.arg(format!("--pid-file={}", folder.join("pid").display()));
+    // Debian's MySQL has a default --secure-file-priv that only its full package creates.
+    start.args(["--skip-networking", "--secure-file-priv="]);
+    // The default of 10 s ends connections on a machine under load.
+    start.arg("--connect-timeout=120");
+    if program.version.flavour == Flavour::MySql {
+        start.arg("--mysqlx=OFF");
+    }
+    start.args(arguments).spawn()
+}
+
 /// Creates the data directory.
-fn initialize(
-    program: &Program,
-    mut initialize: Command,
-    data: &Path,
-    log: &Path,
-    interrupted: &AtomicBool,
-) -> Result<(), StartError> {
+fn initialize(program: &Program, folder: &Path, interrupted: &AtomicBool) -> Result<(), StartError> {
+    let mut initialize = command(program, folder)?;
     let script = match program.version.flavour {
         Flavour::MySql => {
             initialize.arg("--initialize-insecure");
             None
         }
         Flavour::MariaDb => {
-            fs::create_dir(data)?;
+            fs::create_dir(folder.join(DATA))?;
             initialize.arg("--bootstrap").stdin(Stdio::piped());
             Some(system_tables(program)?)
         }
@@ -238,7 +259,7 @@ fn initialize(
         return Err(StartError::Initialize {
             program: program.path.clone(),
             status,
-            log: last_lines(log),
+            log: last_lines(&folder.join(LOG)),
         });
     }
     Ok(())
@@ -294,11 +315,11 @@ fn pause(interrupted: &AtomicBool) -> Result<(), StartError> {
     Ok(())
 }
 
-fn short_folder() -> io::Result<TempDir> {
+fn shortfolder() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("slotted-");
     let folder = builder.tempdir()?;
-    if folder.path().join("s").as_os_str().len() > SOCKET_MAX {
+    if folder.path().join(SOCKET).as_os_str().len() > SOCKET_MAX {
         builder.tempdir_in("/tmp")
     } else {
         Ok(folder)

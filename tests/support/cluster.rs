@@ -1,6 +1,7 @@
 //! Clusters of three nodes on 127.0.0.1 that all accept writes: Galera and Group Replication.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,10 +20,12 @@ pub const NODES: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Small buffers: three nodes run beside the servers of the other tests.
-const OF_MARIADB: [&str; 8] = [
+const OF_MARIADB: [&str; 10] = [
     "--innodb-buffer-pool-size=64M",
     "--innodb-log-file-size=32M",
     "--max-connections=100",
+    "--log-bin=binlog",
+    "--log-slave-updates=ON",
     "--binlog-format=ROW",
     "--innodb-autoinc-lock-mode=2",
     "--wsrep-on=ON",
@@ -30,20 +33,21 @@ const OF_MARIADB: [&str; 8] = [
     "--wsrep-sst-method=rsync",
 ];
 
-/// The time-outs are longer than the defaults, with which a node of a machine under load is expelled.
-const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT20S;evs.inactive_timeout=PT40S;\
-                           evs.install_timeout=PT40S;repl.causal_read_timeout=PT120S";
+/// The time that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The time-outs are those of [`PATIENCE`].
+const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;\
+                           evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
 
 /// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
-const OF_MYSQL: [&str; 16] = [
+const OF_MYSQL: [&str; 14] = [
     "--innodb-buffer-pool-size=64M",
     "--innodb-log-buffer-size=2M",
     "--innodb-redo-log-capacity=64M",
     "--performance-schema-digests-size=200",
     "--performance-schema-events-statements-history-long-size=10",
     "--max-connections=100",
-    "--skip-networking=0",
-    "--bind-address=127.0.0.1",
     "--report-host=127.0.0.1",
     "--gtid-mode=ON",
     "--enforce-gtid-consistency=ON",
@@ -51,7 +55,7 @@ const OF_MYSQL: [&str; 16] = [
     "--loose-group-replication-single-primary-mode=OFF",
     "--loose-group-replication-enforce-update-everywhere-checks=ON",
     "--loose-group-replication-message-cache-size=134217728",
-    "--loose-group-replication-member-expel-timeout=30",
+    "--loose-group-replication-member-expel-timeout=20",
 ];
 
 /// The name of the group, which is a UUID.
@@ -88,8 +92,8 @@ impl Drop for Turn {
 /// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
 pub struct Cluster {
     program: Program,
-    /// Of each node: of the group, and two more of the state transfer or of the server.
-    ports: [[u16; 3]; NODES],
+    /// Of each node: of the group, of the server, and two of the state transfer of Galera.
+    ports: [[u16; 4]; NODES],
     nodes: Mutex<[Option<Arc<Server>>; NODES]>,
 }
 
@@ -166,10 +170,10 @@ impl Cluster {
                 ));
             }
         }
-        let [a, b, c, d, e, f, g, h, i] = free_ports();
+        let ports: [u16; 4 * NODES] = free_ports();
         let cluster = Self {
             program,
-            ports: [[a, b, c], [d, e, f], [g, h, i]],
+            ports: std::array::from_fn(|node| std::array::from_fn(|port| ports[4 * node + port])),
             nodes: Mutex::default(),
         };
         for node in 0..NODES {
@@ -192,16 +196,24 @@ impl Cluster {
         locked(&self.nodes)[node].clone().expect("the node runs")
     }
 
+    /// The port of a node for clients and replicas.
+    pub fn port(&self, node: usize) -> u16 {
+        self.ports[node][1]
+    }
+
     /// A connection to a node whose reads wait until the node has applied what was committed on any node before.
     pub fn reader(&self, node: usize, database: &str) -> Conn {
-        let options = self.node(node).options().db_name(Some(database));
-        let mut connection = Conn::new(options).expect("a connection");
+        let mut connection = self.node(node).connect();
         let wait = if self.is_galera() {
             "SET SESSION wsrep_sync_wait = 1"
         } else {
             "SET SESSION group_replication_consistency = 'BEFORE'"
         };
         connection.query_drop(wait).expect(wait);
+        // The database can be as new as the rows.
+        let exists = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
+        assert_eq!(connection.exec_first(exists, (database,)).expect(exists), Some(1));
+        connection.select_db(database).expect("the database");
         connection
     }
 
@@ -222,14 +234,117 @@ impl Cluster {
         }
         nodes[node] = Some(Arc::new(server));
         drop(nodes);
-        self.wait_until_joined()
+        self.wait_until_joined(&self.nodes())
     }
 
-    /// Ends a node as a power failure does. Returns when the others have expelled it.
+    /// Ends a node as a power failure does, and removes its data. Returns when the others have expelled it.
     pub fn kill_node(&self, node: usize) -> Result<(), String> {
+        self.crash_node(node).map(drop)
+    }
+
+    /// Ends a node as a power failure does. Returns the node with its data, for [`Self::return_node`], when the others have
+    /// expelled it.
+    pub fn crash_node(&self, node: usize) -> Result<Arc<Server>, String> {
         let killed = locked(&self.nodes)[node].take().expect("the node runs");
-        killed.stop();
-        self.wait_until_joined()
+        self.expel(Duration::ZERO)?;
+        killed.kill();
+        self.wait_until_joined(&self.nodes())?;
+        self.expel(PATIENCE)?;
+        Ok(killed)
+    }
+
+    /// Starts a node of [`Self::crash_node`] again with its data. It gets what it has missed.
+    pub fn return_node(&self, node: usize, server: Arc<Server>) -> Result<(), String> {
+        let mut arguments = self.arguments(node, false);
+        if self.is_galera() {
+            let position = self.position(&server, &arguments)?;
+            arguments.push(format!("--wsrep-start-position={position}"));
+        } else {
+            // Otherwise, the node accepts writes until it is a member, and cannot join with them.
+            arguments.push("--super-read-only=ON".into());
+            // The group can have got a primary since. The server does not read what it has persisted, because of --no-defaults.
+            let mode = "SELECT CONCAT('--loose-group-replication-single-primary-mode=', @@group_replication_single_primary_mode),
+                               CONCAT('--loose-group-replication-enforce-update-everywhere-checks=',
+                                      @@group_replication_enforce_update_everywhere_checks)";
+            let mode: Option<(String, String)> = self.nodes()[0].connect().query_first(mode).expect(mode);
+            arguments.extend(mode.map(<[String; 2]>::from).expect("a row"));
+        }
+        server.start_again(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
+        if !self.is_galera() {
+            let started = server.connect().query_drop("START GROUP_REPLICATION");
+            started.map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
+        }
+        locked(&self.nodes)[node] = Some(server);
+        self.wait_until_joined(&self.nodes())
+    }
+
+    /// Stops the process of a node, which then looks like a node without a network. Returns when the others have expelled it.
+    pub fn freeze_node(&self, node: usize) -> Result<(), String> {
+        let frozen = self.node(node);
+        self.expel(Duration::ZERO)?;
+        signal(&frozen, "-STOP")?;
+        let mut others = self.nodes();
+        others.retain(|node| !Arc::ptr_eq(node, &frozen));
+        self.wait_until_joined(&others)
+    }
+
+    /// Continues the process of a node. Returns when the node is a member again.
+    pub fn thaw_node(&self, node: usize) -> Result<(), String> {
+        signal(&self.node(node), "-CONT")?;
+        self.wait_until_joined(&self.nodes())?;
+        self.expel(PATIENCE)
+    }
+
+    /// The position of the data of a node of Galera that does not run, as mariadbd-safe and the unit of systemd read it.
+    fn position(&self, server: &Server, arguments: &[String]) -> Result<String, String> {
+        let (_, folder) = server.process();
+        let output = Command::new(&self.program.path)
+            .args(["--no-defaults", "--user=root"])
+            .arg(format!("--datadir={}", folder.join("data").display()))
+            .arg(format!("--socket={}", folder.join("s").display()))
+            .args(arguments)
+            .arg("--wsrep-recover")
+            .output()
+            .map_err(|error| error.to_string())?;
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        let position = log.split("Recovered position: ").nth(1);
+        let position = position.and_then(|rest| rest.split([',', '\n']).next());
+        position.map(|position| position.trim().to_owned()).ok_or(log)
+    }
+
+    /// Sets the time that the nodes wait for one that does not answer, beside the 3 to 5 s after which they suspect it.
+    fn expel(&self, patience: Duration) -> Result<(), String> {
+        let seconds = patience.as_secs();
+        let (suspect, inactive) = (3 + seconds, 6 + 2 * seconds);
+        let statements: Vec<_> = if self.is_galera() {
+            // None of the others may be longer than the time-out of an inactive node, so it is the first to grow.
+            let options = [
+                ("inactive", inactive),
+                ("suspect", suspect),
+                ("install", inactive),
+                ("inactive", inactive),
+            ];
+            let set = |(name, seconds)| {
+                if self.program.version.major > 10 {
+                    format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}")
+                } else {
+                    format!("SET GLOBAL wsrep_provider_options = 'evs.{name}_timeout=PT{seconds}S'")
+                }
+            };
+            options.map(set).into()
+        } else {
+            vec![format!(
+                "SET GLOBAL group_replication_member_expel_timeout = {seconds}"
+            )]
+        };
+        for node in self.nodes() {
+            let mut connection = node.connect();
+            for statement in &statements {
+                let set = connection.query_drop(statement);
+                set.map_err(|error| format!("{statement}: {error}"))?;
+            }
+        }
+        Ok(())
     }
 
     /// Shuts a node down, so that it leaves the cluster.
@@ -239,12 +354,11 @@ impl Cluster {
             .connect()
             .query_drop("SHUTDOWN")
             .map_err(|error| error.to_string())?;
-        self.wait_until_joined()
+        self.wait_until_joined(&self.nodes())
     }
 
-    /// Waits until the nodes that run, and no others, are a cluster.
-    fn wait_until_joined(&self) -> Result<(), String> {
-        let nodes = self.nodes();
+    /// Waits until some nodes, and no others, are a cluster.
+    fn wait_until_joined(&self, nodes: &[Arc<Server>]) -> Result<(), String> {
         let start = Instant::now();
         loop {
             let states: Vec<_> = nodes.iter().map(|node| self.state(node)).collect();
@@ -290,7 +404,7 @@ impl Cluster {
     }
 
     fn arguments(&self, node: usize, first: bool) -> Vec<String> {
-        let [port, second, third] = self.ports[node];
+        let [port, of_server, second, third] = self.ports[node];
         let all = self.ports.map(|[port, ..]| format!("127.0.0.1:{port}")).join(",");
         let number = node + 1;
         let (fixed, own): (&[&str], Vec<String>) = if self.is_galera() {
@@ -309,19 +423,34 @@ impl Cluster {
         } else {
             let own = vec![
                 GROUP.into(),
-                format!("--server-id={number}"),
-                format!("--port={second}"),
                 format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
                 format!("--loose-group-replication-group-seeds={all}"),
                 "--loose-group-replication-start-on-boot=OFF".into(),
             ];
             (&OF_MYSQL, own)
         };
+        let network = [
+            format!("--server-id={number}"),
+            format!("--port={of_server}"),
+            "--skip-networking=0".into(),
+            "--bind-address=127.0.0.1".into(),
+        ];
+        let fixed = fixed.iter();
         fixed
-            .iter()
             .map(|argument| (*argument).to_owned())
+            .chain(network)
             .chain(own)
             .collect()
+    }
+}
+
+/// Sends a signal to the process of a server.
+fn signal(server: &Server, signal: &str) -> Result<(), String> {
+    let process = server.process().0.to_string();
+    let status = Command::new("kill").args([signal, &process]).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("kill {signal} {process}: {other:?}")),
     }
 }
 

@@ -166,6 +166,27 @@ impl Server {
         self.private().take();
     }
 
+    /// Ends the process, as a power failure does. Its data directory remains.
+    pub fn kill(&self) {
+        self.private().as_mut().expect("a private server").kill();
+    }
+
+    /// Starts the server again on its data directory.
+    pub fn start_again(&self, arguments: &[&str]) -> Result<(), String> {
+        let program = self.program.as_ref().expect("a private server");
+        let mut private = self.private();
+        let private = private.as_mut().expect("a private server");
+        let started = private.start_again(program, arguments, &STOPPING);
+        started.map_err(|error| error.to_string())
+    }
+
+    /// The process ID and the folder of a server that this run has started.
+    pub fn process(&self) -> (u32, PathBuf) {
+        let private = self.private();
+        let private = private.as_ref().expect("a private server");
+        (private.process(), private.folder().to_owned())
+    }
+
     fn private(&self) -> MutexGuard<'_, Option<PrivateServer>> {
         self.private
             .lock()
