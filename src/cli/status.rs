@@ -245,7 +245,7 @@ impl Found {
         if cluster.is_some() || self.nodes.len() > 1 {
             let connections = count(self.connections().into(), "connection");
             let observed = count(self.nodes.len() as u64, "server");
-            text += &format!("\n{}\n{connections} of {observed}\n", table_of(&self.nodes));
+            text += &format!("\n{}\n{connections} on {observed}\n", table_of(&self.nodes));
         }
         for report in &self.reports {
             text += &report.described(&self.nodes);
@@ -310,17 +310,14 @@ impl Report {
         let arguments = self.package.options.arguments();
         let version = self.version.as_deref().unwrap_or("not known");
         let mut text = format!("\n{arguments}, version {version}\n");
-        let mut differs = false;
+        let is_same = |object: &ObjectState| object.state == State::Same;
+        let differs = !self.states.iter().flatten().all(is_same);
         for (node, states) in nodes.iter().zip(&self.states) {
             let on = match nodes {
                 [_] => String::new(),
                 _ => format!("{}: ", node.name),
             };
-            let differing: Vec<_> = states
-                .iter()
-                .filter(|object| object.state != State::Same)
-                .collect();
-            for object in &differing {
+            for object in states {
                 let difference = match &object.state {
                     State::Same => continue,
                     State::Changed(differences) => format!("changed: {}", differences.join("; ")),
@@ -333,12 +330,21 @@ impl Report {
                 };
                 text += &format!("  {on}{object}: {difference}\n");
             }
-            let same = states.len() - differing.len();
-            text += &format!("  {on}{same} of {} objects are the same\n", states.len());
-            differs |= !differing.is_empty();
+            let (same, all) = (
+                states.iter().filter(|object| is_same(object)).count(),
+                states.len(),
+            );
+            if differs || nodes.len() == 1 {
+                text += &format!("  {on}{same} of {all} objects are the same\n");
+            }
         }
         if differs {
             text += &format!("  To install what differs: slotted install {arguments}\n");
+        } else if nodes.len() > 1 {
+            text += &format!(
+                "  all objects are the same on {}\n",
+                count(nodes.len() as u64, "server")
+            );
         }
         if self.counters.is_empty() {
             return text;

@@ -9,6 +9,7 @@ use serde::Serialize;
 pub(crate) use read::denied;
 pub use read::node;
 
+use crate::number::count;
 use crate::package::{self, MAX_SLOTS, Package, Slots, SqlStr, quoted};
 
 /// What happens if two nodes select the same slot.
@@ -508,34 +509,34 @@ impl<'a> Group<'a> {
         };
         if table.random {
             let because =
-                format!("an increment selects a random slot, so that nodes select the same slots: {SHARED}");
+                format!("an increment selects a random slot. Nodes select the same slots: {SHARED}");
             let run = "-- Install the package with --pick connection";
             return vec![clash(because, run.into(), true)];
         }
         let few = |what: &str| {
             format!(
-                "{what}, fewer than auto_increment_increment ({increment}), so that nodes select the same slots: {SHARED}"
+                "{what}, fewer than auto_increment_increment ({increment}). Nodes select the same slots: {SHARED}"
             )
         };
         let rest = |what: &str| {
-            format!("{what}, no multiple of auto_increment_increment ({increment}): no node selects the rest")
+            format!(
+                "{what}, no multiple of auto_increment_increment ({increment}). No node selects the slots after the last multiple"
+            )
         };
         if let Some(slots) = table.fixed {
-            let (wanted, what) = (
-                multiple(slots, increment),
-                format!("the routines have {slots} slots"),
-            );
+            let wanted = multiple(slots, increment);
             return match (slots < increment, table.records) {
                 (true, true) => {
                     let run = format!(
                         "-- Generate the package with --slots {wanted}, and source its create_procedures.sql"
                     );
-                    vec![clash(few(&what), run, true)]
+                    vec![clash(few(&format!("each record has {slots} slots")), run, true)]
                 }
-                (few_slots, false) if wanted != slots => {
+                (fewer, false) if wanted != slots => {
+                    let what = format!("each counter has {slots} slots");
+                    let because = if fewer { few(&what) } else { rest(&what) };
                     let run = format!("{} resize.sql and create_procedures.sql", generate(slots, wanted));
-                    let because = if few_slots { few(&what) } else { rest(&what) };
-                    vec![clash(because, run, few_slots)]
+                    vec![clash(because, run, fewer)]
                 }
                 // A record has only the slots that its increments have inserted.
                 _ => Vec::new(),
@@ -548,35 +549,28 @@ impl<'a> Group<'a> {
             .filter(|(_, slots)| slots % increment != 0)
             .partition(|(_, slots)| *slots < increment);
         for (counters, alarm) in [(fewer, true), (more, false)] {
-            if counters.is_empty() {
-                continue;
-            }
-            let each: Vec<_> = counters
-                .iter()
-                .take(NAMED)
-                .map(|(name, slots)| format!("{} ({slots})", SqlStr(name)))
+            let named = counters.iter().take(NAMED);
+            let mut have: Vec<_> = named
+                .clone()
+                .map(|(name, slots)| format!("{} has {}", SqlStr(name), count((*slots).into(), "slot")))
                 .collect();
-            let have = if counters.len() == 1 {
-                "counter has"
-            } else {
-                "counters have"
-            };
-            let what = format!(
-                "{} {have} a number of slots, {}{}",
-                counters.len(),
-                list(&each),
-                if counters.len() > NAMED { " and others" } else { "" }
-            );
-            let calls = counters
-                .iter()
-                .take(NAMED)
-                .map(|(name, slots)| resize(&table.schema, &table.prefix, name, multiple(*slots, increment)));
-            let mut run: Vec<_> = calls.collect();
+            let mut run: Vec<_> = named
+                .map(|(name, slots)| resize(&table.schema, &table.prefix, name, multiple(*slots, increment)))
+                .collect();
             if counters.len() > NAMED {
-                run.push("-- And the others, which slotted status prints then".into());
+                have.push(count((counters.len() - NAMED) as u64, "other counter"));
+                run.push(
+                    "-- Then run slotted status again, which prints the calls for the other counters".into(),
+                );
             }
-            let because = if alarm { few(&what) } else { rest(&what) };
-            clashes.push(clash(because, run.join("\n"), alarm));
+            let have = list(&have);
+            if !counters.is_empty() {
+                clashes.push(clash(
+                    if alarm { few(&have) } else { rest(&have) },
+                    run.join("\n"),
+                    alarm,
+                ));
+            }
         }
         if let Some(slots) = table.default_slots.filter(|slots| *slots < increment) {
             let what = format!("a counter that is created without a number of slots has {slots}");
@@ -637,7 +631,7 @@ fn sessions(node: &Node) -> Option<Clash> {
             "{} of {} select slots of other nodes, because the settings of the session differ from those of the node: \
              auto_increment_increment is {} instead of {}, auto_increment_offset {} instead of {}. A session that was opened before \
              the node accepted writes keeps its settings: {SHARED}",
-            crate::number::count(node.sessions.len() as u64, "session"),
+            count(node.sessions.len() as u64, "session"),
             list(&users),
             first.increment,
             node.increment,
