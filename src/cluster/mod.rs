@@ -62,7 +62,7 @@ pub struct Cluster {
     pub state: String,
     /// Whether the node is a part of the cluster that works.
     pub joined: bool,
-    /// The number of nodes.
+    /// The number of nodes, without arbitrators.
     pub size: u32,
     /// The number of nodes that accept writes. On Galera, this is the number of nodes.
     pub writers: u32,

@@ -63,7 +63,8 @@ pub fn node(connection: &mut Conn) -> mysql::Result<Node> {
         "SHOW GLOBAL STATUS
          WHERE Variable_name IN (
            'Threads_connected', 'wsrep_cluster_size', 'wsrep_cluster_state_uuid', 'wsrep_cluster_status', 'wsrep_gcomm_uuid',
-           'wsrep_local_bf_aborts', 'wsrep_local_cert_failures', 'wsrep_local_index', 'wsrep_local_state_comment')",
+           'wsrep_incoming_addresses', 'wsrep_local_bf_aborts', 'wsrep_local_cert_failures', 'wsrep_local_index',
+           'wsrep_local_state_comment')",
     )?;
     let text = |name: &str| variables.get(name).cloned().unwrap_or_default();
     let number = |name: &str| -> u32 {
@@ -93,14 +94,15 @@ pub fn node(connection: &mut Conn) -> mysql::Result<Node> {
             .into();
         let (part, state) = (of("wsrep_cluster_status"), of("wsrep_local_state_comment"));
         let joined = part == "Primary";
+        let size = number("wsrep_cluster_size").saturating_sub(arbitrators(&of("wsrep_incoming_addresses")));
         node.cluster = Some(Cluster {
             kind: Kind::Galera,
             id: of("wsrep_cluster_state_uuid"),
             member: of("wsrep_gcomm_uuid"),
             state: if joined { state } else { part },
             joined,
-            size: number("wsrep_cluster_size"),
-            writers: number("wsrep_cluster_size"),
+            size,
+            writers: size,
             position: number("wsrep_local_index") + 1,
             versions: BTreeMap::new(),
         });
@@ -114,6 +116,14 @@ pub fn node(connection: &mut Conn) -> mysql::Result<Node> {
         read_group(connection, &mut node, group, is_off("performance_schema"))?;
     }
     Ok(node)
+}
+
+/// The number of arbitrators in `wsrep_incoming_addresses`. `wsrep_cluster_size` counts them, but they have no data. Their
+/// address is empty.
+fn arbitrators(addresses: &str) -> u32 {
+    let (empty, nodes): (Vec<_>, Vec<_>) = addresses.split(',').partition(|address| address.is_empty());
+    // The address of this server is in the list, unless the list is not known.
+    if nodes.is_empty() { 0 } else { empty.len() as u32 }
 }
 
 /// The facts of Group Replication.
@@ -270,4 +280,22 @@ fn numbers(version: Version) -> String {
 fn pairs(connection: &mut Conn, query: &str) -> mysql::Result<BTreeMap<String, String>> {
     let rows: Vec<(String, String)> = connection.query(query)?;
     Ok(rows.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arbitrators;
+
+    #[test]
+    fn arbitrators_have_no_address() {
+        for (addresses, expected) in [
+            ("127.0.0.1:3306,127.0.0.2:3306", 0),
+            ("127.0.0.1:3306,127.0.0.2:3306,", 1),
+            (",127.0.0.1:3306,,127.0.0.2:3306", 2),
+            ("AUTO,AUTO", 0),
+            ("", 0),
+        ] {
+            assert_eq!(arbitrators(addresses), expected, "{addresses}");
+        }
+    }
 }

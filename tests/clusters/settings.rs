@@ -11,7 +11,7 @@ use mysql::Conn;
 use serde_json::Value;
 
 use crate::advise::{printed, slotted, url};
-use crate::support::{Cluster, Schema, Server, package};
+use crate::support::{Cluster, Schema, Server, error_of, package};
 
 /// The variables that the promises change.
 const CHANGED: &str = "SELECT @@GLOBAL.auto_increment_increment, @@GLOBAL.auto_increment_offset";
@@ -322,6 +322,15 @@ pub fn slots_that_do_not_fit_the_nodes_are_found(cluster: &Cluster) {
         schema.run(&format!("ALTER TABLE counters {change}"));
         applied(cluster, &schema);
         clash(&self::urls(&nodes, &schema), words);
+        let add = schema.connect().query_drop("CALL counter_add('hot', 5)");
+        if !cluster.is_galera() {
+            assert_eq!(error_of(add).0, 3098, "{change}");
+        } else if change.starts_with("ENGINE") {
+            add.expect("a call");
+            let total = "SELECT total FROM counter_totals WHERE counter_name = 'hot'";
+            let totals = [0, 1].map(|node| cluster.reader(node, &schema.name).query_first::<u64, _>(total).expect(total));
+            assert_ne!(totals[0], totals[1], "{change}");
+        }
     }
 }
 
