@@ -8,6 +8,7 @@
 //! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: the recommended number of slots, from the lock waits of a server.
+//! - [`cluster`]: the nodes of a cluster, and the settings with which they select the same slots.
 //! - [`report`]: pages in HTML of a benchmark and of recommendations. Pure.
 //! - [`adopt`]: moves the counts of a row, a column or a table into a package.
 //! - [`install`]: installs a package, and compares an installed one.
@@ -17,6 +18,7 @@ pub mod adopt;
 pub mod advise;
 pub mod bench;
 pub mod cli;
+pub mod cluster;
 pub mod connect;
 pub mod install;
 mod number;

@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
+use serde_json::Value as Json;
 use slotted::package::{Options, Package};
 
+use crate::advise::{printed, slotted, url};
 use crate::support::{Module, Schema, Server, calls, error_of, file, free_ports, keyed, package, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
-    module.on_servers(a_replica_has_the_same_rows_and_can_become_the_source);
+    module
+        .on_servers(a_replica_has_the_same_rows_and_can_become_the_source)
+        .on_servers(status_of_a_source_and_its_replica_finds_nothing);
 }
 
 /// The schema on both servers.
@@ -99,6 +103,35 @@ impl Pair {
         let options = server.options().user(Some("app")).pass(Some("secret"));
         Conn::new(options.db_name(Some(SCHEMA))).expect("a connection")
     }
+}
+
+fn status_of_a_source_and_its_replica_finds_nothing(server: &Server) {
+    let Some(pair) = Pair::start(server) else { return };
+    let schema = Schema::named(&pair.source, SCHEMA, "");
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 100, 7)");
+    pair.wait();
+    let (source, replica) = (url(&pair.source, &schema), url(&pair.replica, &schema));
+    // As with two servers that replicate from each other. Each one selects half of the slots.
+    for increment in [1, 2] {
+        for (number, one) in [&pair.source, &pair.replica].into_iter().enumerate() {
+            let offset = number % increment + 1;
+            let set = format!("SET GLOBAL auto_increment_increment = {increment}, GLOBAL auto_increment_offset = {offset}");
+            one.connect().query_drop(set).expect("a setting");
+        }
+        let output = slotted(&["status", "--url", &source, "--url", &replica, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+        let found: Json = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((&found["clashes"], &found["cannot_see"]), (&Json::Array(vec![]), &Json::Array(vec![])), "{found:#}");
+        let of_node = &found["packages"][0]["counters"][0]["slots_per_node"];
+        assert_eq!(of_node.as_u64(), (increment > 1).then_some(50), "{found:#}");
+    }
+    // A routine that differs on the replica.
+    let mut replica = Conn::new(pair.replica.options().db_name(Some(SCHEMA))).expect("a connection");
+    replica.query_drop("DROP PROCEDURE counter_add").expect("a routine");
+    let output = slotted(&["status", "--url", &source, "--url", &url(&pair.replica, &schema)]);
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    assert!(printed(&output).contains(": procedure counter_add: missing"), "{}", printed(&output));
 }
 
 /// All rows of all tables, and the definitions of all routines and events.

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 
 pub use watch::watch;
 
-use crate::package::{IDENT_MAX, Key, Kind, MAX_SLOTS, NAME_MAX, SqlStr, shell_word};
+pub use crate::cluster::CannotSee;
+
+use crate::cluster::{self, Clash, Node};
+use crate::package::{IDENT_MAX, Key, Kind, MAX_SLOTS, NAME_MAX, SqlStr, quoted, shell_word};
 
 /// A change is recommended from this average number of sessions that wait for one counter or row. At 0.5 a session waits
 /// half of the time.
@@ -42,25 +45,22 @@ pub struct Watched {
     pub row_lock_waits: u64,
     /// The total duration of the row lock waits that ended in this time, in milliseconds.
     pub row_lock_ms: u64,
+    /// The maximum of Threads_connected of one node. Without a cluster, the same as `connected`.
+    pub connected_to_node: u32,
+    /// The maximum of Threads_running of one node. Without a cluster, the same as `running`.
+    pub running_on_node: u32,
     /// Whether the row lock waits could be observed.
     pub sees_waits: bool,
     /// The number of nodes of the cluster. 1 without a cluster.
     pub nodes: u32,
+    /// The servers that were observed.
+    pub servers: Vec<Node>,
     /// What could not be observed.
     pub cannot_see: Vec<CannotSee>,
     /// The counters of the package `counters`.
     pub counters: Vec<Counter>,
     /// The records and the rows of other tables that sessions waited for.
     pub rows: Vec<Row>,
-}
-
-/// Something that could not be observed.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct CannotSee {
-    /// What it is.
-    pub what: String,
-    /// What to do.
-    pub remedy: String,
 }
 
 /// A named counter and its observed load.
@@ -149,6 +149,8 @@ pub enum Verdict {
     Adopt(u32),
     /// Replace a column of several rows by a counter for each row.
     Records(u32),
+    /// Correct a setting or a table that does not fit the cluster.
+    Correct,
     /// The lock waits could not be observed.
     Unknown,
 }
@@ -187,20 +189,36 @@ impl Watched {
     ///
     /// The number is a prime. Some drivers open two connections at a time, so that a pool has only every second id. With
     /// a prime these connections use all slots.
+    ///
+    /// On a node of a cluster, a connection selects every slot whose number differs by `auto_increment_increment`. The rule
+    /// therefore gives the slots of the node with the most connections.
     pub fn needed(&self) -> (u32, String) {
-        let (all, running) = (self.connected.saturating_mul(4), self.running.saturating_mul(8));
-        let (least, rule) = if all <= running {
+        let increment = self.servers.iter().map(|server| server.increment).max();
+        let increment = increment.filter(|increment| *increment > 1);
+        let (connected, running, place) = match increment {
+            Some(_) => (self.connected_to_node, self.running_on_node, " of a node"),
+            None => (self.connected, self.running, ""),
+        };
+        let (all, active) = (connected.saturating_mul(4), running.saturating_mul(8));
+        let (least, rule) = if all <= active {
             (
                 all,
-                format!("four slots for each of {} connections", self.connected),
+                format!("four slots for each of {connected} connections{place}"),
             )
         } else {
             (
-                running,
-                format!("eight slots for each of {} running sessions", self.running),
+                active,
+                format!("eight slots for each of {running} running sessions{place}"),
             )
         };
-        (prime_from(least.max(2)), format!("{rule}, rounded up to a prime"))
+        let (slots, rule) = (prime_from(least.max(2)), format!("{rule}, rounded up to a prime"));
+        match increment {
+            Some(increment) => (
+                cluster::multiple(slots.saturating_mul(increment), increment),
+                format!("{rule}, times auto_increment_increment ({increment})"),
+            ),
+            None => (slots, rule),
+        }
     }
 
     /// The recommendations for all counters and rows. Changes come first, the one with the most waiting sessions at the top.
@@ -225,6 +243,10 @@ impl Watched {
                 None => advice.extend(rows.iter().map(|one| (one.waiting, one.advice(needed, &rule)))),
             }
         }
+        let clashes = cluster::clashes(&self.servers)
+            .into_iter()
+            .filter(|clash| clash.alarm);
+        advice.extend(clashes.map(|clash| (f64::INFINITY, clash.into())));
         advice.sort_by(|(one, a), (other, b)| {
             let change = |advice: &Advice| advice.verdict.is_change();
             change(b).cmp(&change(a)).then(other.total_cmp(one))
@@ -235,7 +257,6 @@ impl Watched {
     /// The load of several nodes of a cluster, which have the same data. The connections and the lock waits of all nodes add
     /// up, the counts are those of the first node.
     pub fn of_nodes(nodes: Vec<Self>) -> Self {
-        let observed = nodes.len() as u32;
         let mut nodes = nodes.into_iter();
         let mut all = nodes.next().unwrap_or_default();
         for node in nodes {
@@ -244,6 +265,9 @@ impl Watched {
             all.query_ms = all.query_ms.max(node.query_ms);
             all.connected += node.connected;
             all.running += node.running;
+            all.connected_to_node = all.connected_to_node.max(node.connected_to_node);
+            all.running_on_node = all.running_on_node.max(node.running_on_node);
+            all.servers.extend(node.servers);
             all.row_lock_waits += node.row_lock_waits;
             all.row_lock_ms += node.row_lock_ms;
             all.sees_waits &= node.sees_waits;
@@ -271,17 +295,23 @@ impl Watched {
                 }
             }
         }
-        if all.nodes > observed {
-            all.cannot_see.push(CannotSee {
-                what: format!(
-                    "the connections and the lock waits of {} of the {} nodes of the cluster",
-                    all.nodes - observed,
-                    all.nodes
-                ),
-                remedy: "give one --url for each node".into(),
-            });
-        }
+        all.cannot_see.extend(cluster::unseen(
+            &all.servers,
+            "the connections and the lock waits",
+        ));
         all
+    }
+}
+
+impl From<Clash> for Advice {
+    fn from(clash: Clash) -> Self {
+        Self {
+            subject: clash.subject,
+            verdict: Verdict::Correct,
+            because: clash.because,
+            run: clash.run,
+            read_us: None,
+        }
     }
 }
 
@@ -324,20 +354,8 @@ impl Counter {
         };
         let run = match verdict {
             Verdict::Grow(slots) | Verdict::Shrink(slots) => {
-                let resize = |to: String| {
-                    format!(
-                        "CALL {}.{}({}, {to});",
-                        quoted(&self.schema),
-                        quoted(&format!("{}resize", self.prefix)),
-                        SqlStr(&self.name)
-                    )
-                };
-                let generate = || {
-                    format!(
-                        "-- The package has {} fixed slots: generate it with --slots {slots}, and source",
-                        self.slots
-                    )
-                };
+                let resize = |to: String| cluster::resize(&self.schema, &self.prefix, &self.name, to);
+                let generate = || cluster::generate(self.slots, slots);
                 match (self.fixed, &verdict) {
                     (false, _) => resize(slots.to_string()),
                     (true, Verdict::Grow(_)) => {
@@ -609,11 +627,6 @@ fn prime_from(least: u32) -> u32 {
         .find(|&n| prime(n))
         .filter(|&n| n <= MAX_SLOTS)
         .unwrap_or(MAX_SLOTS)
-}
-
-/// An identifier in backticks. Unlike [`crate::package::Ident`] it accepts every name that a server returns.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 #[cfg(test)]

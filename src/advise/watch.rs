@@ -12,8 +12,10 @@ use mysql::prelude::Queryable;
 
 use super::lock_data::{key_values, literal, unquoted};
 use super::statement::{Counts, counts, table};
-use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched, quoted};
+use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched};
+use crate::cluster::{self, Node, Table, denied};
 use crate::install::privileges::Privileges;
+use crate::package::quoted;
 use crate::server::{Flavour, Version};
 
 /// The number of reads of each counter, of which the median time is taken.
@@ -91,6 +93,7 @@ struct Package {
     table: String,
     prefix: String,
     kind: Kind,
+    version: String,
     slots: u32,
     fixed: bool,
     pick: String,
@@ -141,9 +144,10 @@ impl Observer<'_> {
     fn watch(&mut self, duration: Duration, interrupted: &AtomicBool) -> Result<Watched, mysql::Error> {
         let mut watched = Watched {
             sees_waits: self.sees_waits()?,
-            nodes: self.nodes()?,
             ..Watched::default()
         };
+        let mut node = self.node()?;
+        watched.nodes = node.cluster.as_ref().map_or(1, |cluster| cluster.size.max(1));
         self.sees_tables();
         let packages = self.packages()?;
         let named: Vec<_> = packages
@@ -187,6 +191,10 @@ impl Observer<'_> {
         }
         self.time_reads(&mut watched.counters)?;
         watched.rows = self.rows(&packages, &waits, average)?;
+        node.tables = self.tables(&node, &packages, &watched.counters)?;
+        watched.servers.push(node);
+        watched.connected_to_node = watched.connected;
+        watched.running_on_node = watched.running;
         watched.cannot_see = std::mem::take(&mut self.cannot_see);
         Ok(watched)
     }
@@ -247,21 +255,46 @@ impl Observer<'_> {
         Ok(on != Some(0))
     }
 
-    /// The number of nodes of the cluster that the server belongs to. 1 without a cluster.
-    /// Source: Galera's documentation, "wsrep_cluster_size"; MySQL manual, "The replication_group_members Table".
-    fn nodes(&mut self) -> Result<u32, mysql::Error> {
-        let nodes: mysql::Result<Option<(String, u32)>> = if self.mariadb() {
-            self.connection
-                .query_first("SHOW GLOBAL STATUS WHERE Variable_name = 'wsrep_cluster_size'")
-        } else {
-            self.connection.query_first(
-                "SELECT 'nodes', COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'",
-            )
-        };
-        match nodes {
-            Err(error) if denied(&error) => Ok(1),
-            other => Ok(other?.map_or(1, |(_, nodes)| nodes.max(1))),
+    /// The server and its cluster.
+    fn node(&mut self) -> Result<Node, mysql::Error> {
+        let mut node = cluster::node(self.connection)?;
+        for one in std::mem::take(&mut node.cannot_see) {
+            self.cannot_see(one.what, one.remedy);
         }
+        Ok(node)
+    }
+
+    /// The tables of packages, as the rules of a cluster need them. Empty without a cluster.
+    fn tables(
+        &mut self,
+        node: &Node,
+        packages: &[Package],
+        counters: &[Counter],
+    ) -> Result<Vec<Table>, mysql::Error> {
+        let mut tables = Vec::new();
+        for package in packages.iter().filter(|_| node.cluster.is_some()) {
+            let of_package = counters
+                .iter()
+                .filter(|counter| (&counter.schema, &counter.table) == (&package.schema, &package.table));
+            let records = package.kind == Kind::SlottedCounters;
+            let mut table = Table {
+                schema: package.schema.clone(),
+                name: package.table.clone(),
+                prefix: package.prefix.clone(),
+                version: Some(package.version.clone()),
+                records,
+                fixed: (records || package.fixed).then_some(package.slots),
+                default_slots: None,
+                random: package.pick == "random",
+                storage: None,
+                counters: of_package
+                    .map(|counter| (counter.name.clone(), counter.slots))
+                    .collect(),
+            };
+            table.read_storage(self.connection)?;
+            tables.push(table);
+        }
+        Ok(tables)
     }
 
     /// Whether the account can read all tables that it has to observe.
@@ -386,23 +419,26 @@ impl Observer<'_> {
         let mut packages = Vec::new();
         for (schema, view) in views {
             let query = format!(
-                "SELECT package, slots, default_slots, pick, table_name, prefix FROM {}.{}",
+                "SELECT package, version, slots, default_slots, pick, table_name, prefix FROM {}.{}",
                 quoted(&schema),
                 quoted(&view)
             );
             let row = self.connection.query_first(query);
             let row = self.readable(&format!("the view {schema}.{view}"), &schema, row)?;
-            let row: Option<(String, String, u32, String, String, String)> = row.flatten();
+            let row: Option<(String, String, String, u32, String, String, String)> = row.flatten();
             packages.extend(
-                row.map(|(package, slots, default_slots, pick, table, prefix)| Package {
-                    schema,
-                    table,
-                    prefix,
-                    kind: Kind::from_str(&package, false).unwrap_or(Kind::Counters),
-                    slots: default_slots,
-                    fixed: slots.parse::<u32>().is_ok(),
-                    pick,
-                }),
+                row.map(
+                    |(package, version, slots, default_slots, pick, table, prefix)| Package {
+                        version,
+                        schema,
+                        table,
+                        prefix,
+                        kind: Kind::from_str(&package, false).unwrap_or(Kind::Counters),
+                        slots: default_slots,
+                        fixed: slots.parse::<u32>().is_ok(),
+                        pick,
+                    },
+                ),
             );
         }
         Ok(packages)
@@ -715,12 +751,6 @@ struct Key {
     columns: Vec<String>,
     /// The engine, if sessions wait for the whole table.
     engine: Option<String>,
-}
-
-/// Whether a privilege is missing: on a table (1142), on a column (1143), PROCESS (1227), on a schema (1044).
-/// Source: MySQL manual, "Server Error Message Reference".
-fn denied(error: &mysql::Error) -> bool {
-    matches!(error, mysql::Error::MySqlError(error) if [1142, 1143, 1227, 1044].contains(&error.code))
 }
 
 fn of_rows(rows: Vec<(String, u32, i64)>) -> Slots {

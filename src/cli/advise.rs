@@ -337,7 +337,7 @@ fn action(verdict: Verdict) -> String {
         Verdict::Shrink(slots) => format!("shrink to {slots} slots"),
         Verdict::Adopt(slots) => format!("replace it by a counter of {slots} slots"),
         Verdict::Records(slots) => format!("replace it by counters of {slots} slots for the rows"),
-        Verdict::Fine | Verdict::Inspect | Verdict::Unknown => kind(verdict).into(),
+        Verdict::Fine | Verdict::Inspect | Verdict::Correct | Verdict::Unknown => kind(verdict).into(),
     }
 }
 
@@ -350,6 +350,7 @@ fn kind(verdict: Verdict) -> &'static str {
         Verdict::Shrink(_) => "shrink",
         Verdict::Adopt(_) => "replace it by a counter",
         Verdict::Records(_) => "replace it by counters for the rows",
+        Verdict::Correct => "correct it",
         Verdict::Unknown => "not known",
     }
 }

@@ -26,7 +26,7 @@ const PASSWORD: &str = "SLOTTED_ARGUMENT_PASSWORD";
 pub struct Connection {
     /// The server, as mysql://user:password@host:port/database, with special characters percent-encoded (# is %23).
     /// Parameters: socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, connect-timeout, as in mysql://root@localhost/db?socket=/run/mysqld/mysqld.sock.
-    /// advise accepts one --url for each node of a cluster [env: SLOTTED_URL, with spaces between several URLs]
+    /// advise and status accept one --url for each node of a cluster [env: SLOTTED_URL, with spaces between several URLs]
     #[arg(
         long,
         conflicts_with_all = ["host", "port", "socket", "user", "defaults_file", "defaults_group_suffix", "no_defaults"]

@@ -59,7 +59,7 @@ fn format(text: &str) -> Result<Format, String> {
 }
 
 /// The options of a package. They require PACKAGE.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the package")]
 pub(super) struct OptionFlags {
     /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED,

@@ -62,6 +62,15 @@ impl Install {
             let hint = "solve all problems above, and run the command again";
             return Err(hinted(message, hint));
         }
+        for clash in preflight::clashes(&mut connection, &package, &database).map_err(explained)? {
+            let kind = if clash.alarm { "warning" } else { "hint" };
+            note!(
+                "{kind}: {}: {}\n  {}",
+                clash.subject,
+                clash.because,
+                clash.run.replace('\n', "\n  ")
+            );
+        }
         if plan.steps.is_empty() {
             note!("{name} is already installed; nothing to do");
             return Ok(Outcome::Fine);

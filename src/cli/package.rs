@@ -10,7 +10,7 @@ use crate::install::compare::{self, Installed};
 use crate::package::{Kind, Package};
 
 /// A package, or all packages of the database.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Chosen {
     /// The package [default: the packages of the database, from their views such as counter_package]
     package: Option<Kind>,
@@ -41,10 +41,10 @@ impl Chosen {
     ///
     /// # Errors
     /// The options contradict each other, or the database has none or one that cannot be read.
-    pub fn packages(self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
+    pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
         let installed = compare::installed(connection)?;
         if let Some(kind) = self.package {
-            let package = Package::new(self.options.options(kind))?;
+            let package = Package::new(self.options.clone().options(kind))?;
             let view = package.package.name();
             let installed = installed.into_iter().find(|one| one.view == view);
             let (version, arguments) =

@@ -8,15 +8,17 @@ use comfy_table::{CellAlignment, Table};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Outcome;
 use super::connection::Connection;
 use super::install::database;
-use super::output::out;
-use super::package::{Chosen, Found};
+use super::output::{out, outln};
+use super::package::{self, Chosen};
+use crate::cluster::{self, CannotSee, Clash, Node};
 use crate::install::compare::{self, ObjectState, State};
-use crate::package::{Kind, Package, SqlStr};
+use crate::number::count;
+use crate::package::{Kind, Package, Slots, SqlStr};
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
@@ -25,8 +27,13 @@ const COUNTERS: usize = 20;
 /// Compare the packages of a database with the rendered ones.
 ///
 /// Reports each object as same, changed, missing, hidden, obsolete or foreign, also if a client or a migration has installed it, and
-/// the counters with the highest totals. Only reads. Exits with 0 if all objects are the same, with 1 if one differs, and
-/// with 2 if the command fails.
+/// the counters with the highest totals. Only reads.
+///
+/// On a cluster, give one --url for each node. Also reports the settings, tables and versions that do not fit the cluster, each
+/// with the statement that corrects it, the connections of all nodes, and the transactions that the cluster has rejected.
+///
+/// Exits with 0 if all objects are the same, with 1 if one differs or does not fit the cluster, and with 2 if the command fails or
+/// could not see everything.
 #[derive(Debug, Args)]
 pub struct Status {
     #[command(flatten)]
@@ -46,124 +53,342 @@ struct Counter {
     name: String,
     total: i128,
     slots: u64,
+    /// The number of slots that the connections of one node use. None if `auto_increment_increment` is 1, and 0 if all nodes
+    /// use the same slots.
+    slots_per_node: Option<u32>,
     /// The highest count of a slot as a multiple of the mean. 1 is even.
     skew: f64,
     resize_incomplete: bool,
 }
 
+/// A package, and how the nodes have it.
+struct Report {
+    package: Package,
+    version: Option<String>,
+    /// Of each node.
+    states: Vec<Vec<ObjectState>>,
+    counters: Vec<Counter>,
+}
+
+/// What the command has found.
+struct Found {
+    database: String,
+    server: String,
+    nodes: Vec<Node>,
+    reports: Vec<Report>,
+    clashes: Vec<Clash>,
+    cannot_see: Vec<CannotSee>,
+}
+
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
-        let database = database(&mut connection)?;
-        let server = Version::of(&mut connection)?.to_string();
-        let mut same = true;
-        let mut reports = Vec::new();
-        for Found { package, version, .. } in self.chosen.packages(&mut connection, &database)? {
-            let states = compare::states(&mut connection, &package)?;
-            let counters = counters(&mut connection, &package).unwrap_or_default();
-            same &= states.iter().all(|object| object.state == State::Same);
-            reports.push((package, version, states, counters));
-        }
-        let text = if self.json {
-            let packages = reports.iter().map(|(package, version, states, counters)| {
-                let objects = states.iter().map(|ObjectState { kind, name, state }| {
-                    let mut object = json!({ "kind": kind.to_string(), "name": name.name() });
-                    let state = serde_json::to_value(state).unwrap_or_default();
-                    if let (Some(object), Some(state)) = (object.as_object_mut(), state.as_object()) {
-                        object.extend(state.clone());
-                    }
-                    object
-                });
-                json!({
-                    "version": version,
-                    "arguments": package.options.arguments(),
-                    "objects": objects.collect::<Vec<_>>(),
-                    "counters": counters,
-                })
-            });
-            format!(
-                "{:#}\n",
-                json!({
-                    "server": server,
-                    "database": database,
-                    "tool": env!("CARGO_PKG_VERSION"),
-                    "same": same,
-                    "packages": packages.collect::<Vec<_>>(),
-                })
-            )
+        let mut connections = self.connection.connect_all(&AtomicBool::new(false))?;
+        let found = Found::read(&self.chosen, &mut connections)?;
+        if self.json {
+            outln!("{:#}", found.json())?;
         } else {
-            let tool = env!("CARGO_PKG_VERSION");
-            let mut text = format!("{server}, database {database}, compared with slotted {tool}\n");
-            for (package, version, states, counters) in &reports {
-                text += &described(package, version.as_deref(), states, counters);
-            }
-            text
-        };
-        out!("{text}")?;
-        Ok(if same { Outcome::Fine } else { Outcome::Differs })
+            out!("{}", found.text())?;
+        }
+        Ok(found.outcome())
     }
 }
 
-/// The report of a package.
-fn described(
-    package: &Package,
-    version: Option<&str>,
-    states: &[ObjectState],
-    counters: &[Counter],
-) -> String {
-    let arguments = package.options.arguments();
-    let mut text = format!("\n{arguments}, version {}\n", version.unwrap_or("not known"));
-    let differing: Vec<_> = states
-        .iter()
-        .filter(|object| object.state != State::Same)
-        .collect();
-    for object in &differing {
-        let difference = match &object.state {
-            State::Same => continue,
-            State::Changed(differences) => format!("changed: {}", differences.join("; ")),
-            State::Missing => "missing".into(),
-            State::Hidden(privilege) => {
-                format!("hidden: to read the definition, this account needs {privilege} ON *.*")
-            }
-            State::Obsolete => "obsolete: other options of the package have created it".into(),
-            State::Foreign => "foreign: an object with this name that is not of a package".into(),
+impl Found {
+    fn read(chosen: &Chosen, connections: &mut [Conn]) -> anyhow::Result<Self> {
+        let mut nodes = Vec::new();
+        for connection in connections.iter_mut() {
+            nodes.push(cluster::node(connection)?);
+        }
+        let several = connections.len() > 1;
+        // An error says on which node.
+        let on = |node: usize, error: anyhow::Error| match several {
+            true => error.context(nodes[node].name.clone()),
+            false => error,
         };
-        text += &format!("  {object}: {difference}\n");
+        let mut packages: Vec<package::Found> = Vec::new();
+        let mut databases = Vec::new();
+        let mut versions = Vec::new();
+        for (node, connection) in connections.iter_mut().enumerate() {
+            databases.push(database(connection).map_err(|error| on(node, error))?);
+            let of_node = chosen
+                .packages(connection, &databases[node])
+                .map_err(|error| on(node, error))?;
+            versions.push(compare::installed(connection)?);
+            for found in of_node {
+                if !packages
+                    .iter()
+                    .any(|one| one.package.package == found.package.package)
+                {
+                    packages.push(found);
+                }
+            }
+        }
+        let increment = nodes[0].increment;
+        let mut cannot_see: Vec<_> = nodes
+            .iter_mut()
+            .flat_map(|node| std::mem::take(&mut node.cannot_see))
+            .collect();
+        let mut reports = Vec::new();
+        for package::Found { package, version, .. } in packages {
+            let mut states = Vec::new();
+            for (node, connection) in connections.iter_mut().enumerate() {
+                states.push(compare::states(connection, &package)?);
+                let mut table = cluster::Table::of(&databases[node], &package);
+                let mut of_node = versions[node]
+                    .iter()
+                    .filter(|one| one.view == package.package.name());
+                table.version = of_node.next().map(|one| one.version.clone());
+                if nodes[node].cluster.is_some() {
+                    table.read(connection, &mut cannot_see)?;
+                }
+                nodes[node].tables.push(table);
+            }
+            let counters = counters(&mut connections[0], &package, increment).unwrap_or_default();
+            reports.push(Report {
+                package,
+                version,
+                states,
+                counters,
+            });
+        }
+        if cluster::several_write(&nodes) {
+            cannot_see.extend(cluster::unseen(
+                &nodes,
+                "the packages, the versions and the settings",
+            ));
+        }
+        Ok(Self {
+            server: Version::of(&mut connections[0])?.to_string(),
+            database: databases.swap_remove(0),
+            clashes: cluster::clashes(&nodes),
+            nodes,
+            reports,
+            cannot_see,
+        })
     }
-    let same = states.len() - differing.len();
-    text += &format!("  {same} of {} objects are the same\n", states.len());
-    if !differing.is_empty() {
-        text += &format!("  To install what differs: slotted install {arguments}\n");
+
+    /// Whether all objects of all nodes are the same.
+    fn same(&self) -> bool {
+        let mut objects = self
+            .reports
+            .iter()
+            .flat_map(|report| report.states.iter().flatten());
+        objects.all(|object| object.state == State::Same)
     }
-    if counters.is_empty() {
-        return text;
+
+    fn outcome(&self) -> Outcome {
+        if !self.same() || self.clashes.iter().any(|clash| clash.alarm) {
+            Outcome::Differs
+        } else if !self.cannot_see.is_empty() {
+            Outcome::Incomplete
+        } else {
+            Outcome::Fine
+        }
+    }
+
+    fn json(&self) -> Value {
+        let objects = |states: &[ObjectState]| -> Vec<Value> {
+            let objects = states.iter().map(|ObjectState { kind, name, state }| {
+                let mut object = json!({ "kind": kind.to_string(), "name": name.name() });
+                let state = serde_json::to_value(state).unwrap_or_default();
+                if let (Some(object), Some(state)) = (object.as_object_mut(), state.as_object()) {
+                    object.extend(state.clone());
+                }
+                object
+            });
+            objects.collect()
+        };
+        let packages = self.reports.iter().map(|report| {
+            let others = self.nodes.iter().zip(&report.states).skip(1);
+            let others =
+                others.map(|(node, states)| json!({ "node": node.name, "objects": objects(states) }));
+            json!({
+                "version": report.version,
+                "arguments": report.package.options.arguments(),
+                "objects": objects(&report.states[0]),
+                "other_nodes": others.collect::<Vec<_>>(),
+                "counters": report.counters,
+            })
+        });
+        json!({
+            "server": self.server,
+            "database": self.database,
+            "tool": env!("CARGO_PKG_VERSION"),
+            "same": self.same(),
+            "connections": self.connections(),
+            "nodes": self.nodes,
+            "clashes": self.clashes,
+            "cannot_see": self.cannot_see,
+            "packages": packages.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The connections of all nodes.
+    fn connections(&self) -> u32 {
+        self.nodes.iter().map(|node| node.connected).sum()
+    }
+
+    fn text(&self) -> String {
+        let cluster = self
+            .nodes
+            .iter()
+            .find_map(|node| node.cluster.as_ref().filter(|one| one.joined));
+        let of_cluster = cluster.map_or_else(String::new, |cluster| {
+            format!(", {} of {}", cluster.kind, count(cluster.size.into(), "node"))
+        });
+        let mut text = format!(
+            "{}{of_cluster}, database {}, compared with slotted {}\n",
+            self.server,
+            self.database,
+            env!("CARGO_PKG_VERSION")
+        );
+        if cluster.is_some() || self.nodes.len() > 1 {
+            let connections = count(self.connections().into(), "connection");
+            let observed = count(self.nodes.len() as u64, "server");
+            text += &format!("\n{}\n{connections} on {observed}\n", table_of(&self.nodes));
+        }
+        for report in &self.reports {
+            text += &report.described(&self.nodes);
+        }
+        for Clash {
+            subject,
+            because,
+            run,
+            alarm,
+        } in &self.clashes
+        {
+            let hint = if *alarm { "" } else { "hint: " };
+            text += &format!("\n{hint}{subject}: {because}\n");
+            text.extend(run.lines().map(|line| format!("  {line}\n")));
+        }
+        for CannotSee { what, remedy } in &self.cannot_see {
+            text += &format!("\ncannot see {what}\n  {remedy}\n");
+        }
+        text
+    }
+}
+
+/// A line for each node.
+fn table_of(nodes: &[Node]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header([
+        "node",
+        "server",
+        "state",
+        "writes",
+        "increment",
+        "offset",
+        "connections",
+        "rejected by certification",
+    ]);
+    for node in nodes {
+        let rejected = node
+            .certification
+            .iter()
+            .map(|(name, number)| format!("{name} {number}"));
+        table.add_row([
+            node.name.clone(),
+            node.version.clone(),
+            node.cluster
+                .as_ref()
+                .map_or_else(|| "no cluster".into(), |cluster| cluster.state.clone()),
+            if node.read_only { "no" } else { "yes" }.into(),
+            node.increment.to_string(),
+            node.offset.to_string(),
+            node.connected.to_string(),
+            rejected.collect::<Vec<_>>().join("\n"),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(4).take(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+impl Report {
+    fn described(&self, nodes: &[Node]) -> String {
+        let arguments = self.package.options.arguments();
+        let version = self.version.as_deref().unwrap_or("not known");
+        let mut text = format!("\n{arguments}, version {version}\n");
+        let is_same = |object: &ObjectState| object.state == State::Same;
+        let differs = !self.states.iter().flatten().all(is_same);
+        for (node, states) in nodes.iter().zip(&self.states) {
+            let on = match nodes {
+                [_] => String::new(),
+                _ => format!("{}: ", node.name),
+            };
+            for object in states {
+                let difference = match &object.state {
+                    State::Same => continue,
+                    State::Changed(differences) => format!("changed: {}", differences.join("; ")),
+                    State::Missing => "missing".into(),
+                    State::Hidden(privilege) => {
+                        format!("hidden: to read the definition, this account needs {privilege} ON *.*")
+                    }
+                    State::Obsolete => "obsolete: other options of the package have created it".into(),
+                    State::Foreign => "foreign: an object with this name that is not of a package".into(),
+                };
+                text += &format!("  {on}{object}: {difference}\n");
+            }
+            let (same, all) = (
+                states.iter().filter(|object| is_same(object)).count(),
+                states.len(),
+            );
+            if differs || nodes.len() == 1 {
+                text += &format!("  {on}{same} of {all} objects are the same\n");
+            }
+        }
+        if differs {
+            text += &format!("  To install what differs: slotted install {arguments}\n");
+        } else if nodes.len() > 1 {
+            text += &format!(
+                "  all objects are the same on {}\n",
+                count(nodes.len() as u64, "server")
+            );
+        }
+        if self.counters.is_empty() {
+            return text;
+        }
+        text + &format!("{}\n", counters_of(&self.counters))
+    }
+}
+
+/// A line for each counter.
+fn counters_of(counters: &[Counter]) -> Table {
+    let per_node = counters.iter().any(|one| one.slots_per_node.is_some());
+    let mut header = vec!["counter", "total", "slots", "skew", ""];
+    if per_node {
+        header.insert(3, "per node");
     }
     let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY)
-        .set_header(["counter", "total", "slots", "skew", ""]);
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
     for one in counters {
-        table.add_row([
-            one.name.clone(),
-            one.total.to_string(),
-            one.slots.to_string(),
-            format!("{:.1}", one.skew),
+        let mut row = vec![one.name.clone(), one.total.to_string(), one.slots.to_string()];
+        if per_node {
+            row.push(match one.slots_per_node {
+                Some(0) | None => "shared".into(),
+                Some(slots) => slots.to_string(),
+            });
+        }
+        row.push(format!("{:.1}", one.skew));
+        row.push(
             if one.resize_incomplete {
                 "a resize was interrupted"
             } else {
                 ""
             }
-            .to_owned(),
-        ]);
+            .into(),
+        );
+        table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(1).take(3) {
+    for column in table.column_iter_mut().skip(1).take(3 + usize::from(per_node)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    text + &format!("{table}\n")
+    table
 }
 
 /// The counters with the highest totals. An error of the server means that the table or a privilege is missing.
-fn counters(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Counter>> {
+fn counters(connection: &mut Conn, package: &Package, increment: u32) -> mysql::Result<Vec<Counter>> {
     let table = &package.options.table;
     let (name, slot, count) = match package.options.kind {
         Kind::Counters => ("counter_name".to_owned(), "counter_id", "counter"),
@@ -206,6 +431,14 @@ fn counters(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Count
         name,
         total: total.parse().unwrap_or_default(),
         slots,
+        slots_per_node: (increment > 1).then(|| {
+            // Records have only the slots that were inserted.
+            let slots = match package.options.slots {
+                Slots::Fixed(slots) if package.options.kind == Kind::SlottedCounters => slots,
+                _ => slots as u32,
+            };
+            cluster::slots_per_node(slots, increment)
+        }),
         skew,
         resize_incomplete: incomplete == 1,
     };

@@ -6,6 +6,7 @@ use mysql::prelude::Queryable;
 use super::compare::{self, ObjectState, State};
 use super::privileges::Privileges;
 use super::{InstallError, Plan};
+use crate::cluster::{self, Clash};
 use crate::package::{Package, Servers};
 use crate::render::{self, Check, ObjectKind};
 use crate::server::{Flavour, Version};
@@ -43,6 +44,21 @@ pub fn check(connection: &mut Conn, package: &Package, plan: &Plan) -> Result<Ve
     preflight.names();
     preflight.checks(connection)?;
     Ok(preflight.problems)
+}
+
+/// What does not fit the cluster of the server, as far as one node shows it. The package can be installed nevertheless.
+///
+/// # Errors
+/// The connection fails.
+pub fn clashes(connection: &mut Conn, package: &Package, database: &str) -> Result<Vec<Clash>, InstallError> {
+    let mut node = cluster::node(connection)?;
+    if node.cluster.is_some() {
+        let mut table = cluster::Table::of(database, package);
+        // What the account cannot read, the preflight has named if the installation needs it.
+        table.read(connection, &mut Vec::new())?;
+        node.tables.push(table);
+    }
+    Ok(cluster::clashes(&[node]))
 }
 
 struct Preflight<'a> {

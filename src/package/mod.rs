@@ -8,6 +8,7 @@ mod rollup;
 mod source;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
+pub(crate) use ident::quoted;
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
 use key::split_outside_quotes;
 pub use key::{Key, KeyColumn, KeyError, KeyType, json_integer};
