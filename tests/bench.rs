@@ -463,7 +463,7 @@ fn the_load_generator_is_not_the_limit(server: &Server) {
     let uncontended = contender.statements(&setting).expect("statements");
     let increment = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
     let nothing = Statements { increment, ..uncontended.clone() };
-    let target = Target { options: schema.options().into(), process: None };
+    let target = Target::server(schema.options(), None);
     let running = AtomicBool::new(false);
     // Creates the table.
     Rounds::prepare(vec![contender], target.clone(), setting.clone()).expect("a table");

@@ -1,13 +1,14 @@
 //! The pages of bench and advise: legible on a telephone and on a screen, light and dark, with everything that they show inside.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use slotted::advise::{Advice, CannotSee, Counter, Row, Verdict, Watched};
-use slotted::bench::{CONTENDERS, Comparison, Kind, Latency, NotMeasured, Report, Setting, Summary};
+use slotted::bench::{
+    At, CONTENDERS, Comparison, Kind, Latency, NotMeasured, Rejected, Report, Setting, Summary,
+};
 use slotted::report::{self, Advised};
 
 use crate::support::{Module, Server};
@@ -78,7 +79,11 @@ fn summary(name: &'static str, rate: f64, rounds: usize) -> Summary {
         to_single_row: Some(3.3),
         increments: Some(Latency { p50_ms: 0.912, p99_ms: 12.4, max_ms: 1234.5 }),
         reads: None,
-        rejected: BTreeMap::from([(1213, 12), (1205, 3)]),
+        rejected: vec![
+            Rejected { error: 1205, at: At::Statement, calls: 3 },
+            Rejected { error: 3101, at: At::Commit, calls: 12 },
+        ],
+        rejected_share: 0.0123,
         server_cpu_us: Some(189.0),
         row_lock_waits: Some(calls / 2),
         waiting_sessions: Some(31.4),

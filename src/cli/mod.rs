@@ -8,6 +8,7 @@ mod demo;
 mod generate;
 mod install;
 mod limits;
+mod nodes;
 mod output;
 mod package;
 mod private;

@@ -74,11 +74,12 @@ pub fn page(report: &Report) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// The comparison that the page begins with: the one with the most connections, and of these the one with the most slots.
+/// The comparison that the page begins with: the one with the most nodes, of these the one with the
+/// most connections, and of these the one with the most slots.
 fn main(comparisons: &[Comparison]) -> Option<&Comparison> {
     comparisons
         .iter()
-        .max_by_key(|one| (one.setting.connections, one.setting.slots))
+        .max_by_key(|one| (one.setting.nodes, one.setting.connections, one.setting.slots))
 }
 
 /// The contenders that the sentence is about, as far as they were measured.
@@ -276,7 +277,7 @@ fn figures(comparison: &Comparison) -> Figures {
     // In a terminal, the numbers have no commas. Names and error numbers are no amounts.
     for row in &mut rows {
         for (cell, name) in row.iter_mut().zip(&names).skip(1) {
-            if *name != "rejected" {
+            if *name != "errors" {
                 *cell = separated(cell);
             }
         }

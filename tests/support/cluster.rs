@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::server::{Flavour, Program};
+use slotted::server::{ClusterPlan, JOINED, Program};
 
-use super::free_ports;
 use super::servers::{Needed, Server, all};
 
 /// The number of nodes.
@@ -17,45 +16,6 @@ pub const NODES: usize = 3;
 
 /// The time until the nodes have a state. A machine under load takes much longer than an idle one.
 const TIMEOUT: Duration = Duration::from_secs(300);
-
-/// Small buffers: three nodes run beside the servers of the other tests.
-const OF_MARIADB: [&str; 8] = [
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-log-file-size=32M",
-    "--max-connections=100",
-    "--binlog-format=ROW",
-    "--innodb-autoinc-lock-mode=2",
-    "--wsrep-on=ON",
-    "--wsrep-cluster-name=slotted",
-    "--wsrep-sst-method=rsync",
-];
-
-/// The time-outs are longer than the defaults, with which a node of a machine under load is expelled.
-const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT20S;evs.inactive_timeout=PT40S;\
-                           evs.install_timeout=PT40S;repl.causal_read_timeout=PT120S";
-
-/// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
-const OF_MYSQL: [&str; 16] = [
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-log-buffer-size=2M",
-    "--innodb-redo-log-capacity=64M",
-    "--performance-schema-digests-size=200",
-    "--performance-schema-events-statements-history-long-size=10",
-    "--max-connections=100",
-    "--skip-networking=0",
-    "--bind-address=127.0.0.1",
-    "--report-host=127.0.0.1",
-    "--gtid-mode=ON",
-    "--enforce-gtid-consistency=ON",
-    "--plugin-load-add=group_replication.so",
-    "--loose-group-replication-single-primary-mode=OFF",
-    "--loose-group-replication-enforce-update-everywhere-checks=ON",
-    "--loose-group-replication-message-cache-size=134217728",
-    "--loose-group-replication-member-expel-timeout=30",
-];
-
-/// The name of the group, which is a UUID.
-const GROUP: &str = "--loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8";
 
 /// The running cluster. There is at most one, because three nodes take 0.6 to 2 GB.
 static RUNNING: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
@@ -87,9 +47,7 @@ impl Drop for Turn {
 
 /// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
 pub struct Cluster {
-    program: Program,
-    /// Of each node: of the group, and two more of the state transfer or of the server.
-    ports: [[u16; 3]; NODES],
+    plan: ClusterPlan,
     nodes: Mutex<[Option<Arc<Server>>; NODES]>,
 }
 
@@ -116,7 +74,7 @@ pub fn on_cluster(needed: &Needed, promise: impl FnOnce(&Cluster)) -> Result<(),
         let mut running = locked(&RUNNING);
         match running
             .take()
-            .filter(|cluster| cluster.program.version == program.version)
+            .filter(|cluster| cluster.plan.program.version == program.version)
         {
             Some(cluster) => Arc::clone(running.insert(cluster)),
             None => {
@@ -156,30 +114,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cluster {
     /// Starts three nodes, one after the other, and waits until they are a cluster.
     fn start(program: &Program) -> Result<Self, String> {
-        let mut program = program.clone();
-        if program.version.flavour == Flavour::MariaDb {
-            program.path.set_file_name("mariadbd-galera");
-            if !program.path.is_file() {
-                return Err(format!(
-                    "Galera is not installed for {}: run scripts/servers --cluster galera",
-                    program.version
-                ));
-            }
-        }
-        let [a, b, c, d, e, f, g, h, i] = free_ports();
         let cluster = Self {
-            program,
-            ports: [[a, b, c], [d, e, f], [g, h, i]],
+            plan: ClusterPlan::new(program, NODES)?,
             nodes: Mutex::default(),
         };
         for node in 0..NODES {
             cluster.start_node(node)?;
         }
         Ok(cluster)
-    }
-
-    pub fn is_galera(&self) -> bool {
-        self.program.version.flavour == Flavour::MariaDb
     }
 
     /// The nodes that run.
@@ -196,12 +138,8 @@ impl Cluster {
     pub fn reader(&self, node: usize, database: &str) -> Conn {
         let options = self.node(node).options().db_name(Some(database));
         let mut connection = Conn::new(options).expect("a connection");
-        let wait = if self.is_galera() {
-            "SET SESSION wsrep_sync_wait = 1"
-        } else {
-            "SET SESSION group_replication_consistency = 'BEFORE'"
-        };
-        connection.query_drop(wait).expect(wait);
+        let wait = self.plan.kind().wait_for_others();
+        connection.query_drop(&wait).expect(&wait);
         connection
     }
 
@@ -210,16 +148,12 @@ impl Cluster {
     pub fn start_node(&self, node: usize) -> Result<(), String> {
         let mut nodes = locked(&self.nodes);
         let first = nodes.iter().all(Option::is_none);
-        let arguments = self.arguments(node, first);
+        let arguments = self.plan.arguments(node, first);
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let server = Server::start(&self.program, &arguments)?;
-        if !self.is_galera() {
-            join(&server, first).map_err(|error| {
-                let plugin =
-                    "if it has no plugin group_replication, run scripts/servers --cluster group-replication";
-                format!("{error}: {plugin}\n{}", server.last_log_lines())
-            })?;
-        }
+        let server = Server::start(&self.plan.program, &arguments)?;
+        self.plan
+            .join(&mut server.connect(), first)
+            .map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
         nodes[node] = Some(Arc::new(server));
         drop(nodes);
         self.wait_until_joined()
@@ -248,7 +182,7 @@ impl Cluster {
         let start = Instant::now();
         loop {
             let states: Vec<_> = nodes.iter().map(|node| self.state(node)).collect();
-            let expected = (nodes.len(), "joined".to_owned());
+            let expected = (nodes.len(), JOINED.to_owned());
             if states.iter().all(|state| state.as_ref() == Ok(&expected)) {
                 return Ok(());
             }
@@ -265,21 +199,7 @@ impl Cluster {
     /// The number of nodes of the cluster that a node sees, and its own state.
     fn state(&self, node: &Server) -> Result<(usize, String), String> {
         let mut connection = Conn::new(node.options()).map_err(|error| error.to_string())?;
-        let query = if self.is_galera() {
-            "SELECT (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'),
-                    IF(VARIABLE_VALUE = 'Synced', 'joined', VARIABLE_VALUE)
-               FROM information_schema.GLOBAL_STATUS
-              WHERE VARIABLE_NAME = 'wsrep_local_state_comment'"
-        } else {
-            "SELECT (SELECT COUNT(*) FROM performance_schema.replication_group_members),
-                    IF(MEMBER_STATE = 'ONLINE', 'joined', MEMBER_STATE)
-               FROM performance_schema.replication_group_members
-              WHERE MEMBER_ID = @@server_uuid"
-        };
-        let state: mysql::Result<Option<(usize, String)>> = connection.query_first(query);
-        state
-            .map_err(|error| error.to_string())?
-            .ok_or_else(|| "no cluster".into())
+        self.plan.state(&mut connection)
     }
 
     /// The last lines of the logs of all nodes.
@@ -288,51 +208,4 @@ impl Cluster {
         let logs: Vec<_> = logs.iter().map(|node| node.last_log_lines()).collect();
         logs.join("\n")
     }
-
-    fn arguments(&self, node: usize, first: bool) -> Vec<String> {
-        let [port, second, third] = self.ports[node];
-        let all = self.ports.map(|[port, ..]| format!("127.0.0.1:{port}")).join(",");
-        let number = node + 1;
-        let (fixed, own): (&[&str], Vec<String>) = if self.is_galera() {
-            let mut own = vec![
-                format!("--wsrep-cluster-address=gcomm://{all}"),
-                format!("--wsrep-node-name=node{number}"),
-                format!("--wsrep-node-address=127.0.0.1:{port}"),
-                format!("--wsrep-sst-receive-address=127.0.0.1:{third}"),
-                format!(
-                    "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{port};\
-                     ist.recv_addr=127.0.0.1:{second};{OF_PROVIDER}"
-                ),
-            ];
-            own.extend(first.then(|| "--wsrep-new-cluster".into()));
-            (&OF_MARIADB, own)
-        } else {
-            let own = vec![
-                GROUP.into(),
-                format!("--server-id={number}"),
-                format!("--port={second}"),
-                format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
-                format!("--loose-group-replication-group-seeds={all}"),
-                "--loose-group-replication-start-on-boot=OFF".into(),
-            ];
-            (&OF_MYSQL, own)
-        };
-        fixed
-            .iter()
-            .map(|argument| (*argument).to_owned())
-            .chain(own)
-            .collect()
-    }
-}
-
-/// Makes a MySQL server a member of the group, or of a new group if it is the first one.
-fn join(server: &Server, first: bool) -> mysql::Result<()> {
-    let mut connection = server.connect();
-    // The account of the data directory has no password, and all privileges on a connection from 127.0.0.1.
-    connection.query_drop(
-        "CHANGE REPLICATION SOURCE TO SOURCE_USER = 'root', SOURCE_PASSWORD = '' FOR CHANNEL 'group_replication_recovery'",
-    )?;
-    connection.query_drop(format!("SET GLOBAL group_replication_bootstrap_group = {first}"))?;
-    connection.query_drop("START GROUP_REPLICATION")?;
-    connection.query_drop("SET GLOBAL group_replication_bootstrap_group = OFF")
 }
