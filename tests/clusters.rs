@@ -1,5 +1,7 @@
 //! Clusters of three nodes that all accept writes: Galera and Group Replication.
 
+mod bench;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,6 +21,12 @@ pub fn promises(mut module: Module<'_>) {
         module
             .on_cluster(cluster, three_nodes_count_without_conflicts)
             .on_cluster(cluster, advise_with_one_url_says_that_it_sees_one_node)
+            .on_cluster(cluster, bench::bench_counts_failures_by_code_and_proves_the_totals_on_every_node)
+            .on_cluster(cluster, bench::bench_reads_the_total_of_every_node)
+            .on_cluster(cluster, bench::bench_draws_rates_and_rejected_calls_over_the_nodes)
+            .on_cluster(cluster, bench::bench_with_one_url_measures_one_node)
+            .on_cluster(cluster, bench::bench_rejects_urls_that_are_not_different_nodes)
+            .on_cluster(cluster, bench::bench_starts_a_private_cluster)
             .on_cluster(cluster, a_node_that_joins_again_has_the_totals);
     }
 }

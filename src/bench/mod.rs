@@ -13,7 +13,7 @@ pub use contender::{CONTENDERS, Contender, Kind, Statements};
 pub use limits::{LOADS, Limits, Load, Run};
 pub use load::{At, Measured, hidden_waits, run};
 pub use report::{Comparison, NotMeasured, Report, bars, csv, json, markdown, not_measured, table};
-pub(crate) use report::{cells, unit};
+pub(crate) use report::{cells, share, unit};
 pub use rounds::{Latency, Rejected, Rounds, RoundsError, Summary};
 
 use std::time::Duration;

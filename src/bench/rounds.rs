@@ -311,3 +311,20 @@ fn fill(statements: &Statements, target: &Target, setting: &Setting) -> Result<(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::RoundsError;
+
+    #[test]
+    fn a_total_that_differs_is_named_for_each_node() {
+        let lost = |grown: &[i64]| {
+            let (name, grown) = ("single-row", grown.to_vec());
+            RoundsError::Lost { name, done: 7, grown }.to_string()
+        };
+        let start =
+            "single-row has lost count: the server acknowledged increments of 7, but the total grew by ";
+        assert_eq!(lost(&[6]), format!("{start}6"));
+        assert_eq!(lost(&[7, 7, 6]), format!("{start}7, 7, 6 on the nodes"));
+    }
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::server::{ClusterPlan, JOINED, Program};
+use slotted::server::{Cluster as Kind, ClusterPlan, JOINED, Program};
 
 use super::servers::{Needed, Server, all};
 
@@ -124,6 +124,10 @@ impl Cluster {
         Ok(cluster)
     }
 
+    pub fn kind(&self) -> Kind {
+        self.plan.kind()
+    }
+
     /// The nodes that run.
     pub fn nodes(&self) -> Vec<Arc<Server>> {
         locked(&self.nodes).iter().flatten().cloned().collect()
@@ -138,7 +142,7 @@ impl Cluster {
     pub fn reader(&self, node: usize, database: &str) -> Conn {
         let options = self.node(node).options().db_name(Some(database));
         let mut connection = Conn::new(options).expect("a connection");
-        let wait = self.plan.kind().wait_for_others();
+        let wait = self.kind().wait_for_others();
         connection.query_drop(&wait).expect(&wait);
         connection
     }
