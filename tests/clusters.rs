@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, bench::bench_reads_the_total_of_every_node)
             .on_cluster(cluster, bench::bench_draws_rates_and_rejected_calls_over_the_nodes)
             .on_cluster(cluster, bench::bench_with_one_url_measures_one_node)
+            .on_cluster(cluster, bench::bench_needs_no_other_privileges_on_a_cluster)
             .on_cluster(cluster, bench::bench_rejects_urls_that_are_not_different_nodes)
             .on_cluster(cluster, bench::bench_starts_a_private_cluster)
             .on_cluster(cluster, a_node_that_joins_again_has_the_totals);

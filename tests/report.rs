@@ -84,6 +84,7 @@ fn summary(name: &'static str, rate: f64, rounds: usize) -> Summary {
             Rejected { error: 3101, at: At::Commit, calls: 12 },
         ],
         rejected_share: 0.0123,
+        behind_ms: None,
         server_cpu_us: Some(189.0),
         row_lock_waits: Some(calls / 2),
         waiting_sessions: Some(31.4),

@@ -30,6 +30,8 @@ pub struct Measured {
     pub counts: u32,
     /// The growth of the contender's total on each node. It is [`done`](Self::done) if the contender counts exactly.
     pub grown: Vec<i64>,
+    /// How long after the load the last node of a cluster has applied all its increments. None without a cluster.
+    pub behind: Option<Duration>,
     /// Calls that the server rejected, by error number and place. They are not in `done`.
     pub rejected: BTreeMap<(u16, At), u64>,
     /// The growth of the status variable Innodb_row_lock_waits. The server counts the waits of all sessions, so this is None
@@ -171,6 +173,9 @@ pub fn run(
         Ok::<_, mysql::Error>((seen, waits?, waiting?, server_cpu))
     })?;
 
+    let ended = Instant::now();
+    let after = totals(statements, target, &mut observers)?;
+    let behind = target.cluster.map(|_| ended.elapsed());
     let begin = seen.iter().map(|seen| seen.begin).min();
     let end = seen.iter().map(|seen| seen.end).max();
     let mut measured = Measured {
@@ -184,11 +189,12 @@ pub fn run(
         increments: histogram(),
         reads: histogram(),
         counts: statements.counts(setting),
-        grown: totals(statements, target, &mut observers)?
-            .into_iter()
+        grown: after
+            .iter()
             .zip(before)
             .map(|(after, before)| after - before)
             .collect(),
+        behind,
         rejected: BTreeMap::new(),
         row_lock_waits: row_lock_waits(target, &mut observers)?
             .zip(waits)

@@ -58,7 +58,7 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// A heading, and the cell of a contender. A column without cells is left out.
 type Column = (&'static str, fn(&Setting, &Summary) -> Option<String>);
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 15] = [
     ("lowest to highest", |_, one| {
         (one.rounds > 1).then(|| format!("{:.0} to {:.0}", one.least_per_second, one.most_per_second))
     }),
@@ -81,6 +81,7 @@ const COLUMNS: [Column; 14] = [
         let sampled = one.waiting_sessions.filter(|_| one.row_lock_waits.is_none());
         sampled.map(|sessions| format!("{sessions:.1}"))
     }),
+    ("behind ms", |_, one| one.behind_ms.map(|ms| format!("{ms:.0}"))),
     ("rejected", |setting, one| {
         (setting.nodes > 1 || !one.rejected.is_empty()).then(|| share(one.rejected_share))
     }),
@@ -292,7 +293,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
     let of_nodes = comparisons
         .any(|one| one.setting.nodes > 1 || one.summaries.iter().any(|one| !one.rejected.is_empty()));
     let nodes: &[&str] = if of_nodes {
-        &["nodes", "rejected_share"]
+        &["nodes", "rejected_share", "behind_ms"]
     } else {
         &[]
     };
@@ -343,7 +344,11 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.grown.to_string(),
             ]);
             if of_nodes {
-                record.extend([setting.nodes.to_string(), one.rejected_share.to_string()]);
+                record.extend([
+                    setting.nodes.to_string(),
+                    one.rejected_share.to_string(),
+                    figure(one.behind_ms),
+                ]);
             }
             record.extend(environment.clone().map(|(_, value)| value.clone()));
             csv.write_record(record)?;

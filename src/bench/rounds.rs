@@ -111,6 +111,9 @@ pub struct Summary {
     /// The mean number of connections that wait for a row lock, the median of the rounds. Sampled. None if the account has no
     /// privilege to read it, or if the loads are too short for so many connections.
     pub waiting_sessions: Option<f64>,
+    /// How long after a load the last node of a cluster has applied all its increments, milliseconds, the median of the
+    /// rounds. None without a cluster.
+    pub behind_ms: Option<f64>,
     /// The sum of the acknowledged increments of all rounds.
     pub done: u64,
     /// The growth of the total in all rounds, which is the same on all nodes.
@@ -286,6 +289,7 @@ impl Rounds {
             server_cpu_us: median_of_all(Measured::server_cpu_us),
             row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
             waiting_sessions: median_of_all(|one| one.waiting),
+            behind_ms: median_of_all(|one| Some(one.behind?.as_secs_f64() * 1e3)),
             done: rounds.iter().map(|one| one.done).sum(),
             grown: rounds.iter().filter_map(|one| one.grown.first()).sum(),
             rounds: rounds.len(),

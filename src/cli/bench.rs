@@ -48,12 +48,12 @@ const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 /// Without a server, the command starts a private server with durable settings and removes it afterwards. With --url, --host,
 /// --socket or another option of the connection, or with SLOTTED_URL, it measures that server: it creates the schema
 /// slotted_bench, which must not exist, and drops it at the end, also after Ctrl-C. A second Ctrl-C ends it at once. If
-/// --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on. The account
-/// needs all privileges on `slotted\_bench%`.*, and PROCESS for the number of sessions that wait.
+/// --nodes, --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on. The
+/// account needs all privileges on `slotted\_bench%`.*, and PROCESS for the number of sessions that wait.
 ///
 /// With one --url for each node of a Galera cluster or of a group of Group Replication, the connections spread evenly over the
 /// nodes. The report has the share of the calls that the cluster rejected, and the errors. The total must equal the acknowledged
-/// increments on each node.
+/// increments on each node. Without a server, --nodes 3 starts a private cluster of three nodes.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// The ways to count to measure [default: all except the parts]
@@ -70,7 +70,7 @@ pub struct Bench {
     )]
     connections: Vec<u32>,
 
-    /// The number of nodes that the connections spread over; a list measures each number [default: all URLs]
+    /// The number of nodes of a cluster that the connections spread over; a list measures each number [default: all URLs]
     #[arg(
         long,
         value_name = "N,..",
@@ -133,7 +133,7 @@ pub struct Bench {
     #[arg(long, group = "format")]
     markdown: bool,
 
-    /// Also draw the throughput as an SVG: lines over connections and over slots, or bars for a single setting
+    /// Also draw the throughput as an SVG: lines over nodes, connections and slots, or bars for a single setting
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 

@@ -50,6 +50,7 @@ pub fn bench_counts_failures_by_code_and_proves_the_totals_on_every_node(cluster
             assert!(number(one, "done") > 0 && one["done"] == one["grown"], "{one}");
             let rejected = one["rejected"].as_array().expect("a list");
             let share = one["rejected_share"].as_f64().expect("a number");
+            assert!(one["behind_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{one}");
             let conflicts = ["single-row", "counters-random"].iter().any(|name| one["name"] == *name);
             assert_eq!((rejected.is_empty(), share == 0.0), (!conflicts, !conflicts), "{hold:?}: {one}");
             for error in rejected {
@@ -118,8 +119,26 @@ pub fn bench_with_one_url_measures_one_node(cluster: &Cluster) {
     let comparison = &report["comparisons"][0];
     assert_eq!(comparison["setting"]["nodes"], 1);
     for one in comparison["contenders"].as_array().expect("a list") {
-        assert!(number(one, "done") > 0 && one["rejected_share"] == 0.0, "{one}");
+        assert!(number(one, "done") > 0 && one["rejected_share"] == 0.0 && one["behind_ms"].is_null(), "{one}");
     }
+}
+
+pub fn bench_needs_no_other_privileges_on_a_cluster(cluster: &Cluster) {
+    let account = "slotted_bench_nodes@'%'";
+    let run = |statement: &str| cluster.node(0).connect().query_drop(statement).expect(statement);
+    run(&format!("CREATE USER {account} IDENTIFIED BY 'secret'"));
+    run(&format!("GRANT ALL ON `slotted\\_bench%`.* TO {account}"));
+    for node in cluster.nodes() {
+        // Waits until the node has the account.
+        let query = "SELECT COUNT(*) FROM mysql.db WHERE User = 'slotted_bench_nodes'";
+        let rows = cluster.kind().reading(&mut node.connect(), |connection| connection.query_first::<u64, _>(query));
+        assert_eq!(rows.expect("the privileges"), Some(1));
+    }
+    let urls: Vec<_> = urls(cluster).iter().map(|url| url.replace("//root@", "//slotted_bench_nodes:secret@")).collect();
+    let report = bench(&urls, &["--contenders", "uncontended,counters"]);
+    run(&format!("DROP USER {account}"));
+    let measured = report["comparisons"][0]["contenders"].as_array().map(Vec::len);
+    assert_eq!((measured, &report["not_measured"][0]["what"]), (Some(2), &Value::from("sessions waiting")), "{report:#}");
 }
 
 pub fn bench_rejects_urls_that_are_not_different_nodes(cluster: &Cluster) {
