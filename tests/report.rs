@@ -129,6 +129,28 @@ fn benchmark(connections: &[u32], slots: &[u32], wanted: impl Fn(Kind) -> bool, 
     Report { environment: environment(), comparisons, not_measured: not_measured() }
 }
 
+/// A report of a cluster, in which one row has more rejected calls with more nodes, and the others have none.
+fn on_nodes(most: u32) -> Report {
+    let mut report = benchmark(&[30], &[99], usual, 4123.0, 3);
+    let one = report.comparisons.remove(0);
+    for nodes in 1..=most {
+        let mut comparison = one.clone();
+        comparison.setting.nodes = nodes;
+        for summary in &mut comparison.summaries {
+            summary.behind_ms = Some(12.0);
+            if summary.name == "single-row" {
+                summary.rejected_share = 1.0 - 1.0 / f64::from(nodes);
+            } else {
+                summary.rejected.clear();
+                summary.rejected_share = 0.0;
+            }
+        }
+        report.comparisons.push(comparison);
+    }
+    report.environment.insert(1, ("cluster", format!("Group Replication, {most} nodes")));
+    report
+}
+
 /// What an account without privileges cannot measure.
 fn not_measured() -> Vec<NotMeasured> {
     vec![NotMeasured {
@@ -212,6 +234,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("many settings", report::bench_page(&benchmark(&many, &[1, 512, 10_000], |_| true, 123_456.0, 3))),
         ("one round", report::bench_page(&benchmark(&[64], &[8, 100], usual, 9_876_543.0, 1))),
         ("slow", report::bench_page(&slow)),
+        ("nodes", report::bench_page(&on_nodes(9))),
         ("advise", advised(&busy, &busy.advice(), &[])),
         ("advise many", advised(&all, &all.advice(), &unseen)),
         ("advise nothing", advised(&load(0, 0), &[], &unseen)),
