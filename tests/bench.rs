@@ -28,6 +28,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_closed_pipe_does_not_change_the_result)
         .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
         .on_servers(an_existing_schema_is_not_changed)
+        .on_servers(several_urls_without_a_cluster_are_rejected)
         .on_servers(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
         .on_servers(ctrl_c_before_the_first_figure_does_not_change_the_picture)
         .on_servers(the_load_generator_is_not_the_limit)
@@ -391,6 +392,14 @@ fn a_picture_that_cannot_be_written_is_rejected_before_the_work(server: &Server)
     assert!(stderr.starts_with("error: --svg: cannot write to /no/such/folder"), "{stderr}");
 }
 
+fn several_urls_without_a_cluster_are_rejected(server: &Server) {
+    let _alone = server.alone();
+    let output = bench(server, &["--url", &server.url()]).output().expect("the bench runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), schemas(server)), (Some(2), 0), "{stderr}");
+    assert!(stderr.contains(" is not a node of a cluster\nhint: for a server without a cluster"), "{stderr}");
+}
+
 fn an_existing_schema_is_not_changed(server: &Server) {
     let _alone = server.alone();
     server.connect().query_drop("CREATE DATABASE slotted_bench").expect("a schema");
@@ -463,7 +472,7 @@ fn the_load_generator_is_not_the_limit(server: &Server) {
     let uncontended = contender.statements(&setting).expect("statements");
     let increment = Query { name: String::new(), parameters: Vec::new(), sql: "DO 0".into() };
     let nothing = Statements { increment, ..uncontended.clone() };
-    let target = Target { options: schema.options().into(), process: None };
+    let target = Target::server(schema.options(), None);
     let running = AtomicBool::new(false);
     // Creates the table.
     Rounds::prepare(vec![contender], target.clone(), setting.clone()).expect("a table");

@@ -36,7 +36,7 @@ struct Pair {
 impl Pair {
     fn start(server: &Server) -> Option<Self> {
         let program = server.program()?;
-        let [port] = free_ports();
+        let port = free_ports(1)[0];
         let formats: &[&str] = if server.is_mysql() {
             &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-format=ROW"]
         } else {

@@ -1,13 +1,14 @@
 //! The pages of bench and advise: legible on a telephone and on a screen, light and dark, with everything that they show inside.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use slotted::advise::{Advice, CannotSee, Counter, Row, Verdict, Watched};
-use slotted::bench::{CONTENDERS, Comparison, Kind, Latency, NotMeasured, Report, Setting, Summary};
+use slotted::bench::{
+    At, CONTENDERS, Comparison, Kind, Latency, NotMeasured, Rejected, Report, Setting, Summary,
+};
 use slotted::report::{self, Advised};
 
 use crate::support::{Module, Server};
@@ -78,7 +79,12 @@ fn summary(name: &'static str, rate: f64, rounds: usize) -> Summary {
         to_single_row: Some(3.3),
         increments: Some(Latency { p50_ms: 0.912, p99_ms: 12.4, max_ms: 1234.5 }),
         reads: None,
-        rejected: BTreeMap::from([(1213, 12), (1205, 3)]),
+        rejected: vec![
+            Rejected { error: 1205, at: At::Statement, calls: 3 },
+            Rejected { error: 3101, at: At::Commit, calls: 12 },
+        ],
+        rejected_share: 0.0123,
+        behind_ms: None,
         server_cpu_us: Some(189.0),
         row_lock_waits: Some(calls / 2),
         waiting_sessions: Some(31.4),
@@ -121,6 +127,28 @@ fn benchmark(connections: &[u32], slots: &[u32], wanted: impl Fn(Kind) -> bool, 
         }
     }
     Report { environment: environment(), comparisons, not_measured: not_measured() }
+}
+
+/// A report of a cluster, in which one row has more rejected calls with more nodes, and the others have none.
+fn on_nodes(most: u32) -> Report {
+    let mut report = benchmark(&[30], &[99], usual, 4123.0, 3);
+    let one = report.comparisons.remove(0);
+    for nodes in 1..=most {
+        let mut comparison = one.clone();
+        comparison.setting.nodes = nodes;
+        for summary in &mut comparison.summaries {
+            summary.behind_ms = Some(12.0);
+            if summary.name == "single-row" {
+                summary.rejected_share = 1.0 - 1.0 / f64::from(nodes);
+            } else {
+                summary.rejected.clear();
+                summary.rejected_share = 0.0;
+            }
+        }
+        report.comparisons.push(comparison);
+    }
+    report.environment.insert(1, ("cluster", format!("Group Replication, {most} nodes")));
+    report
 }
 
 /// What an account without privileges cannot measure.
@@ -206,6 +234,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("many settings", report::bench_page(&benchmark(&many, &[1, 512, 10_000], |_| true, 123_456.0, 3))),
         ("one round", report::bench_page(&benchmark(&[64], &[8, 100], usual, 9_876_543.0, 1))),
         ("slow", report::bench_page(&slow)),
+        ("nodes", report::bench_page(&on_nodes(9))),
         ("advise", advised(&busy, &busy.advice(), &[])),
         ("advise many", advised(&all, &all.advice(), &unseen)),
         ("advise nothing", advised(&load(0, 0), &[], &unseen)),

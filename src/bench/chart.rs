@@ -1,5 +1,5 @@
-//! Throughput as SVG: a line for each contender over connections and over slots, or bars for a single setting. As one
-//! picture, and as panels for a page. Pure.
+//! Throughput as SVG: a line for each contender over nodes, connections and slots, or bars for a single setting. Of clusters
+//! also the rejected calls. As one picture, and as panels for a page. Pure.
 //!
 //! Not by plotters 0.3: its SVG has fixed colours instead of classes, so no dark mode, and its labels overlap.
 
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use askama::Template;
 
 use super::report::{Comparison, Report, unit};
-use super::{CONTENDERS, Contender, Kind, Setting, Summary};
+use super::{CONTENDERS, Contender, Kind, Setting, Summary, on_nodes};
 use crate::number::thousands;
 
 /// The height of the heading of the picture, and of a panel.
@@ -96,8 +96,12 @@ struct Chart {
 pub(crate) struct Panel {
     /// The part of the setting that all points have in common.
     pub(crate) title: String,
+    /// The unit of the vertical axis.
+    pub(crate) unit: &'static str,
     /// The property on the horizontal axis.
     pub(crate) over: &'static str,
+    /// The distances on the horizontal axis are those of the numbers.
+    pub(crate) to_scale: bool,
     pub(crate) width: f64,
     pub(crate) height: f64,
     left: f64,
@@ -170,6 +174,10 @@ pub fn svg(report: &Report) -> String {
         found.map_or("", |(_, value)| value.as_str())
     };
     let comparisons = &report.comparisons;
+    let cluster = match environment("cluster") {
+        "" => String::new(),
+        cluster => format!("{cluster}, "),
+    };
     let all = match comparisons.as_slice() {
         [one] => vec![bars(one)],
         _ => panels(comparisons, Layout::WIDE),
@@ -186,7 +194,8 @@ pub fn svg(report: &Report) -> String {
         title: format!("{unit} on {} {}", environment("server"), load(comparisons)),
         under: [
             format!(
-                "version {}, {}, log_bin {}, sync_binlog {}, innodb_flush_log_at_trx_commit {}",
+                "{}version {}, {}, log_bin {}, sync_binlog {}, innodb_flush_log_at_trx_commit {}",
+                cluster,
                 environment("version"),
                 environment("isolation"),
                 environment("log_bin"),
@@ -209,33 +218,77 @@ pub fn svg(report: &Report) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// The lines over connections and over slots. A property that has only one value has no panel.
+/// A property on the horizontal axis.
+struct Axis {
+    name: &'static str,
+    number: fn(&Setting) -> u32,
+    /// The other properties that a panel is about.
+    by: fn(&Setting) -> [u32; 2],
+    /// Their values.
+    title: fn(&Setting) -> String,
+}
+
+const AXES: [Axis; 3] = [
+    Axis {
+        name: "nodes",
+        number: |of| of.nodes,
+        by: |of| [of.connections, of.slots],
+        title: |of| format!("{}, {}", connections(of), slots(of)),
+    },
+    Axis {
+        name: "connections",
+        number: |of| of.connections,
+        by: |of| [of.nodes, of.slots],
+        title: |of| format!("{}{}", slots(of), on_nodes(of.nodes)),
+    },
+    Axis {
+        name: "slots",
+        number: |of| of.slots,
+        by: |of| [of.nodes, of.connections],
+        title: |of| format!("{}{}", connections(of), on_nodes(of.nodes)),
+    },
+];
+
+fn slots(Setting { slots, .. }: &Setting) -> String {
+    format!("{slots} slot{}", if *slots == 1 { "" } else { "s" })
+}
+
+fn connections(Setting { connections, .. }: &Setting) -> String {
+    format!(
+        "{connections} connection{}",
+        if *connections == 1 { "" } else { "s" }
+    )
+}
+
+/// A property on the vertical axis.
+struct Figure {
+    unit: &'static str,
+    of: fn(&Summary) -> f64,
+    /// The lowest and the highest value, if there are several rounds.
+    spread: fn(&Summary) -> Option<[f64; 2]>,
+}
+
+/// The unit of the rejected calls.
+const REJECTED: &str = "percent of the calls that the servers rejected";
+
+/// The lines over nodes, connections and slots. A property that has only one value has no panel.
 pub(crate) fn panels(comparisons: &[Comparison], layout: Layout) -> Vec<Panel> {
-    let slots = |slots| format!("{slots} slot{}", if slots == 1 { "" } else { "s" });
-    let connections = |connections| {
-        format!(
-            "{connections} connection{}",
-            if connections == 1 { "" } else { "s" }
-        )
-    };
-    let (by_connections, by_slots) = (|of: &Setting| of.connections, |of: &Setting| of.slots);
-    let mut all = over(
-        comparisons,
-        layout,
-        "connections",
-        by_connections,
-        by_slots,
-        slots,
-    );
-    all.extend(over(
-        comparisons,
-        layout,
-        "slots",
-        by_slots,
-        by_connections,
-        connections,
-    ));
-    all
+    let mut figures = vec![Figure {
+        unit: comparisons.first().map_or("", |one| unit(&one.setting)),
+        of: |one| one.per_second,
+        spread,
+    }];
+    if comparisons.iter().any(|one| one.setting.nodes > 1) {
+        figures.push(Figure {
+            unit: REJECTED,
+            of: |one| one.rejected_share * 100.0,
+            spread: |_| None,
+        });
+    }
+    AXES.iter()
+        .flat_map(|axis| figures.iter().map(move |figure| (axis, figure)))
+        .flat_map(|(axis, figure)| over(comparisons, layout, axis, figure))
+        .collect()
 }
 
 /// The contenders that were measured, in the order of the table.
@@ -274,40 +327,54 @@ fn spread(of: &Summary) -> Option<[f64; 2]> {
     (of.rounds > 1).then_some([of.least_per_second, of.most_per_second])
 }
 
-/// The rate that an axis has to reach.
-fn most<'a>(summaries: impl Iterator<Item = &'a Summary>) -> f64 {
-    summaries
-        .map(|one| one.per_second.max(one.most_per_second))
-        .fold(0.0, f64::max)
+/// The number that an axis has to reach.
+fn most(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, f64::max)
 }
 
-/// A panel for each value of `by`, if `x` has several values.
-fn over(
-    comparisons: &[Comparison],
-    layout: Layout,
-    over: &'static str,
-    x: impl Fn(&Setting) -> u32,
-    by: impl Fn(&Setting) -> u32,
-    title: impl Fn(u32) -> String,
-) -> Vec<Panel> {
-    let distinct = |of: &dyn Fn(&Setting) -> u32| {
-        let mut values: Vec<_> = comparisons.iter().map(|one| of(&one.setting)).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    };
-    let places = distinct(&x);
+/// The values of a property, in ascending order.
+fn distinct<T: Ord>(comparisons: &[Comparison], of: impl Fn(&Setting) -> T) -> Vec<T> {
+    let mut values: Vec<_> = comparisons.iter().map(|one| of(&one.setting)).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+impl Panel {
+    /// Whether its points are medians of the rounds.
+    pub(crate) fn has_rates(&self) -> bool {
+        self.unit != REJECTED
+    }
+
+    /// The heading in a picture, whose title has the unit of the rates.
+    fn heading(&self) -> String {
+        if self.has_rates() {
+            self.title.clone()
+        } else {
+            format!("{}, {REJECTED}", self.title)
+        }
+    }
+}
+
+/// A panel for each value of the other properties, if the one on the axis has several values.
+fn over(comparisons: &[Comparison], layout: Layout, axis: &Axis, figure: &Figure) -> Vec<Panel> {
+    let x = axis.number;
+    let places = distinct(comparisons, x);
     if places.len() < 2 {
         return Vec::new();
     }
     let contenders = measured(comparisons);
     let plot = layout.plot.max(LABEL * contenders.len() as f64);
-    let panel = |value: u32| {
+    let panel = |value: [u32; 2]| {
         let chosen: Vec<_> = comparisons
             .iter()
-            .filter(|one| by(&one.setting) == value)
+            .filter(|one| (axis.by)(&one.setting) == value)
             .collect();
-        let step = step(most(chosen.iter().flat_map(|one| &one.summaries)));
+        let summaries = chosen.iter().flat_map(|one| &one.summaries);
+        let step = step(most(summaries.flat_map(|one| {
+            let [_, highest] = (figure.spread)(one).unwrap_or_default();
+            [(figure.of)(one), highest]
+        })));
         let up = |rate: f64| plot - plot * rate / (5.0 * step);
         let grid: Vec<_> = (0..=5)
             .map(|n| Mark {
@@ -337,8 +404,8 @@ fn over(
                     .find(|summary| summary.name == contender.name);
                 points.extend(of.map(|summary| Point {
                     x: across(&one.setting) + aside,
-                    y: up(summary.per_second),
-                    spread: spread(summary).map(|ends| ends.map(up)),
+                    y: up((figure.of)(summary)),
+                    spread: (figure.spread)(summary).map(|ends| ends.map(up)),
                 }));
             }
             points.sort_by(|one, other| one.x.total_cmp(&other.x));
@@ -365,8 +432,14 @@ fn over(
             .unwrap_or(0);
         let every = ((DIGIT * digits as f64 + 8.0) / distance).ceil().max(1.0) as usize;
         Panel {
-            title: title(value),
-            over,
+            title: chosen
+                .first()
+                .map_or_else(String::new, |one| (axis.title)(&one.setting)),
+            unit: figure.unit,
+            over: axis.name,
+            to_scale: places
+                .windows(3)
+                .all(|three| three[2] - three[1] == three[1] - three[0]),
             width: layout.width,
             height: plot + AXIS,
             left,
@@ -388,7 +461,7 @@ fn over(
             bars: Vec::new(),
         }
     };
-    distinct(&by).into_iter().map(panel).collect()
+    distinct(comparisons, axis.by).into_iter().map(panel).collect()
 }
 
 /// A, B, and so on.
@@ -397,7 +470,8 @@ fn letter(at: usize) -> String {
 }
 
 fn bars(comparison: &Comparison) -> Panel {
-    let most = most(comparison.summaries.iter()).max(1.0);
+    let summaries = comparison.summaries.iter();
+    let most = most(summaries.map(|one| one.per_second.max(one.most_per_second))).max(1.0);
     let along = |rate: f64| (BARS_RIGHT - BARS_LEFT) * rate / most;
     let bar = |(row, one): (usize, &Summary)| Bar {
         name: one.name,
@@ -411,7 +485,9 @@ fn bars(comparison: &Comparison) -> Panel {
     };
     Panel {
         title: comparison.setting.to_string(),
+        unit: unit(&comparison.setting),
         over: "",
+        to_scale: true,
         width: Layout::WIDE.width,
         height: ROW * comparison.summaries.len() as f64 + 12.0,
         left: BARS_LEFT,

@@ -46,6 +46,9 @@ pub struct Statements {
     pub setup: Vec<String>,
     /// Fills its tables. Runs once for each value of its parameters.
     pub fill: Option<Query>,
+    /// Returns the number of slots that `increment` selects from. Each connection reads it once. None if the statement does
+    /// not need it, or if it is [`Setting::slots`].
+    pub slots: Option<Query>,
     /// Increments a counter.
     pub increment: Query,
     /// Reads a counter.
@@ -306,6 +309,8 @@ pub struct Who {
     pub counter: u32,
     /// From 1.
     pub slot: u32,
+    /// The number of slots of the counter.
+    pub slots: u32,
 }
 
 impl Who {
@@ -316,6 +321,7 @@ impl Who {
             connection,
             counter,
             slot: 1 + (connection - 1) % setting.slots,
+            slots: setting.slots,
         }
     }
 }
@@ -335,6 +341,7 @@ impl Statements {
         Self {
             setup,
             fill,
+            slots: None,
             increment: increment.expect("every contender increments"),
             read: read.expect("every contender reads"),
             total: total.expect("every contender has a total"),
@@ -374,6 +381,7 @@ impl Statements {
                 &format!("CALL {}(?, NULL, ?, 0)", routine("setup")?),
                 &["name", "slots"],
             )),
+            slots: None,
             increment: if setting.amount == 1 {
                 query(&format!("CALL {}(?)", routine("increment")?), &["name"])
             } else {
@@ -406,6 +414,7 @@ impl Statements {
         Ok(Self {
             setup: setup_of(&package, setting)?,
             fill: None,
+            slots: None,
             increment: if setting.amount == 1 {
                 query(&format!("CALL {}(123, ?)", routine(R::Increment)), &["counter"])
             } else {
@@ -440,6 +449,7 @@ impl Statements {
         Ok(Self {
             setup: script::statements(&file_of(&package, "create_tables.sql")),
             fill: named.then(|| take("setup")),
+            slots: (named && package.options.slots == Slots::PerCounter).then(|| take("slots")),
             increment: take(if setting.amount == 1 { "increment" } else { "add" }),
             read: take("get"),
             total: format!("SELECT COALESCE(SUM({count}), 0) FROM {}", package.options.table),
@@ -513,7 +523,7 @@ pub fn values(query: &Query, who: Who, setting: &Setting, mut chosen: impl FnMut
         "name" | "counter_name" => who.counter.to_string().into(),
         "slot" => who.slot.into(),
         "amount" => setting.amount.into(),
-        "slots" => setting.slots.into(),
+        "slots" => who.slots.into(),
         "record_type" => 123.into(),
         "names_amounts" => array(|counter, amount| format!("[\"{counter}\",{amount}]")),
         "records_amounts" => array(|counter, amount| format!("[123,{counter},{amount}]")),
@@ -541,6 +551,7 @@ pub fn filled_for(query: &Query, setting: &Setting) -> Vec<Who> {
                     connection,
                     counter,
                     slot,
+                    slots: setting.slots,
                 });
             }
         }

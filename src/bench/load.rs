@@ -28,10 +28,12 @@ pub struct Measured {
     pub reads: Histogram<u64>,
     /// The counts that a call adds.
     pub counts: u32,
-    /// The growth of the contender's total. It is [`done`](Self::done) if the contender counts exactly.
-    pub grown: i64,
-    /// Increments that the server rejected, by error number. They are not in `done`.
-    pub rejected: BTreeMap<u16, u64>,
+    /// The growth of the contender's total on each node. It is [`done`](Self::done) if the contender counts exactly.
+    pub grown: Vec<i64>,
+    /// How long after the load the last node of a cluster has applied all its increments. None without a cluster.
+    pub behind: Option<Duration>,
+    /// Calls that the server rejected, by error number and place. They are not in `done`.
+    pub rejected: BTreeMap<(u16, At), u64>,
     /// The growth of the status variable Innodb_row_lock_waits. The server counts the waits of all sessions, so this is None
     /// if the server is not a private one.
     pub row_lock_waits: Option<u64>,
@@ -40,6 +42,16 @@ pub struct Measured {
     pub waiting: Option<f64>,
     /// The CPU time of the server's threads. None if the server is not a private one, or the system is not Linux.
     pub server_cpu: Option<Duration>,
+}
+
+/// Where a call was rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum At {
+    /// A statement, which in autocommit contains the commit.
+    Statement,
+    /// The COMMIT of a transaction.
+    Commit,
 }
 
 impl Measured {
@@ -51,6 +63,12 @@ impl Measured {
     /// The server's CPU time for a count or a read, microseconds.
     pub fn server_cpu_us(&self) -> Option<f64> {
         Some(self.server_cpu?.as_secs_f64() * 1e6 / self.calls().max(1.0))
+    }
+
+    /// The number of calls, also of those that the server rejected, and of these alone.
+    pub fn tried(&self) -> (u64, u64) {
+        let rejected = self.rejected.values().sum();
+        (self.increments.len() + self.reads.len() + rejected, rejected)
     }
 
     fn calls(&self) -> f64 {
@@ -66,12 +84,14 @@ struct Seen {
     end: Instant,
     increments: Histogram<u64>,
     reads: Histogram<u64>,
-    rejected: BTreeMap<u16, u64>,
+    rejected: BTreeMap<(u16, At), u64>,
 }
 
-/// Errors after which an application repeats its transaction.
-/// Source: MySQL manual, "How to Minimize and Handle Deadlocks"; MariaDB's documentation of innodb_snapshot_isolation.
-const TO_BE_REPEATED: [u16; 3] = [1213, 1205, 1020];
+/// Errors after which an application repeats its transaction. 1213, 1180 and 3101 are also the errors of transactions that
+/// fail certification on a cluster, and 1047 is that of a node that has left a Galera cluster.
+/// Source: MySQL manual, "How to Minimize and Handle Deadlocks", "Server Error Message Reference"; MariaDB's documentation of
+/// innodb_snapshot_isolation; Galera's documentation, "wsrep_ready".
+const TO_BE_REPEATED: [u16; 6] = [1213, 1205, 1020, 1180, 3101, 1047];
 
 /// Loads the server with the statements of a contender from all connections of the setting. Setting `interrupted` ends
 /// the load early.
@@ -87,12 +107,27 @@ pub fn run(
     setting: &Setting,
     interrupted: &AtomicBool,
 ) -> Result<Measured, mysql::Error> {
-    let connections = (0..setting.connections)
-        .map(|_| Conn::new(target.options.clone()))
+    let nodes = &target.nodes[..setting.nodes as usize];
+    let connections = nodes
+        .iter()
+        .cycle()
+        .take(setting.connections as usize)
+        .map(|node| Conn::new(node.clone()))
         .collect::<Result<Vec<_>, _>>()?;
-    let ids: Vec<_> = connections.iter().map(Conn::connection_id).collect();
-    let mut observer = Conn::new(target.options.clone())?;
-    let before = total(statements, &mut observer)?;
+    let mut observers = Vec::new();
+    for (at, node) in target.nodes.iter().enumerate() {
+        let on_node = connections.iter().skip(at).step_by(nodes.len());
+        observers.push(Observer {
+            connection: Conn::new(node.clone())?,
+            ids: if at < nodes.len() {
+                on_node.map(Conn::connection_id).collect()
+            } else {
+                Vec::new()
+            },
+        });
+    }
+    // On a cluster, these reads also wait for the tables of the contender, and for the backlog of an earlier one.
+    let before = totals(statements, target, &mut observers)?;
     // One more than connections: this thread reads the server's CPU time when all connections are ready.
     let barrier = Barrier::new(connections.len() + 1);
     let stop = AtomicBool::new(false);
@@ -104,7 +139,7 @@ pub fn run(
                 statements, setting, number, connection, prepared, duration, goes_on,
             )
         };
-        let warm = prepared(statements, setting, &mut connection).and_then(|prepared| {
+        let warm = prepared(statements, setting, number, &mut connection).and_then(|prepared| {
             let seen = count_for(setting.warm_up(), &mut connection, &prepared)?;
             Ok((prepared, seen.increments.len()))
         });
@@ -124,9 +159,9 @@ pub fn run(
             .collect();
         barrier.wait();
         let before = target.process.and_then(cpu_time);
-        let waits = row_lock_waits(target, &mut observer);
+        let waits = row_lock_waits(target, &mut observers);
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
-        let waiting = waiting(&mut observer, &ids, setting.duration, goes_on);
+        let waiting = waiting(&mut observers, setting, goes_on);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread
                 .join()
@@ -138,6 +173,9 @@ pub fn run(
         Ok::<_, mysql::Error>((seen, waits?, waiting?, server_cpu))
     })?;
 
+    let ended = Instant::now();
+    let after = totals(statements, target, &mut observers)?;
+    let behind = target.cluster.map(|_| ended.elapsed());
     let begin = seen.iter().map(|seen| seen.begin).min();
     let end = seen.iter().map(|seen| seen.end).max();
     let mut measured = Measured {
@@ -151,9 +189,14 @@ pub fn run(
         increments: histogram(),
         reads: histogram(),
         counts: statements.counts(setting),
-        grown: total(statements, &mut observer)? - before,
+        grown: after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect(),
+        behind,
         rejected: BTreeMap::new(),
-        row_lock_waits: row_lock_waits(target, &mut observer)?
+        row_lock_waits: row_lock_waits(target, &mut observers)?
             .zip(waits)
             .map(|(after, before)| after - before),
         waiting,
@@ -167,24 +210,45 @@ pub fn run(
         for (sum, histogram) in sums {
             sum.add(histogram).expect("histograms of one precision add up");
         }
-        for (error, times) in one.rejected {
-            *measured.rejected.entry(error).or_default() += times;
+        for (rejection, times) in one.rejected {
+            *measured.rejected.entry(rejection).or_default() += times;
         }
     }
     Ok(measured)
 }
 
-fn total(statements: &Statements, connection: &mut Conn) -> Result<i64, mysql::Error> {
-    let total: Option<i64> = connection.query_first(&statements.total)?;
-    Ok(total.expect("a sum is a row"))
+/// A connection to a node that reads the totals and the waits.
+struct Observer {
+    connection: Conn,
+    /// The connections of the load to this node.
+    ids: Vec<u32>,
 }
 
-fn row_lock_waits(target: &Target, connection: &mut Conn) -> Result<Option<u64>, mysql::Error> {
-    if target.process.is_none() {
+/// The contender's total on each node, with what was committed on any node before.
+fn totals(
+    statements: &Statements,
+    target: &Target,
+    observers: &mut [Observer],
+) -> Result<Vec<i64>, mysql::Error> {
+    let total = |connection: &mut Conn| {
+        let total: Option<i64> = connection.query_first(&statements.total)?;
+        Ok(total.expect("a sum is a row"))
+    };
+    let of_node = |observer: &mut Observer| match target.cluster {
+        Some(cluster) => cluster.reading(&mut observer.connection, total),
+        None => total(&mut observer.connection),
+    };
+    observers.iter_mut().map(of_node).collect()
+}
+
+fn row_lock_waits(target: &Target, observers: &mut [Observer]) -> Result<Option<u64>, mysql::Error> {
+    // A private server, which is the only node.
+    let ([observer], Some(_)) = (observers, target.process) else {
         return Ok(None);
-    }
-    let row: Option<(String, u64)> =
-        connection.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'")?;
+    };
+    let row: Option<(String, u64)> = observer
+        .connection
+        .query_first("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'")?;
     Ok(row.map(|(_, waits)| waits))
 }
 
@@ -196,24 +260,31 @@ const BETWEEN_SAMPLES: Duration = Duration::from_millis(130);
 /// sample of 64 connections that wait takes 0.6 ms of the processor, and one of 250 takes 11 ms. On MySQL it takes less than 1 ms.
 const OFTEN_SAMPLED: f64 = 80.0;
 
-/// The mean number of these connections that wait for a row lock, for `duration`. None if the account cannot read it, or if
-/// the samples would take more than about a hundredth of the processor.
+/// The mean number of connections of the load that wait for a row lock. None if the account cannot read it, or if the samples
+/// would take more than about a hundredth of the processor.
 fn waiting(
-    observer: &mut Conn,
-    ids: &[u32],
-    duration: Duration,
+    observers: &mut [Observer],
+    setting: &Setting,
     goes_on: impl Fn() -> bool,
 ) -> Result<Option<f64>, mysql::Error> {
-    let connections = ids.len();
-    let ids: Vec<_> = ids.iter().map(u32::to_string).collect();
-    let query = format!(
-        "SELECT COUNT(*)
-           FROM information_schema.INNODB_TRX
-          WHERE trx_state = 'LOCK WAIT'
-            AND trx_mysql_thread_id IN ({})",
-        ids.join(", ")
-    );
-    let pause = BETWEEN_SAMPLES.mul_f64((connections as f64 / OFTEN_SAMPLED).powi(2).max(1.0));
+    let duration = setting.duration;
+    let mut queries: Vec<_> = observers
+        .iter_mut()
+        .filter(|observer| !observer.ids.is_empty())
+        .map(|observer| {
+            let ids: Vec<_> = observer.ids.iter().map(u32::to_string).collect();
+            let query = format!(
+                "SELECT COUNT(*)
+                   FROM information_schema.INNODB_TRX
+                  WHERE trx_state = 'LOCK WAIT'
+                    AND trx_mysql_thread_id IN ({})",
+                ids.join(", ")
+            );
+            (&mut observer.connection, query)
+        })
+        .collect();
+    let most = f64::from(setting.connections.div_ceil(setting.nodes));
+    let pause = BETWEEN_SAMPLES.mul_f64((most / OFTEN_SAMPLED).powi(2).max(1.0));
     if pause > duration * 2 {
         return Ok(None);
     }
@@ -222,9 +293,11 @@ fn waiting(
     let (mut samples, mut waiting) = (0_u32, 0_u32);
     while begin.elapsed() + pause <= duration && goes_on() {
         thread::sleep(pause);
-        match observer.query_first::<u32, _>(&query) {
-            Err(error) if hides_waits(&error) => return Ok(None),
-            counted => waiting += counted?.unwrap_or(0),
+        for (connection, query) in &mut queries {
+            match connection.query_first::<u32, _>(&*query) {
+                Err(error) if hides_waits(&error) => return Ok(None),
+                counted => waiting += counted?.unwrap_or(0),
+            }
         }
         samples += 1;
     }
@@ -272,15 +345,36 @@ fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are a valid precision")
 }
 
-/// The prepared statements of one connection: increment, and read if the load has reads.
+/// The prepared statements of one connection.
+struct Prepared {
+    increment: Statement,
+    /// If the load has reads.
+    read: Option<Statement>,
+    /// The number of slots that `increment` selects from.
+    slots: u32,
+}
+
 fn prepared(
     statements: &Statements,
     setting: &Setting,
+    number: u32,
     connection: &mut Conn,
-) -> Result<(Statement, Option<Statement>), mysql::Error> {
-    let increment = connection.prep(&statements.increment.sql)?;
+) -> Result<Prepared, mysql::Error> {
     let read = (setting.reads > 0.0).then(|| connection.prep(&statements.read.sql));
-    Ok((increment, read.transpose()?))
+    // All counters have the same number of slots.
+    let slots: Option<u32> = match &statements.slots {
+        Some(query) => {
+            let who = Who::counting(number, 1, setting);
+            let values = Params::Positional(values(query, who, setting, || 1));
+            connection.exec_first(&query.sql, values)?
+        }
+        None => None,
+    };
+    Ok(Prepared {
+        increment: connection.prep(&statements.increment.sql)?,
+        read: read.transpose()?,
+        slots: slots.unwrap_or(setting.slots),
+    })
 }
 
 /// The loop of one connection.
@@ -289,7 +383,7 @@ fn count(
     setting: &Setting,
     number: u32,
     connection: &mut Conn,
-    (increment, read): &(Statement, Option<Statement>),
+    prepared: &Prepared,
     duration: Duration,
     goes_on: impl Fn() -> bool,
 ) -> Result<Seen, mysql::Error> {
@@ -313,15 +407,20 @@ fn count(
                 random.sample(zipf) as u32
             }
         };
-        let who = Who::counting(number, chosen(), setting);
-        let (statement, query) = match read {
+        let who = Who {
+            slots: prepared.slots,
+            ..Who::counting(number, chosen(), setting)
+        };
+        let (statement, query) = match &prepared.read {
             Some(read) if reads => (read, &statements.read),
-            _ => (increment, &statements.increment),
+            _ => (&prepared.increment, &statements.increment),
         };
         let values = Params::Positional(values(query, who, setting, chosen));
         let result = match setting.hold {
             Some(hold) if !reads => transaction(connection, statement, values, hold),
-            _ => connection.exec_drop(statement, values),
+            _ => connection
+                .exec_drop(statement, values)
+                .map_err(|error| (error, At::Statement)),
         };
         let now = Instant::now();
         let histogram = if reads {
@@ -333,13 +432,13 @@ fn count(
             Ok(()) => histogram
                 .record((now - seen.end).as_micros() as u64)
                 .expect("the histogram grows with the time"),
-            Err(mysql::Error::MySqlError(error)) if TO_BE_REPEATED.contains(&error.code) => {
-                *seen.rejected.entry(error.code).or_default() += 1;
+            Err((mysql::Error::MySqlError(error), at)) if TO_BE_REPEATED.contains(&error.code) => {
+                *seen.rejected.entry((error.code, at)).or_default() += 1;
                 if setting.hold.is_some() && !reads {
                     connection.query_drop("ROLLBACK")?;
                 }
             }
-            Err(error) => return Err(error),
+            Err((error, _)) => return Err(error),
         }
         seen.end = now;
     }
@@ -351,9 +450,13 @@ fn transaction(
     prepared: &Statement,
     values: Params,
     hold: Duration,
-) -> Result<(), mysql::Error> {
-    connection.query_drop("START TRANSACTION")?;
-    connection.exec_drop(prepared, values)?;
+) -> Result<(), (mysql::Error, At)> {
+    connection
+        .query_drop("START TRANSACTION")
+        .and_then(|()| connection.exec_drop(prepared, values))
+        .map_err(|error| (error, At::Statement))?;
     thread::sleep(hold);
-    connection.query_drop("COMMIT")
+    connection
+        .query_drop("COMMIT")
+        .map_err(|error| (error, At::Commit))
 }

@@ -11,22 +11,37 @@ pub use chart::svg;
 pub(crate) use chart::{GROUND, Layout, Panel, measured, panels};
 pub use contender::{CONTENDERS, Contender, Kind, Statements};
 pub use limits::{LOADS, Limits, Load, Run};
-pub use load::{Measured, hidden_waits, run};
+pub use load::{At, Measured, hidden_waits, run};
 pub use report::{Comparison, NotMeasured, Report, bars, csv, json, markdown, not_measured, table};
-pub(crate) use report::{cells, unit};
-pub use rounds::{Latency, Rounds, RoundsError, Summary};
+pub(crate) use report::{cells, share, unit};
+pub use rounds::{Latency, Rejected, Rounds, RoundsError, Summary};
 
 use std::time::Duration;
 
 use mysql::Opts;
 
-/// The server under load.
+use crate::server::Cluster;
+
+/// The server or the cluster under load.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// How to connect, with the schema of the contenders.
-    pub options: Opts,
+    /// How to connect to each node, with the schema of the contenders. Of a server without a cluster, one.
+    pub nodes: Vec<Opts>,
+    /// The kind of the cluster. None for one server, which may be a node of a cluster.
+    pub cluster: Option<Cluster>,
     /// The process id of a private server.
     pub process: Option<u32>,
+}
+
+impl Target {
+    /// One server.
+    pub fn server(options: impl Into<Opts>, process: Option<u32>) -> Self {
+        Self {
+            nodes: vec![options.into()],
+            cluster: None,
+            process,
+        }
+    }
 }
 
 /// The parameters of a load.
@@ -34,6 +49,8 @@ pub struct Target {
 pub struct Setting {
     /// Connections that send statements at the same time.
     pub connections: u32,
+    /// The nodes of a cluster that the connections spread over: the first ones of [`Target::nodes`]. Without a cluster, 1.
+    pub nodes: u32,
     /// Slots of each counter.
     pub slots: u32,
     /// The number of counters.
@@ -56,6 +73,7 @@ impl Setting {
     /// The setting without options.
     pub const DEFAULT: Self = Self {
         connections: 64,
+        nodes: 1,
         slots: 100,
         counters: 1,
         zipf: 0.0,
@@ -86,9 +104,10 @@ impl std::fmt::Display for Setting {
         let s = |n: u32| if n == 1 { "" } else { "s" };
         write!(
             f,
-            "{} connection{}, {} counter{} of {} slot{}",
+            "{} connection{}{}, {} counter{} of {} slot{}",
             self.connections,
             s(self.connections),
+            on_nodes(self.nodes),
             self.counters,
             s(self.counters),
             self.slots,
@@ -107,6 +126,15 @@ impl std::fmt::Display for Setting {
             Some(hold) => write!(f, ", transactions of {} ms", hold.as_millis()),
             None => write!(f, ", autocommit"),
         }
+    }
+}
+
+/// The end of a text about connections on several nodes of a cluster.
+pub(crate) fn on_nodes(nodes: u32) -> String {
+    if nodes > 1 {
+        format!(" on {nodes} nodes")
+    } else {
+        String::new()
     }
 }
 

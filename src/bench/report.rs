@@ -4,7 +4,7 @@ use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
 use comfy_table::{CellAlignment, Table, TableStyle};
 use serde_json::{Value, json};
 
-use super::{Latency, Setting, Summary};
+use super::{Latency, Rejected, Setting, Summary};
 
 /// The width of the longest bar, characters.
 const BAR: usize = 48;
@@ -56,34 +56,36 @@ pub fn markdown(comparison: &Comparison) -> String {
 }
 
 /// A heading, and the cell of a contender. A column without cells is left out.
-type Column = (&'static str, fn(&Summary) -> Option<String>);
+type Column = (&'static str, fn(&Setting, &Summary) -> Option<String>);
 
-const COLUMNS: [Column; 13] = [
-    ("lowest to highest", |one| {
+const COLUMNS: [Column; 15] = [
+    ("lowest to highest", |_, one| {
         (one.rounds > 1).then(|| format!("{:.0} to {:.0}", one.least_per_second, one.most_per_second))
     }),
-    ("of uncontended", |one| one.to_uncontended.map(percent)),
-    ("to single-row", |one| one.to_single_row.map(times)),
-    ("p50 ms", |one| one.increments.map(|of| ms(of.p50_ms))),
-    ("p99 ms", |one| one.increments.map(|of| ms(of.p99_ms))),
-    ("max ms", |one| one.increments.map(|of| ms(of.max_ms))),
-    ("read p50 ms", |one| one.reads.map(|of| ms(of.p50_ms))),
-    ("read p99 ms", |one| one.reads.map(|of| ms(of.p99_ms))),
-    ("read max ms", |one| one.reads.map(|of| ms(of.max_ms))),
-    ("server CPU us", |one| {
+    ("of uncontended", |_, one| one.to_uncontended.map(percent)),
+    ("to single-row", |_, one| one.to_single_row.map(times)),
+    ("p50 ms", |_, one| one.increments.map(|of| ms(of.p50_ms))),
+    ("p99 ms", |_, one| one.increments.map(|of| ms(of.p99_ms))),
+    ("max ms", |_, one| one.increments.map(|of| ms(of.max_ms))),
+    ("read p50 ms", |_, one| one.reads.map(|of| ms(of.p50_ms))),
+    ("read p99 ms", |_, one| one.reads.map(|of| ms(of.p99_ms))),
+    ("read max ms", |_, one| one.reads.map(|of| ms(of.max_ms))),
+    ("server CPU us", |_, one| {
         one.server_cpu_us.map(|us| format!("{us:.0}"))
     }),
-    ("row lock waits", |one| {
+    ("row lock waits", |_, one| {
         one.row_lock_waits.map(|waits| waits.to_string())
     }),
     // On a private server, the number of waits is exact.
-    ("sessions waiting", |one| {
+    ("sessions waiting", |_, one| {
         let sampled = one.waiting_sessions.filter(|_| one.row_lock_waits.is_none());
         sampled.map(|sessions| format!("{sessions:.1}"))
     }),
-    ("rejected", |one| {
-        (!one.rejected.is_empty()).then(|| rejected(one))
+    ("behind ms", |_, one| one.behind_ms.map(|ms| format!("{ms:.0}"))),
+    ("rejected", |setting, one| {
+        (setting.nodes > 1 || !one.rejected.is_empty()).then(|| share(one.rejected_share))
     }),
+    ("errors", |_, one| (!one.rejected.is_empty()).then(|| errors(one))),
 ];
 
 /// A share of the uncontended case.
@@ -104,12 +106,21 @@ fn ms(ms: f64) -> String {
     }
 }
 
-/// Error numbers, and how often the server returned each.
-fn rejected(one: &Summary) -> String {
-    let each = one
-        .rejected
-        .iter()
-        .map(|(error, times)| format!("{error}: {times}"));
+/// The share of the rejected calls. A share above 0 is not rounded to 0.
+pub(crate) fn share(of_calls: f64) -> String {
+    let percent = of_calls * 100.0;
+    if percent == 0.0 {
+        "0 %".into()
+    } else if percent < 0.1 {
+        "<0.1 %".into()
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// Error numbers with their places, and how often the server returned each.
+fn errors(one: &Summary) -> String {
+    let each = one.rejected.iter().map(Rejected::to_string);
     each.collect::<Vec<_>>().join(", ")
 }
 
@@ -117,11 +128,13 @@ fn rejected(one: &Summary) -> String {
 pub(crate) fn cells(Comparison { setting, summaries }: &Comparison) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let columns: Vec<_> = COLUMNS
         .iter()
-        .filter(|(_, cell)| summaries.iter().any(|one| cell(one).is_some()))
+        .filter(|(_, cell)| summaries.iter().any(|one| cell(setting, one).is_some()))
         .collect();
     let names = columns.iter().map(|(name, _)| *name);
     let row = |one: &Summary| {
-        let figures = columns.iter().map(|(_, cell)| cell(one).unwrap_or_default());
+        let figures = columns
+            .iter()
+            .map(|(_, cell)| cell(setting, one).unwrap_or_default());
         [one.name.to_owned(), format!("{:.0}", one.per_second)]
             .into_iter()
             .chain(figures)
@@ -208,6 +221,7 @@ pub fn json(report: &Report) -> Value {
             json!({
                 "setting": {
                     "connections": setting.connections,
+                    "nodes": setting.nodes,
                     "slots": setting.slots,
                     "counters": setting.counters,
                     "zipf": setting.zipf,
@@ -274,7 +288,16 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "done",
         "grown",
     ];
-    let names = [&load[..], &figures, &latencies, &rest].concat();
+    // Without a cluster and without errors there is nothing to say.
+    let mut comparisons = report.comparisons.iter();
+    let of_nodes = comparisons
+        .any(|one| one.setting.nodes > 1 || one.summaries.iter().any(|one| !one.rejected.is_empty()));
+    let nodes: &[&str] = if of_nodes {
+        &["nodes", "rejected_share", "behind_ms"]
+    } else {
+        &[]
+    };
+    let names = [&load[..], &figures, &latencies, &rest, nodes].concat();
     csv.write_record(
         names
             .into_iter()
@@ -316,10 +339,17 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.row_lock_waits
                     .map_or_else(String::new, |waits| waits.to_string()),
                 figure(one.waiting_sessions),
-                rejected(one),
+                errors(one),
                 one.done.to_string(),
                 one.grown.to_string(),
             ]);
+            if of_nodes {
+                record.extend([
+                    setting.nodes.to_string(),
+                    one.rejected_share.to_string(),
+                    figure(one.behind_ms),
+                ]);
+            }
             record.extend(environment.clone().map(|(_, value)| value.clone()));
             csv.write_record(record)?;
         }

@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Params};
 
 use super::contender::{Contender, Statements, filled_for, values};
-use super::load::{Measured, run};
+use super::load::{At, Measured, run};
 use super::{Setting, Target, median};
 use crate::package::OptionsError;
 
@@ -39,17 +39,44 @@ pub enum RoundsError {
     #[error("{0}")]
     MySql(&'static str, #[source] mysql::Error),
     /// The total differs from the acknowledged increments.
-    #[error(
-        "{name} has lost count: the server acknowledged increments of {done}, but the total grew by {grown}"
-    )]
+    #[error("{name} has lost count: the server acknowledged increments of {done}, but {}", grew(.grown))]
     Lost {
         /// The contender.
         name: &'static str,
         /// The acknowledged increments.
         done: i64,
-        /// The growth of the total.
-        grown: i64,
+        /// The growth of the total on each node.
+        grown: Vec<i64>,
     },
+}
+
+fn grew(grown: &[i64]) -> String {
+    if let [grown] = grown {
+        return format!("the total grew by {grown}");
+    }
+    let grown: Vec<_> = grown.iter().map(i64::to_string).collect();
+    format!("the total grew by {} on the nodes", grown.join(", "))
+}
+
+/// Calls that the server rejected with the same error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Rejected {
+    /// The error number.
+    pub error: u16,
+    /// Where.
+    pub at: At,
+    /// The number of calls.
+    pub calls: u64,
+}
+
+impl std::fmt::Display for Rejected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let at = match self.at {
+            At::Statement => "",
+            At::Commit => " at COMMIT",
+        };
+        write!(f, "{}{at}: {}", self.error, self.calls)
+    }
 }
 
 /// The result of a contender over all rounds.
@@ -72,8 +99,10 @@ pub struct Summary {
     pub increments: Option<Latency>,
     /// The latency of reads. None without reads.
     pub reads: Option<Latency>,
-    /// Rejected calls of all rounds, by error number.
-    pub rejected: BTreeMap<u16, u64>,
+    /// Rejected calls of all rounds, by error number and place.
+    pub rejected: Vec<Rejected>,
+    /// The share of the rejected calls in all calls of all rounds, 0 to 1.
+    pub rejected_share: f64,
     /// The server's CPU time for a call, microseconds, the median of the rounds. None if it is unknown.
     pub server_cpu_us: Option<f64>,
     /// The row lock waits of all rounds. None if the server is not a private one, because the server counts the waits of all
@@ -82,9 +111,12 @@ pub struct Summary {
     /// The mean number of connections that wait for a row lock, the median of the rounds. Sampled. None if the account has no
     /// privilege to read it, or if the loads are too short for so many connections.
     pub waiting_sessions: Option<f64>,
+    /// How long after a load the last node of a cluster has applied all its increments, milliseconds, the median of the
+    /// rounds. None without a cluster.
+    pub behind_ms: Option<f64>,
     /// The sum of the acknowledged increments of all rounds.
     pub done: u64,
-    /// The growth of the total in all rounds.
+    /// The growth of the total in all rounds, which is the same on all nodes.
     pub grown: i64,
     /// The number of rounds.
     pub rounds: usize,
@@ -174,8 +206,9 @@ impl Rounds {
             begins(name);
             let measured = run(&entry.statements, &self.target, &self.setting, interrupted)
                 .map_err(|error| RoundsError::MySql(name, error))?;
-            let (done, grown) = (measured.done as i64, measured.grown);
-            if grown != done {
+            let done = measured.done as i64;
+            if measured.grown.iter().any(|&grown| grown != done) {
+                let grown = measured.grown;
                 return Err(RoundsError::Lost { name, done, grown });
             }
             if counts && !interrupted.load(Ordering::Relaxed) {
@@ -215,9 +248,13 @@ impl Rounds {
         }: &Entry,
     ) -> Summary {
         let mut rejected = BTreeMap::new();
-        for (error, times) in rounds.iter().flat_map(|one| &one.rejected) {
-            *rejected.entry(*error).or_default() += times;
+        for (rejection, times) in rounds.iter().flat_map(|one| &one.rejected) {
+            *rejected.entry(*rejection).or_default() += times;
         }
+        let (tried, not_done) = rounds
+            .iter()
+            .map(Measured::tried)
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let latency = |of: &dyn Fn(&Measured) -> &Histogram<u64>| {
             let at = |quantile| {
                 rounds
@@ -244,19 +281,25 @@ impl Rounds {
             to_single_row: self.ratio(contender.name, "single-row", Measured::rate),
             increments: latency(&|one| &one.increments),
             reads: latency(&|one| &one.reads),
-            rejected,
+            rejected: rejected
+                .into_iter()
+                .map(|((error, at), calls)| Rejected { error, at, calls })
+                .collect(),
+            rejected_share: not_done as f64 / tried.max(1) as f64,
             server_cpu_us: median_of_all(Measured::server_cpu_us),
             row_lock_waits: rounds.iter().map(|one| one.row_lock_waits).sum(),
             waiting_sessions: median_of_all(|one| one.waiting),
+            behind_ms: median_of_all(|one| Some(one.behind?.as_secs_f64() * 1e3)),
             done: rounds.iter().map(|one| one.done).sum(),
-            grown: rounds.iter().map(|one| one.grown).sum(),
+            grown: rounds.iter().filter_map(|one| one.grown.first()).sum(),
             rounds: rounds.len(),
         }
     }
 }
 
 fn fill(statements: &Statements, target: &Target, setting: &Setting) -> Result<(), mysql::Error> {
-    let mut connection = Conn::new(target.options.clone())?;
+    // The other nodes of a cluster get the tables and rows from the first one.
+    let mut connection = Conn::new(target.nodes[0].clone())?;
     for statement in &statements.setup {
         connection.query_drop(statement)?;
     }
@@ -271,4 +314,21 @@ fn fill(statements: &Statements, target: &Target, setting: &Setting) -> Result<(
         connection.query_drop("COMMIT")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RoundsError;
+
+    #[test]
+    fn a_total_that_differs_is_named_for_each_node() {
+        let lost = |grown: &[i64]| {
+            let (name, grown) = ("single-row", grown.to_vec());
+            RoundsError::Lost { name, done: 7, grown }.to_string()
+        };
+        let start =
+            "single-row has lost count: the server acknowledged increments of 7, but the total grew by ";
+        assert_eq!(lost(&[6]), format!("{start}6"));
+        assert_eq!(lost(&[7, 7, 6]), format!("{start}7, 7, 6 on the nodes"));
+    }
 }

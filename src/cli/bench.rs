@@ -9,10 +9,11 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::{Conn, Opts};
 use tempfile::NamedTempFile;
 
 use super::connection::Connection;
+use super::nodes::Nodes;
 use super::output::{note, out, outln};
 use super::{Outcome, hinted, private, progress};
 use crate::bench::{
@@ -21,12 +22,15 @@ use crate::bench::{
 use crate::connect::cause;
 use crate::install::privileges::Privileges;
 use crate::report;
-use crate::server::Version;
+use crate::server::{PrivateServer, Version};
 
 /// The schema of the contenders. The schema of the second setting is slotted_bench_2, and so on.
 const SCHEMA: &str = "slotted_bench";
 /// All schemas of the bench, as a pattern of GRANT.
 const SCHEMAS: &str = "`slotted\\_bench%`.*";
+
+/// Group Replication has no more. Source: MySQL manual, "Group Replication Limitations".
+const MOST_NODES: i64 = 9;
 
 /// The rounds and their seconds of a run that takes longer than the default, and has less noise.
 const RELIABLE: (u32, f64) = (5, 3.0);
@@ -44,8 +48,12 @@ const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 /// Without a server, the command starts a private server with durable settings and removes it afterwards. With --url, --host,
 /// --socket or another option of the connection, or with SLOTTED_URL, it measures that server: it creates the schema
 /// slotted_bench, which must not exist, and drops it at the end, also after Ctrl-C. A second Ctrl-C ends it at once. If
-/// --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on. The account
-/// needs all privileges on `slotted\_bench%`.*, and PROCESS for the number of sessions that wait.
+/// --nodes, --connections or --slots is a list, each further setting has a schema of its own: slotted_bench_2 and so on. The
+/// account needs all privileges on `slotted\_bench%`.*, and PROCESS for the number of sessions that wait.
+///
+/// With one --url for each node of a Galera cluster or of a group of Group Replication, the connections spread evenly over the
+/// nodes. The report has the share of the calls that the cluster rejected, and the errors. The total must equal the acknowledged
+/// increments on each node. Without a server, --nodes 3 starts a private cluster of three nodes.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// The ways to count to measure [default: all except the parts]
@@ -61,6 +69,15 @@ pub struct Bench {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     connections: Vec<u32>,
+
+    /// The number of nodes of a cluster that the connections spread over; a list measures each number [default: all URLs]
+    #[arg(
+        long,
+        value_name = "N,..",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=MOST_NODES)
+    )]
+    nodes: Vec<u32>,
 
     /// The number of slots of a counter; a list measures each number
     #[arg(
@@ -116,7 +133,7 @@ pub struct Bench {
     #[arg(long, group = "format")]
     markdown: bool,
 
-    /// Also draw the throughput as an SVG: lines over connections and over slots, or bars for a single setting
+    /// Also draw the throughput as an SVG: lines over nodes, connections and slots, or bars for a single setting
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
@@ -144,51 +161,69 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Bench {
-    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(mut self) -> anyhow::Result<Outcome> {
         let interrupted = private::on_interrupt(self.connection.is_given())?;
         let files = vec![
             NewFile::create("--svg", self.svg.as_deref())?,
             NewFile::create("--html", self.html.as_deref())?,
         ];
         if self.connection.is_given() {
-            let (connection, options) = self.connection.connect(&interrupted)?;
-            let outcome = self.measure(connection, &options, None, files, &interrupted)?;
+            let nodes = Nodes::new(self.connection.connect_each(&interrupted)?, None)?;
+            if self.nodes.is_empty() {
+                self.nodes.push(nodes.all.len() as u32);
+            }
+            let outcome = self.measure(nodes, files, &interrupted)?;
             if outcome == Outcome::Interrupted {
                 note!("interrupted; the schema {SCHEMA} has been dropped");
             }
             Ok(outcome)
         } else {
-            private::with_private_server(self.most_connections(), &interrupted, |_, server| {
+            if self.nodes.is_empty() {
+                self.nodes.push(1);
+            }
+            let connected = |server: &PrivateServer| {
                 let options: Opts = server.options().into();
                 let connection = Conn::new(options.clone()).context("cannot connect")?;
-                self.measure(connection, &options, Some(server.process()), files, &interrupted)
-            })
+                anyhow::Ok((connection, options))
+            };
+            let most = self.connections.iter().copied().max().unwrap_or_default();
+            match self.nodes.iter().max() {
+                Some(&nodes @ 2..) => private::with_private_cluster(nodes, most, &interrupted, |servers| {
+                    let nodes = servers.iter().map(connected).collect::<Result<_, _>>()?;
+                    self.measure(Nodes::new(nodes, None)?, files, &interrupted)
+                }),
+                _ => private::with_private_server(most, &interrupted, |_, server| {
+                    let nodes = Nodes::new(vec![connected(server)?], Some(server.process()))?;
+                    self.measure(nodes, files, &interrupted)
+                }),
+            }
         }
     }
 
-    fn most_connections(&self) -> u32 {
-        self.connections.iter().copied().max().unwrap_or_default()
-    }
-
-    /// Each number of connections with each number of slots.
+    /// Each number of nodes with each number of connections and of slots.
     fn settings(&self) -> Vec<Setting> {
+        let numbers = self.nodes.iter().flat_map(|&nodes| {
+            let connections = self.connections.iter();
+            connections.flat_map(move |&connections| {
+                self.slots.iter().map(move |&slots| (nodes, connections, slots))
+            })
+        });
         let mut settings: Vec<Setting> = Vec::new();
-        for &connections in &self.connections {
-            for &slots in &self.slots {
-                let setting = Setting {
-                    connections,
-                    slots,
-                    counters: self.counters,
-                    zipf: self.zipf,
-                    hold: self.hold.map(Duration::from_millis),
-                    amount: self.add_per_call,
-                    batch: self.batch,
-                    reads: self.read_ratio,
-                    duration: Duration::from_secs_f64(self.seconds),
-                };
-                if !settings.contains(&setting) {
-                    settings.push(setting);
-                }
+        for (nodes, connections, slots) in numbers {
+            let setting = Setting {
+                connections,
+                nodes,
+                slots,
+                counters: self.counters,
+                zipf: self.zipf,
+                hold: self.hold.map(Duration::from_millis),
+                amount: self.add_per_call,
+                batch: self.batch,
+                reads: self.read_ratio,
+                duration: Duration::from_secs_f64(self.seconds),
+            };
+            if !settings.contains(&setting) {
+                settings.push(setting);
             }
         }
         settings
@@ -197,13 +232,12 @@ impl Bench {
     /// Creates the schemas, measures, and drops the schemas.
     fn measure(
         &self,
-        mut connection: Conn,
-        options: &Opts,
-        process: Option<u32>,
+        mut nodes: Nodes,
         files: Vec<Option<NewFile>>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Outcome> {
         let settings = self.settings();
+        nodes.check_number(&settings)?;
         let schemas: Vec<_> = (1..=settings.len())
             .map(|n| {
                 if n == 1 {
@@ -213,53 +247,49 @@ impl Bench {
                 }
             })
             .collect();
-        let privileges = Privileges::read(&mut connection)?;
-        self.preflight(&mut connection, &schemas, &privileges)?;
+        let privileges = Privileges::read(nodes.first())?;
+        for (connection, _) in &mut nodes.all {
+            self.preflight(connection, &schemas, &privileges)?;
+        }
         let mut created = Vec::new();
         let measured = schemas
             .iter()
             .try_for_each(|schema| {
-                connection
+                nodes
+                    .first()
                     .query_drop(format!("CREATE DATABASE {schema}"))
                     .map_err(|error| {
                         self.explained(&format!("cannot create the schema {schema}"), error, &privileges)
                     })?;
                 created.push(schema);
-                anyhow::Ok(())
+                nodes.wait_for(schema, interrupted)
             })
             .and_then(|()| {
-                let hidden = bench::hidden_waits(&mut connection)?.map(|error| NotMeasured {
+                let hidden = bench::hidden_waits(nodes.first())?.map(|error| NotMeasured {
                     what: "sessions waiting".into(),
                     because: cause(&error),
                     remedy: privileges.on("PROCESS", "*.*"),
                 });
                 Ok(Report {
-                    environment: environment(&mut connection)?,
+                    environment: nodes.environment()?,
                     comparisons: Vec::new(),
                     not_measured: hidden.into_iter().collect(),
                 })
             })
             .and_then(|report| {
-                let targets = schemas
-                    .iter()
-                    .map(|schema| Target {
-                        options: OptsBuilder::from_opts(options.clone())
-                            .db_name(Some(schema))
-                            .into(),
-                        process,
-                    })
-                    .collect();
+                let targets = schemas.iter().map(|schema| nodes.target(schema)).collect();
                 self.compare(settings, targets, report, &privileges, files, interrupted)
             });
         for schema in created {
-            connection
+            nodes
+                .first()
                 .query_drop(format!("DROP DATABASE {schema}"))
                 .with_context(|| format!("cannot drop the schema {schema}"))?;
         }
         measured
     }
 
-    /// Checks of the server before anything is changed.
+    /// Checks of a node before anything is changed.
     fn preflight(
         &self,
         connection: &mut Conn,
@@ -300,9 +330,11 @@ impl Bench {
         Ok(())
     }
 
-    /// One more for the first connection, and one for the connection that reads the totals.
+    /// The connections to a node: one more for the first connection, and one for the connection that reads the totals.
     fn needed_connections(&self) -> u32 {
-        self.most_connections() + 2
+        let settings = self.settings();
+        let of_a_node = settings.iter().map(|one| one.connections.div_ceil(one.nodes));
+        of_a_node.max().unwrap_or_default() + 2
     }
 
     fn more_connections(&self, privileges: &Privileges) -> String {
@@ -422,7 +454,13 @@ impl Bench {
                         format!("round {round}")
                     };
                     if several {
-                        message += &format!(", {} x {}", rounds.setting.connections, rounds.setting.slots);
+                        let Setting {
+                            connections,
+                            nodes,
+                            slots,
+                            ..
+                        } = rounds.setting;
+                        message += &format!(", {connections} x {slots}{}", bench::on_nodes(nodes));
                     }
                     rounds.round(round > 0, interrupted, |name| {
                         bar.message(&format!("{message}: {name}"))

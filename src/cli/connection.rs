@@ -26,7 +26,8 @@ const PASSWORD: &str = "SLOTTED_ARGUMENT_PASSWORD";
 pub struct Connection {
     /// The server, as mysql://user:password@host:port/database, with special characters percent-encoded (# is %23).
     /// Parameters: socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, connect-timeout, as in mysql://root@localhost/db?socket=/run/mysqld/mysqld.sock.
-    /// advise and status accept one --url for each node of a cluster [env: SLOTTED_URL, with spaces between several URLs]
+    /// advise, bench, status, resize, reset, compact and delete accept one --url for each node of a cluster
+    /// [env: SLOTTED_URL, with spaces between several URLs]
     #[arg(
         long,
         conflicts_with_all = ["host", "port", "socket", "user", "defaults_file", "defaults_group_suffix", "no_defaults"]
@@ -138,9 +139,18 @@ impl Connection {
     /// # Errors
     /// An option is not valid, or a connection fails.
     pub fn connect_all(&self, interrupted: &AtomicBool) -> anyhow::Result<Vec<Conn>> {
+        let nodes = self.connect_each(interrupted)?.into_iter();
+        Ok(nodes.map(|(connection, _)| connection).collect())
+    }
+
+    /// The same, with the options for further connections to each node.
+    ///
+    /// # Errors
+    /// An option is not valid, or a connection fails.
+    pub fn connect_each(&self, interrupted: &AtomicBool) -> anyhow::Result<Vec<(Conn, Opts)>> {
         let settings = self.settings()?.into_iter();
         settings
-            .map(|settings| Ok(self.connect_with(settings, interrupted)?.0))
+            .map(|settings| self.connect_with(settings, interrupted))
             .collect()
     }
 

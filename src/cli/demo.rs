@@ -92,10 +92,10 @@ impl Demo {
         };
         // A second schema, because the first one has a table counters.
         connection.query_drop("CREATE DATABASE demo_load")?;
-        let target = Target {
-            options: server.options().db_name(Some("demo_load")).into(),
-            process: Some(server.process()),
-        };
+        let target = Target::server(
+            server.options().db_name(Some("demo_load")),
+            Some(server.process()),
+        );
         let contenders = ["single-row", "counters"]
             .into_iter()
             .filter_map(Contender::named)

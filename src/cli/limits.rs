@@ -130,10 +130,7 @@ impl Limits {
     ) -> anyhow::Result<Rounds> {
         let mut connection = Conn::new(server.options())?;
         connection.query_drop(format!("CREATE DATABASE {SCHEMA}"))?;
-        let target = Target {
-            options: server.options().db_name(Some(SCHEMA)).into(),
-            process: Some(server.process()),
-        };
+        let target = Target::server(server.options().db_name(Some(SCHEMA)), Some(server.process()));
         let setting = load.setting(Duration::from_secs_f64(self.seconds));
         let contenders = load.contenders();
         let lasting = (setting.warm_up() + setting.duration) * contenders.len() as u32 * (self.rounds + 1);

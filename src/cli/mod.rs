@@ -9,6 +9,7 @@ mod generate;
 mod install;
 mod limits;
 mod maintain;
+mod nodes;
 mod output;
 mod package;
 mod private;

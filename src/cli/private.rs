@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 
 use super::output::note;
 use super::{Outcome, hinted, progress};
-use crate::server::{self, PrivateServer, Program, StartError};
+use crate::server::{self, PrivateCluster, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
 /// default, and without one it releases row locks before the commit is on disk.
@@ -65,27 +65,70 @@ pub fn on_private_server(
         program.version,
         program.path.display()
     );
-    let connections = format!("--max-connections={}", connections + 10);
+    let connections = most_connections(connections);
     let arguments = [&[connections.as_str()], DURABLE].concat();
     let started = progress::waiting(&message, || {
         PrivateServer::start(program, &arguments, interrupted)
     });
-    let server = match started {
-        Ok(server) => server,
+    while_running(started, std::slice::from_ref, |server| work(program, server))
+}
+
+/// Runs `work` with the nodes of a private cluster that each accept `connections` and a few more. Otherwise the same as
+/// [`with_private_server`]. The nodes have the defaults of their clusters: Galera writes no binary log.
+///
+/// # Errors
+/// There is no server program, a node does not start or join, a folder cannot be removed, or `work` fails.
+pub fn with_private_cluster(
+    nodes: u32,
+    connections: u32,
+    interrupted: &AtomicBool,
+    work: impl FnOnce(&[PrivateServer]) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<Outcome> {
+    let program = find()?;
+    let message = format!(
+        "starting a private cluster of {nodes} nodes of {}",
+        program.version
+    );
+    let connections = most_connections(connections);
+    let started = progress::waiting(&message, || {
+        PrivateCluster::start(&program, nodes as usize, &[&connections], interrupted)
+    });
+    while_running(started, PrivateCluster::nodes, |cluster| work(cluster.nodes()))
+}
+
+fn most_connections(connections: u32) -> String {
+    format!("--max-connections={}", connections + 10)
+}
+
+/// Runs `work` with what was started, stops its servers, and checks that their folders are removed.
+fn while_running<T>(
+    started: Result<T, StartError>,
+    servers: impl Fn(&T) -> &[PrivateServer],
+    work: impl FnOnce(&T) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<Outcome> {
+    let running = match started {
+        Ok(running) => running,
         Err(StartError::Interrupted) => return Ok(reported(Outcome::Interrupted)),
         Err(error) => return Err(error.into()),
     };
-    let worked = work(program, &server);
+    let worked = work(&running);
     if worked.is_err() {
-        note!("the last lines of the server's log:\n{}", server.last_log_lines());
+        for server in servers(&running) {
+            note!("the last lines of the server's log:\n{}", server.last_log_lines());
+        }
     }
-    let folder = server.folder().to_owned();
-    drop(server);
-    ensure!(
-        !folder.exists(),
-        "the server's folder could not be removed: {}",
-        folder.display()
-    );
+    let folders: Vec<_> = servers(&running)
+        .iter()
+        .map(|server| server.folder().to_owned())
+        .collect();
+    drop(running);
+    for folder in folders {
+        ensure!(
+            !folder.exists(),
+            "the server's folder could not be removed: {}",
+            folder.display()
+        );
+    }
     worked.map(reported)
 }
 

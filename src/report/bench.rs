@@ -6,7 +6,7 @@ use super::{Bar, durability, property};
 use crate::bench::{
     Comparison, Contender, GROUND, Kind, Layout, NotMeasured, Panel, Report, Setting, Summary,
 };
-use crate::bench::{cells, measured, panels, unit};
+use crate::bench::{cells, measured, on_nodes, panels, share, unit};
 use crate::number::{count, rounded, separated, thousands};
 
 #[derive(Template)]
@@ -74,11 +74,12 @@ pub fn page(report: &Report) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// The comparison that the page begins with: the one with the most connections, and of these the one with the most slots.
+/// The comparison that the page begins with: the one with the most nodes, of these the one with the
+/// most connections, and of these the one with the most slots.
 fn main(comparisons: &[Comparison]) -> Option<&Comparison> {
     comparisons
         .iter()
-        .max_by_key(|one| (one.setting.connections, one.setting.slots))
+        .max_by_key(|one| (one.setting.nodes, one.setting.connections, one.setting.slots))
 }
 
 /// The contenders that the sentence is about, as far as they were measured.
@@ -153,25 +154,27 @@ fn sentence(Comparison { setting, summaries }: &Comparison) -> String {
         ("answers ", " calls a second", "with")
     };
     let slots = format!("with {}", count(setting.slots.into(), "slot"));
+    let server = if setting.nodes > 1 {
+        format!("This cluster of {} nodes", setting.nodes)
+    } else {
+        "This server".into()
+    };
     let said = match (found.row, found.slots) {
         (Some(row), Some(ours)) => {
             let (row, ours) = (number(row), number(ours));
-            format!("This server {before}{row}{after} {of} one row, and {ours} {slots}")
+            format!("{server} {before}{row}{after} {of} one row, and {ours} {slots}")
         }
-        (Some(row), None) => format!("This server {before}{}{after} {of} one row", number(row)),
-        (None, Some(ours)) => format!("This server {before}{}{after} {slots}", number(ours)),
+        (Some(row), None) => format!("{server} {before}{}{after} {of} one row", number(row)),
+        (None, Some(ours)) => format!("{server} {before}{}{after} {slots}", number(ours)),
         (None, None) => {
             let other = summaries.iter().find(|one| one.name != "uncontended");
             return match (other, found.uncontended) {
                 (Some(other), _) => {
-                    format!(
-                        "This server {before}{}{after} with {}.",
-                        number(other),
-                        other.name
-                    )
+                    format!("{server} {before}{}{after} with {}.", number(other), other.name)
                 }
                 (None, Some(most)) => {
-                    format!("Without lock waits, this server {before}{}{after}.", number(most))
+                    let server = server.replace("This", "this");
+                    format!("Without lock waits, {server} {before}{}{after}.", number(most))
                 }
                 (None, None) => "Nothing was measured.".into(),
             };
@@ -208,7 +211,25 @@ fn notes(Comparison { setting, summaries }: &Comparison) -> Vec<String> {
         Some(hold) => format!("in transactions of {} ms", hold.as_millis()),
         None => "each call in a transaction of its own".into(),
     };
-    let mut notes = vec![format!("{connections} {did} {counters}{at_once}, {each}.")];
+    let on_nodes = on_nodes(setting.nodes);
+    let mut notes = vec![format!(
+        "{connections}{on_nodes} {did} {counters}{at_once}, {each}."
+    )];
+    if setting.nodes > 1 {
+        let rejected: Vec<_> = summaries
+            .iter()
+            .filter(|one| !one.rejected.is_empty())
+            .map(|one| format!("{} of {}", share(one.rejected_share), one.name))
+            .collect();
+        notes.push(if rejected.is_empty() {
+            "The cluster rejected no call.".into()
+        } else {
+            format!(
+                "Of the calls, the cluster rejected {}. All others succeeded.",
+                rejected.join(", ")
+            )
+        });
+    }
     let mut names = Vec::new();
     names.extend(found.row.map(|one| format!("one row is {}", one.name)));
     if let Some(ours) = found.slots {
@@ -276,7 +297,7 @@ fn figures(comparison: &Comparison) -> Figures {
     // In a terminal, the numbers have no commas. Names and error numbers are no amounts.
     for row in &mut rows {
         for (cell, name) in row.iter_mut().zip(&names).skip(1) {
-            if *name != "rejected" {
+            if *name != "errors" {
                 *cell = separated(cell);
             }
         }
@@ -313,8 +334,13 @@ fn method(comparisons: &[Comparison], setting: &Setting, rounds: usize) -> Vec<S
         ),
     ];
     if grown == done as i64 {
+        let nodes = if comparisons.iter().any(|one| one.setting.nodes > 1) {
+            " on each node of the cluster"
+        } else {
+            ""
+        };
         method.push(format!(
-            "After each load, the total must have grown by the acknowledged amount. It has: {} in all measured rounds.",
+            "After each load, the total must have grown by the acknowledged amount{nodes}. It has: {} in all measured rounds.",
             thousands(done as f64)
         ));
     }

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::server::{Flavour, Program};
+use slotted::server::{Cluster as Kind, ClusterPlan, JOINED, Program};
 
-use super::free_ports;
 use super::servers::{Needed, Server, all};
 
 /// The number of nodes.
@@ -19,47 +18,8 @@ pub const NODES: usize = 3;
 /// The time until the nodes have a state. A machine under load takes much longer than an idle one.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Small buffers: three nodes run beside the servers of the other tests.
-const OF_MARIADB: [&str; 10] = [
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-log-file-size=32M",
-    "--max-connections=100",
-    "--log-bin=binlog",
-    "--log-slave-updates=ON",
-    "--binlog-format=ROW",
-    "--innodb-autoinc-lock-mode=2",
-    "--wsrep-on=ON",
-    "--wsrep-cluster-name=slotted",
-    "--wsrep-sst-method=rsync",
-];
-
 /// The time that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The time-outs are those of [`PATIENCE`].
-const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;\
-                           evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
-
-/// The same for MySQL. The variables of the plugin are "loose", because the plugin is loaded after they are read.
-const OF_MYSQL: [&str; 14] = [
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-log-buffer-size=2M",
-    "--innodb-redo-log-capacity=64M",
-    "--performance-schema-digests-size=200",
-    "--performance-schema-events-statements-history-long-size=10",
-    "--max-connections=100",
-    "--report-host=127.0.0.1",
-    "--gtid-mode=ON",
-    "--enforce-gtid-consistency=ON",
-    "--plugin-load-add=group_replication.so",
-    "--loose-group-replication-single-primary-mode=OFF",
-    "--loose-group-replication-enforce-update-everywhere-checks=ON",
-    "--loose-group-replication-message-cache-size=134217728",
-    "--loose-group-replication-member-expel-timeout=20",
-];
-
-/// The name of the group, which is a UUID.
-const GROUP: &str = "--loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8";
 
 /// The running cluster. There is at most one, because three nodes take 0.6 to 2 GB.
 static RUNNING: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
@@ -91,9 +51,7 @@ impl Drop for Turn {
 
 /// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
 pub struct Cluster {
-    program: Program,
-    /// Of each node: of the group, of the server, and two of the state transfer of Galera.
-    ports: [[u16; 4]; NODES],
+    plan: ClusterPlan,
     nodes: Mutex<[Option<Arc<Server>>; NODES]>,
 }
 
@@ -120,7 +78,7 @@ pub fn on_cluster(needed: &Needed, promise: impl FnOnce(&Cluster)) -> Result<(),
         let mut running = locked(&RUNNING);
         match running
             .take()
-            .filter(|cluster| cluster.program.version == program.version)
+            .filter(|cluster| cluster.plan.program.version == program.version)
         {
             Some(cluster) => Arc::clone(running.insert(cluster)),
             None => {
@@ -160,20 +118,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cluster {
     /// Starts three nodes, one after the other, and waits until they are a cluster.
     fn start(program: &Program) -> Result<Self, String> {
-        let mut program = program.clone();
-        if program.version.flavour == Flavour::MariaDb {
-            program.path.set_file_name("mariadbd-galera");
-            if !program.path.is_file() {
-                return Err(format!(
-                    "Galera is not installed for {}: run scripts/servers --cluster galera",
-                    program.version
-                ));
-            }
-        }
-        let ports: [u16; 4 * NODES] = free_ports();
         let cluster = Self {
-            program,
-            ports: std::array::from_fn(|node| std::array::from_fn(|port| ports[4 * node + port])),
+            plan: ClusterPlan::new(program, NODES)?,
             nodes: Mutex::default(),
         };
         for node in 0..NODES {
@@ -182,8 +128,12 @@ impl Cluster {
         Ok(cluster)
     }
 
+    pub fn kind(&self) -> Kind {
+        self.plan.kind()
+    }
+
     pub fn is_galera(&self) -> bool {
-        self.program.version.flavour == Flavour::MariaDb
+        self.kind() == Kind::Galera
     }
 
     /// The nodes that run.
@@ -198,18 +148,14 @@ impl Cluster {
 
     /// The port of a node for clients and replicas.
     pub fn port(&self, node: usize) -> u16 {
-        self.ports[node][1]
+        self.plan.port(node)
     }
 
     /// A connection to a node whose reads wait until the node has applied what was committed on any node before.
     pub fn reader(&self, node: usize, database: &str) -> Conn {
         let mut connection = self.node(node).connect();
-        let wait = if self.is_galera() {
-            "SET SESSION wsrep_sync_wait = 1"
-        } else {
-            "SET SESSION group_replication_consistency = 'BEFORE'"
-        };
-        connection.query_drop(wait).expect(wait);
+        let wait = self.kind().wait_for_others();
+        connection.query_drop(&wait).expect(&wait);
         // The database can be as new as the rows.
         let exists = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
         assert_eq!(connection.exec_first(exists, (database,)).expect(exists), Some(1));
@@ -222,16 +168,12 @@ impl Cluster {
     pub fn start_node(&self, node: usize) -> Result<(), String> {
         let mut nodes = locked(&self.nodes);
         let first = nodes.iter().all(Option::is_none);
-        let arguments = self.arguments(node, first);
+        let arguments = self.plan.arguments(node, first);
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let server = Server::start(&self.program, &arguments)?;
-        if !self.is_galera() {
-            join(&server, first).map_err(|error| {
-                let plugin =
-                    "if it has no plugin group_replication, run scripts/servers --cluster group-replication";
-                format!("{error}: {plugin}\n{}", server.last_log_lines())
-            })?;
-        }
+        let server = Server::start(&self.plan.program, &arguments)?;
+        self.plan
+            .join(&mut server.connect(), first)
+            .map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
         nodes[node] = Some(Arc::new(server));
         drop(nodes);
         self.wait_until_joined(&self.nodes())
@@ -255,7 +197,7 @@ impl Cluster {
 
     /// Starts a node of [`Self::crash_node`] again with its data. It gets what it has missed.
     pub fn return_node(&self, node: usize, server: Arc<Server>) -> Result<(), String> {
-        let mut arguments = self.arguments(node, false);
+        let mut arguments = self.plan.arguments(node, false);
         if self.is_galera() {
             let position = self.position(&server, &arguments)?;
             arguments.push(format!("--wsrep-start-position={position}"));
@@ -298,7 +240,7 @@ impl Cluster {
     /// The position of the data of a node of Galera that does not run, as mariadbd-safe and the unit of systemd read it.
     fn position(&self, server: &Server, arguments: &[String]) -> Result<String, String> {
         let (_, folder) = server.process();
-        let output = Command::new(&self.program.path)
+        let output = Command::new(&self.plan.program.path)
             .args(["--no-defaults", "--user=root"])
             .arg(format!("--datadir={}", folder.join("data").display()))
             .arg(format!("--socket={}", folder.join("s").display()))
@@ -325,7 +267,7 @@ impl Cluster {
                 ("inactive", inactive),
             ];
             let set = |(name, seconds)| {
-                if self.program.version.major > 10 {
+                if self.plan.program.version.major > 10 {
                     format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}")
                 } else {
                     format!("SET GLOBAL wsrep_provider_options = 'evs.{name}_timeout=PT{seconds}S'")
@@ -362,7 +304,7 @@ impl Cluster {
         let start = Instant::now();
         loop {
             let states: Vec<_> = nodes.iter().map(|node| self.state(node)).collect();
-            let expected = (nodes.len(), "joined".to_owned());
+            let expected = (nodes.len(), JOINED.to_owned());
             if states.iter().all(|state| state.as_ref() == Ok(&expected)) {
                 return Ok(());
             }
@@ -379,21 +321,7 @@ impl Cluster {
     /// The number of nodes of the cluster that a node sees, and its own state.
     fn state(&self, node: &Server) -> Result<(usize, String), String> {
         let mut connection = Conn::new(node.options()).map_err(|error| error.to_string())?;
-        let query = if self.is_galera() {
-            "SELECT (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'),
-                    IF(VARIABLE_VALUE = 'Synced', 'joined', VARIABLE_VALUE)
-               FROM information_schema.GLOBAL_STATUS
-              WHERE VARIABLE_NAME = 'wsrep_local_state_comment'"
-        } else {
-            "SELECT (SELECT COUNT(*) FROM performance_schema.replication_group_members),
-                    IF(MEMBER_STATE = 'ONLINE', 'joined', MEMBER_STATE)
-               FROM performance_schema.replication_group_members
-              WHERE MEMBER_ID = @@server_uuid"
-        };
-        let state: mysql::Result<Option<(usize, String)>> = connection.query_first(query);
-        state
-            .map_err(|error| error.to_string())?
-            .ok_or_else(|| "no cluster".into())
+        self.plan.state(&mut connection)
     }
 
     /// The last lines of the logs of all nodes.
@@ -401,46 +329,6 @@ impl Cluster {
         let logs = self.nodes();
         let logs: Vec<_> = logs.iter().map(|node| node.last_log_lines()).collect();
         logs.join("\n")
-    }
-
-    fn arguments(&self, node: usize, first: bool) -> Vec<String> {
-        let [port, of_server, second, third] = self.ports[node];
-        let all = self.ports.map(|[port, ..]| format!("127.0.0.1:{port}")).join(",");
-        let number = node + 1;
-        let (fixed, own): (&[&str], Vec<String>) = if self.is_galera() {
-            let mut own = vec![
-                format!("--wsrep-cluster-address=gcomm://{all}"),
-                format!("--wsrep-node-name=node{number}"),
-                format!("--wsrep-node-address=127.0.0.1:{port}"),
-                format!("--wsrep-sst-receive-address=127.0.0.1:{third}"),
-                format!(
-                    "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{port};\
-                     ist.recv_addr=127.0.0.1:{second};{OF_PROVIDER}"
-                ),
-            ];
-            own.extend(first.then(|| "--wsrep-new-cluster".into()));
-            (&OF_MARIADB, own)
-        } else {
-            let own = vec![
-                GROUP.into(),
-                format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
-                format!("--loose-group-replication-group-seeds={all}"),
-                "--loose-group-replication-start-on-boot=OFF".into(),
-            ];
-            (&OF_MYSQL, own)
-        };
-        let network = [
-            format!("--server-id={number}"),
-            format!("--port={of_server}"),
-            "--skip-networking=0".into(),
-            "--bind-address=127.0.0.1".into(),
-        ];
-        let fixed = fixed.iter();
-        fixed
-            .map(|argument| (*argument).to_owned())
-            .chain(network)
-            .chain(own)
-            .collect()
     }
 }
 
@@ -452,16 +340,4 @@ fn signal(server: &Server, signal: &str) -> Result<(), String> {
         Ok(status) if status.success() => Ok(()),
         other => Err(format!("kill {signal} {process}: {other:?}")),
     }
-}
-
-/// Makes a MySQL server a member of the group, or of a new group if it is the first one.
-fn join(server: &Server, first: bool) -> mysql::Result<()> {
-    let mut connection = server.connect();
-    // The account of the data directory has no password, and all privileges on a connection from 127.0.0.1.
-    connection.query_drop(
-        "CHANGE REPLICATION SOURCE TO SOURCE_USER = 'root', SOURCE_PASSWORD = '' FOR CHANNEL 'group_replication_recovery'",
-    )?;
-    connection.query_drop(format!("SET GLOBAL group_replication_bootstrap_group = {first}"))?;
-    connection.query_drop("START GROUP_REPLICATION")?;
-    connection.query_drop("SET GLOBAL group_replication_bootstrap_group = OFF")
 }

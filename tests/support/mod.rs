@@ -10,10 +10,11 @@ pub mod transcript;
 
 pub use client::Client;
 pub use cluster::{Cluster, clusters};
-pub use network::{Network, free_ports};
+pub use network::Network;
 pub use promises::{Module, Promises};
 pub use schema::{Schema, error_of, repeatable};
 pub use servers::{Server, stop_servers};
+pub use slotted::server::free_ports;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

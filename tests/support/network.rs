@@ -1,25 +1,9 @@
 //! Private servers that listen on a port.
 
-use std::net::TcpListener;
-
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use slotted::server::free_ports;
 
 use super::Server;
-
-/// Free ports of 127.0.0.1. They are below those that the kernel gives to outgoing connections, which could otherwise take
-/// one before the server listens.
-pub fn free_ports<const N: usize>() -> [u16; N] {
-    let mut random = rand::rng();
-    let mut free = || loop {
-        let port = random.random_range(10_000..30_000);
-        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
-            return (port, listener);
-        }
-    };
-    // No two are the same, because the listeners live until all are chosen.
-    std::array::from_fn(|_| free()).map(|(port, _listener)| port)
-}
 
 /// A private server on a TCP port of 127.0.0.1.
 pub struct Network {
@@ -30,7 +14,7 @@ pub struct Network {
 impl Network {
     pub fn start(server: &Server, arguments: &[&str]) -> Option<Self> {
         let program = server.program()?;
-        let [port] = free_ports().map(|port| port.to_string());
+        let port = free_ports(1)[0].to_string();
         let number = format!("--port={port}");
         let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
         let server = Server::start(program, &[&network, arguments].concat()).expect("a server");

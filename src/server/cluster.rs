@@ -1,0 +1,379 @@
+//! Clusters whose nodes all accept writes: Galera and Group Replication.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use rand::RngExt;
+
+use super::{Flavour, PrivateServer, Program, StartError};
+
+/// The time until the nodes of a private cluster have joined. A machine under load takes much longer than an idle one.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The options of a node of Galera. The buffers are small: all nodes run on one machine.
+const OF_MARIADB: [&str; 10] = [
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-file-size=32M",
+    "--max-connections=100",
+    "--log-bin=binlog",
+    "--log-slave-updates=ON",
+    "--binlog-format=ROW",
+    "--innodb-autoinc-lock-mode=2",
+    "--wsrep-on=ON",
+    "--wsrep-cluster-name=slotted",
+    "--wsrep-sst-method=rsync",
+];
+
+/// The time-outs are longer than the defaults, with which a node of a machine under load is expelled.
+const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;\
+                           evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
+
+/// The options of a node of Group Replication. The variables of the plugin are "loose", because the plugin is loaded after they are read.
+const OF_MYSQL: [&str; 14] = [
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-buffer-size=2M",
+    "--innodb-redo-log-capacity=64M",
+    "--performance-schema-digests-size=200",
+    "--performance-schema-events-statements-history-long-size=10",
+    "--max-connections=100",
+    "--report-host=127.0.0.1",
+    "--gtid-mode=ON",
+    "--enforce-gtid-consistency=ON",
+    "--plugin-load-add=group_replication.so",
+    "--loose-group-replication-single-primary-mode=OFF",
+    "--loose-group-replication-enforce-update-everywhere-checks=ON",
+    "--loose-group-replication-message-cache-size=134217728",
+    "--loose-group-replication-member-expel-timeout=20",
+];
+
+/// The name of the group, which is a UUID.
+const GROUP: &str = "--loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8";
+
+/// The kind of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cluster {
+    /// Galera, on MariaDB.
+    Galera,
+    /// Group Replication, on MySQL.
+    GroupReplication,
+}
+
+impl std::fmt::Display for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Galera => "Galera",
+            Self::GroupReplication => "Group Replication",
+        })
+    }
+}
+
+impl Cluster {
+    /// The kind of cluster that the nodes of a server family form.
+    pub fn of(flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::MariaDb => Self::Galera,
+            Flavour::MySql => Self::GroupReplication,
+        }
+    }
+
+    /// The session variable that makes statements wait for other nodes, and its value for reads that wait until the node has
+    /// applied what was committed on any node before.
+    /// Source: Galera's documentation, "wsrep_sync_wait"; MySQL manual, "Configuring Transaction Consistency Guarantees".
+    fn consistency(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Galera => ("wsrep_sync_wait", "1"),
+            Self::GroupReplication => ("group_replication_consistency", "'BEFORE'"),
+        }
+    }
+
+    /// The statement after which the reads of a session wait until the node has applied what was committed on any node before.
+    pub fn wait_for_others(self) -> String {
+        let (variable, value) = self.consistency();
+        format!("SET SESSION {variable} = {value}")
+    }
+
+    /// Reads after the node has applied what was committed on any node before. Later reads of the session do not wait.
+    ///
+    /// # Errors
+    /// Errors of the server, also if the node is behind for longer than its time-out.
+    pub fn reading<T>(
+        self,
+        connection: &mut Conn,
+        read: impl FnOnce(&mut Conn) -> mysql::Result<T>,
+    ) -> mysql::Result<T> {
+        connection.query_drop(self.wait_for_others())?;
+        let result = read(connection)?;
+        connection.query_drop(format!("SET SESSION {} = DEFAULT", self.consistency().0))?;
+        Ok(result)
+    }
+}
+
+/// A node of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// The kind of the cluster.
+    pub kind: Cluster,
+    /// The UUID of the cluster.
+    pub cluster: String,
+    /// The UUID of the node.
+    pub node: String,
+}
+
+impl Node {
+    /// The node that a connection leads to. None if the server belongs to no cluster.
+    /// Source: Galera's documentation, "Galera Status Variables"; MySQL manual, "Group Replication System Variables".
+    ///
+    /// # Errors
+    /// Errors of the server or of the connection.
+    pub fn of(connection: &mut Conn) -> mysql::Result<Option<Self>> {
+        for (kind, query) in [
+            (
+                Cluster::Galera,
+                "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_state_uuid', 'wsrep_gcomm_uuid')",
+            ),
+            (
+                Cluster::GroupReplication,
+                "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('group_replication_group_name', 'server_uuid')",
+            ),
+        ] {
+            // In alphabetical order: the cluster, then the node. A server without a cluster has empty values, or only one.
+            let mut found: Vec<(String, String)> = connection.query(query)?;
+            found.retain(|(_, value)| !value.is_empty());
+            found.sort();
+            if let [(_, cluster), (_, node)] = found.as_slice() {
+                let (cluster, node) = (cluster.clone(), node.clone());
+                return Ok(Some(Self { kind, cluster, node }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How to start the nodes of a cluster on 127.0.0.1.
+#[derive(Debug)]
+pub struct ClusterPlan {
+    /// The server program of the nodes.
+    pub program: Program,
+    /// Of each node: of the group, of the server, and two of the state transfer of Galera.
+    ports: Vec<[u16; 4]>,
+}
+
+/// The state of a node that belongs to its cluster and has all data, see [`ClusterPlan::state`].
+pub const JOINED: &str = "joined";
+
+impl ClusterPlan {
+    /// A cluster of a number of nodes of a server program. MariaDB's program for nodes of Galera is in its folder.
+    ///
+    /// # Errors
+    /// The program for nodes is missing.
+    pub fn new(program: &Program, nodes: usize) -> Result<Self, String> {
+        let mut program = program.clone();
+        if program.version.flavour == Flavour::MariaDb {
+            program.path.set_file_name("mariadbd-galera");
+            if !program.path.is_file() {
+                return Err(format!(
+                    "Galera is not installed for {}: run scripts/servers --cluster galera",
+                    program.version
+                ));
+            }
+        }
+        Ok(Self {
+            program,
+            ports: free_ports(4 * nodes)
+                .chunks(4)
+                .map(|ports| [ports[0], ports[1], ports[2], ports[3]])
+                .collect(),
+        })
+    }
+
+    /// The kind of the cluster.
+    pub fn kind(&self) -> Cluster {
+        Cluster::of(self.program.version.flavour)
+    }
+
+    /// The port of a node for clients and replicas.
+    pub fn port(&self, node: usize) -> u16 {
+        self.ports[node][1]
+    }
+
+    /// The options of the server of a node, from 0. The first node that runs creates the cluster.
+    pub fn arguments(&self, node: usize, first: bool) -> Vec<String> {
+        let [port, of_server, second, third] = self.ports[node];
+        let all: Vec<_> = self
+            .ports
+            .iter()
+            .map(|[port, ..]| format!("127.0.0.1:{port}"))
+            .collect();
+        let (all, number) = (all.join(","), node + 1);
+        let (fixed, own): (&[&str], Vec<String>) = match self.kind() {
+            Cluster::Galera => {
+                let mut own = vec![
+                    format!("--wsrep-cluster-address=gcomm://{all}"),
+                    format!("--wsrep-node-name=node{number}"),
+                    format!("--wsrep-node-address=127.0.0.1:{port}"),
+                    format!("--wsrep-sst-receive-address=127.0.0.1:{third}"),
+                    format!(
+                        "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{port};\
+                         ist.recv_addr=127.0.0.1:{second};{OF_PROVIDER}"
+                    ),
+                ];
+                own.extend(first.then(|| "--wsrep-new-cluster".into()));
+                (&OF_MARIADB, own)
+            }
+            Cluster::GroupReplication => {
+                let own = vec![
+                    GROUP.into(),
+                    format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
+                    format!("--loose-group-replication-group-seeds={all}"),
+                    "--loose-group-replication-start-on-boot=OFF".into(),
+                ];
+                (&OF_MYSQL, own)
+            }
+        };
+        let network = [
+            format!("--server-id={number}"),
+            format!("--port={of_server}"),
+            "--skip-networking=0".into(),
+            "--bind-address=127.0.0.1".into(),
+        ];
+        fixed
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .chain(network)
+            .chain(own)
+            .collect()
+    }
+
+    /// Makes a new server of MySQL a member of the group, or of a new group if it is the first one. A server of Galera joins
+    /// when it starts.
+    ///
+    /// # Errors
+    /// The server cannot join.
+    pub fn join(&self, connection: &mut Conn, first: bool) -> Result<(), String> {
+        if self.kind() == Cluster::Galera {
+            return Ok(());
+        }
+        let bootstrap = format!("SET GLOBAL group_replication_bootstrap_group = {first}");
+        let statements = [
+            // The account of the data directory has no password, and all privileges on a connection from 127.0.0.1.
+            "CHANGE REPLICATION SOURCE TO SOURCE_USER = 'root', SOURCE_PASSWORD = '' FOR CHANNEL 'group_replication_recovery'",
+            &bootstrap,
+            "START GROUP_REPLICATION",
+            "SET GLOBAL group_replication_bootstrap_group = OFF",
+        ];
+        let joined = statements
+            .into_iter()
+            .try_for_each(|statement| connection.query_drop(statement));
+        joined.map_err(|error| {
+            format!(
+                "{error}: if the server has no plugin group_replication, run scripts/servers --cluster group-replication"
+            )
+        })
+    }
+
+    /// The number of nodes of the cluster that a node sees, and its own state.
+    ///
+    /// # Errors
+    /// The node has no state yet, and errors of the server.
+    pub fn state(&self, connection: &mut Conn) -> Result<(usize, String), String> {
+        let query = match self.kind() {
+            Cluster::Galera => {
+                "SELECT (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'),
+                        IF(VARIABLE_VALUE = 'Synced', 'joined', VARIABLE_VALUE)
+                   FROM information_schema.GLOBAL_STATUS
+                  WHERE VARIABLE_NAME = 'wsrep_local_state_comment'"
+            }
+            Cluster::GroupReplication => {
+                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_group_members),
+                        IF(MEMBER_STATE = 'ONLINE', 'joined', MEMBER_STATE)
+                   FROM performance_schema.replication_group_members
+                  WHERE MEMBER_ID = @@server_uuid"
+            }
+        };
+        let state: mysql::Result<Option<(usize, String)>> = connection.query_first(query);
+        state
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| "no cluster".into())
+    }
+}
+
+/// A cluster of private servers, which runs until it is dropped.
+#[derive(Debug)]
+pub struct PrivateCluster {
+    plan: ClusterPlan,
+    nodes: Vec<PrivateServer>,
+}
+
+impl PrivateCluster {
+    /// Starts the nodes one after the other, with `arguments` after those of a node. Stops when `interrupted` is set.
+    ///
+    /// # Errors
+    /// The program for nodes is missing, a server does not start, does not join in time, or is interrupted.
+    pub fn start(
+        program: &Program,
+        nodes: usize,
+        arguments: &[&str],
+        interrupted: &AtomicBool,
+    ) -> Result<Self, StartError> {
+        let mut cluster = Self {
+            plan: ClusterPlan::new(program, nodes).map_err(StartError::NoCluster)?,
+            nodes: Vec::new(),
+        };
+        for node in 0..nodes {
+            let mut all = cluster.plan.arguments(node, node == 0);
+            all.extend(arguments.iter().map(|&argument| argument.to_owned()));
+            let all: Vec<_> = all.iter().map(String::as_str).collect();
+            let server = PrivateServer::start(&cluster.plan.program, &all, interrupted)?;
+            let mut connection = Conn::new(server.options()).map_err(std::io::Error::other)?;
+            let failed = |reason: String| {
+                StartError::NoCluster(format!(
+                    "{reason}\nThe last lines of its log:\n{}",
+                    server.last_log_lines()
+                ))
+            };
+            cluster.plan.join(&mut connection, node == 0).map_err(failed)?;
+            let start = Instant::now();
+            // All nodes see a new one at the same time.
+            let expected = Ok((node + 1, JOINED.to_owned()));
+            loop {
+                let state = cluster.plan.state(&mut connection);
+                if state == expected {
+                    break;
+                }
+                if interrupted.load(Ordering::Relaxed) {
+                    return Err(StartError::Interrupted);
+                }
+                if start.elapsed() > TIMEOUT {
+                    return Err(failed(format!("node {} has not joined: {state:?}", node + 1)));
+                }
+                thread::sleep(Duration::from_millis(100));
+            }
+            cluster.nodes.push(server);
+        }
+        Ok(cluster)
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &[PrivateServer] {
+        &self.nodes
+    }
+}
+
+/// Free ports of 127.0.0.1. They are below those that the kernel gives to outgoing connections, which could otherwise take
+/// one before the server listens.
+pub fn free_ports(number: usize) -> Vec<u16> {
+    let mut random = rand::rng();
+    let mut free = || loop {
+        let port = random.random_range(10_000..30_000);
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            return (port, listener);
+        }
+    };
+    // No two are the same, because the listeners live until all are chosen.
+    let free: Vec<_> = (0..number).map(|_| free()).collect();
+    free.into_iter().map(|(port, _listener)| port).collect()
+}
