@@ -112,8 +112,9 @@ fn status_of_a_source_and_its_replica_finds_nothing(server: &Server) {
     schema.run("CALL counter_setup('hot', NULL, 100, 7)");
     pair.wait();
     let (source, replica) = (url(&pair.source, &schema), url(&pair.replica, &schema));
-    // As with two servers that replicate from each other. Each one selects half of the slots.
-    for increment in [1, 2] {
+    // A replica that accepts writes, too, and two servers that each select half of the slots.
+    for (increment, read_only) in [(1, true), (1, false), (2, false)] {
+        pair.replica.connect().query_drop(format!("SET GLOBAL read_only = {read_only}")).expect("a setting");
         for (number, one) in [&pair.source, &pair.replica].into_iter().enumerate() {
             let offset = number % increment + 1;
             let set = format!("SET GLOBAL auto_increment_increment = {increment}, GLOBAL auto_increment_offset = {offset}");
