@@ -269,7 +269,7 @@ struct Figure {
 }
 
 /// The unit of the rejected calls.
-const REJECTED: &str = "percent of the calls that the servers rejected";
+const REJECTED: &str = "percent of all calls";
 
 /// The lines over nodes, connections and slots. A property that has only one value has no panel.
 pub(crate) fn panels(comparisons: &[Comparison], layout: Layout) -> Vec<Panel> {
@@ -351,7 +351,7 @@ impl Panel {
         if self.has_rates() {
             self.title.clone()
         } else {
-            format!("{}, {REJECTED}", self.title)
+            format!("rejected calls in {REJECTED}, {}", self.title)
         }
     }
 }

@@ -34,13 +34,13 @@ pub struct Measured {
     pub behind: Option<Duration>,
     /// Calls that the server rejected, by error number and place. They are not in `done`.
     pub rejected: BTreeMap<(u16, At), u64>,
-    /// The growth of the status variable Innodb_row_lock_waits. The server counts the waits of all sessions, so this is None
-    /// if the server is not a private one.
+    /// The growth of the status variable Innodb_row_lock_waits of all nodes. A server counts the waits of all sessions, so this
+    /// is None if it is not a private one.
     pub row_lock_waits: Option<u64>,
     /// The mean number of connections that wait for a row lock. None if the account has no privilege to read it, or if the
     /// load is too short for so many connections.
     pub waiting: Option<f64>,
-    /// The CPU time of the server's threads. None if the server is not a private one, or the system is not Linux.
+    /// The CPU time of the threads of all nodes. None if they are not private servers, or the system is not Linux.
     pub server_cpu: Option<Duration>,
 }
 
@@ -158,7 +158,7 @@ pub fn run(
             .map(|(connection, number)| scope.spawn(move || work(number, connection)))
             .collect();
         barrier.wait();
-        let before = target.process.and_then(cpu_time);
+        let before = target.cpu_time();
         let waits = row_lock_waits(target, &mut observers);
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
         let waiting = waiting(&mut observers, setting, goes_on);
@@ -168,7 +168,7 @@ pub fn run(
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         let seen = threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
-        let after = target.process.and_then(cpu_time);
+        let after = target.cpu_time();
         let server_cpu = before.zip(after).map(|(before, after)| after - before);
         Ok::<_, mysql::Error>((seen, waits?, waiting?, server_cpu))
     })?;
@@ -242,14 +242,23 @@ fn totals(
 }
 
 fn row_lock_waits(target: &Target, observers: &mut [Observer]) -> Result<Option<u64>, mysql::Error> {
-    // A private server, which is the only node.
-    let ([observer], Some(_)) = (observers, target.process) else {
+    if target.processes.is_empty() {
         return Ok(None);
+    }
+    let waits = |observer: &mut Observer| {
+        let query = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'";
+        let row: Option<(String, u64)> = observer.connection.query_first(query)?;
+        Ok(row.map(|(_, waits)| waits))
     };
-    let row: Option<(String, u64)> = observer
-        .connection
-        .query_first("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'")?;
-    Ok(row.map(|(_, waits)| waits))
+    observers.iter_mut().map(waits).sum()
+}
+
+impl Target {
+    /// The CPU time of all nodes.
+    fn cpu_time(&self) -> Option<Duration> {
+        let times = self.processes.iter().map(|&process| cpu_time(process));
+        times.reduce(|sum, time| Some(sum? + time?))?
+    }
 }
 
 /// The time between two samples of the waiting connections. The servers refresh INNODB_TRX only if no session has read it for

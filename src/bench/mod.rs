@@ -29,8 +29,8 @@ pub struct Target {
     pub nodes: Vec<Opts>,
     /// The kind of the cluster. None for one server, which may be a node of a cluster.
     pub cluster: Option<Cluster>,
-    /// The process id of a private server.
-    pub process: Option<u32>,
+    /// The process ids of the nodes, if they are private servers.
+    pub processes: Vec<u32>,
 }
 
 impl Target {
@@ -39,7 +39,7 @@ impl Target {
         Self {
             nodes: vec![options.into()],
             cluster: None,
-            process,
+            processes: process.into_iter().collect(),
         }
     }
 }

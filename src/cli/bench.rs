@@ -168,7 +168,7 @@ impl Bench {
             NewFile::create("--html", self.html.as_deref())?,
         ];
         if self.connection.is_given() {
-            let nodes = Nodes::new(self.connection.connect_each(&interrupted)?, None)?;
+            let nodes = Nodes::new(self.connection.connect_each(&interrupted)?, Vec::new())?;
             if self.nodes.is_empty() {
                 self.nodes.push(nodes.all.len() as u32);
             }
@@ -190,10 +190,11 @@ impl Bench {
             match self.nodes.iter().max() {
                 Some(&nodes @ 2..) => private::with_private_cluster(nodes, most, &interrupted, |servers| {
                     let nodes = servers.iter().map(connected).collect::<Result<_, _>>()?;
-                    self.measure(Nodes::new(nodes, None)?, files, &interrupted)
+                    let processes = servers.iter().map(PrivateServer::process).collect();
+                    self.measure(Nodes::new(nodes, processes)?, files, &interrupted)
                 }),
                 _ => private::with_private_server(most, &interrupted, |_, server| {
-                    let nodes = Nodes::new(vec![connected(server)?], Some(server.process()))?;
+                    let nodes = Nodes::new(vec![connected(server)?], vec![server.process()])?;
                     self.measure(nodes, files, &interrupted)
                 }),
             }

@@ -20,8 +20,8 @@ pub(super) struct Nodes {
     pub all: Vec<(Conn, Opts)>,
     /// None for one server, which may be a node of a cluster.
     cluster: Option<Cluster>,
-    /// The process id of a private server.
-    process: Option<u32>,
+    /// The process ids of private servers.
+    processes: Vec<u32>,
 }
 
 impl Nodes {
@@ -29,7 +29,7 @@ impl Nodes {
     ///
     /// # Errors
     /// Several connections that do not lead to different nodes of one cluster that all accept writes.
-    pub fn new(mut all: Vec<(Conn, Opts)>, process: Option<u32>) -> anyhow::Result<Self> {
+    pub fn new(mut all: Vec<(Conn, Opts)>, processes: Vec<u32>) -> anyhow::Result<Self> {
         let cluster = if all.len() > 1 {
             Some(cluster_of(&mut all)?)
         } else {
@@ -38,7 +38,7 @@ impl Nodes {
         Ok(Self {
             all,
             cluster,
-            process,
+            processes,
         })
     }
 
@@ -102,7 +102,7 @@ impl Nodes {
         Target {
             nodes: self.all.iter().map(|(_, options)| with_schema(options)).collect(),
             cluster: self.cluster,
-            process: self.process,
+            processes: self.processes.clone(),
         }
     }
 

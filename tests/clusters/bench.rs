@@ -73,7 +73,7 @@ pub fn bench_reads_the_total_of_every_node(cluster: &Cluster) {
     let target = Target {
         nodes: nodes.iter().map(|node| node.options().db_name(Some(&schema.name)).into()).collect(),
         cluster: Some(cluster.kind()),
-        process: None,
+        processes: Vec::new(),
     };
     let setting = Setting { connections: 3, nodes: 3, ..Setting::default() };
     let contender = Contender::named("uncontended").expect("a contender");
@@ -106,7 +106,7 @@ pub fn bench_draws_rates_and_rejected_calls_over_the_nodes(cluster: &Cluster) {
     assert!(of_row(0) == 0.0 && of_row(1) > 0.1 && of_row(2) > 0.1, "{report:#}");
     let picture = fs::read_to_string(&svg).expect("the picture");
     assert_eq!(picture.matches("<polyline").count(), 2 * 2, "{picture}");
-    assert!(picture.contains("12 connections, 99 slots, percent of the calls that the servers rejected"), "{picture}");
+    assert!(picture.contains("rejected calls in percent of all calls, 12 connections, 99 slots"), "{picture}");
     let page = fs::read_to_string(&html).expect("the page");
     for text in ["This cluster of 3 nodes counts ", "12 connections on 3 nodes incremented ", "% of single-row. "] {
         assert!(page.contains(text), "{text}: {page}");
