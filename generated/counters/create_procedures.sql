@@ -311,7 +311,7 @@ BEGIN
   -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
   -- shorter name with trailing spaces.
   -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-  -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
+  -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
   -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
   IF @@GLOBAL.auto_increment_increment = 1 THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -505,7 +505,7 @@ BEGIN
       -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
       -- shorter name with trailing spaces.
       -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-      -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
+      -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
       -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
       IF @@GLOBAL.auto_increment_increment = 1 THEN
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -1419,7 +1419,7 @@ BEGIN
         DECLARE EXIT HANDLER FOR 1213, 3101, 1180
           BEGIN
             SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 1000 THEN
+            IF NOT v_steps OR v_tries > 20 THEN
               RESIGNAL;
             END IF;
             DO SLEEP(0.01);
@@ -1437,7 +1437,8 @@ BEGIN
                start_date = IF(p_restart, NOW(), start_date)
          WHERE counter_name = p_counter_name
            AND counter_id = v_next;
-        SET v_slot = v_next;
+        SET v_slot = v_next,
+            v_tries = 0;
       END;
     UNTIL v_slot = 1 END REPEAT;
   ELSE
@@ -1641,7 +1642,7 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
           SET v_tries = v_tries + 1;
-          IF NOT v_steps OR v_tries > 1000 THEN
+          IF NOT v_steps OR v_tries > 20 THEN
             RESIGNAL;
           END IF;
           DO SLEEP(0.01);
@@ -1783,6 +1784,7 @@ BEGIN
          ORDER BY counter_id
          LIMIT v_retired;
       END IF;
+      SET v_tries = 0;
     END;
   UNTIL v_done END REPEAT;
 END;;
@@ -1860,7 +1862,7 @@ BEGIN
         DECLARE EXIT HANDLER FOR 1213, 3101, 1180
           BEGIN
             SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 1000 THEN
+            IF NOT v_steps OR v_tries > 20 THEN
               RESIGNAL;
             END IF;
             DO SLEEP(0.01);
@@ -1876,7 +1878,8 @@ BEGIN
         DELETE FROM `counters`
          WHERE counter_name = p_counter_name
            AND counter_id = v_next;
-        SET v_slot = v_next;
+        SET v_slot = v_next,
+            v_tries = 0;
       END;
     UNTIL v_slot = 1 END REPEAT;
   ELSE

@@ -5,7 +5,7 @@
 -- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures.
 --
 -- The slot is computed from CONNECTION_ID(), so that a connection always selects the same slot. On a multi-primary cluster,
--- each node has its own value of auto_increment_offset: if there are at least as many slots as nodes, no two nodes select
+-- each node has its own value of auto_increment_offset: with at least auto_increment_increment slots, no two nodes select
 -- the same slot. If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the

@@ -94,7 +94,7 @@ Example
 BEGIN
   -- The primary key is the only unique key, so that the upsert locks one record and no gap.
   -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-  -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
+  -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
   -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
   IF @@GLOBAL.auto_increment_increment = 1
     AND p_record_type BETWEEN -2147483648 AND 2147483647
@@ -198,7 +198,7 @@ BEGIN
   IF p_amount <> 0 THEN
     -- The primary key is the only unique key, so that the upsert locks one record and no gap.
     -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-    -- auto_increment_offset. If there are at least as many slots as nodes, no two nodes select the same slot. On a single
+    -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
     -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
     IF @@GLOBAL.auto_increment_increment = 1 THEN
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -658,7 +658,7 @@ BEGIN
         DECLARE EXIT HANDLER FOR 1213, 3101, 1180
           BEGIN
             SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 1000 THEN
+            IF NOT v_steps OR v_tries > 20 THEN
               RESIGNAL;
             END IF;
             DO SLEEP(0.01);
@@ -683,7 +683,8 @@ BEGIN
           VALUES (p_record_type, p_record_id, 0, COALESCE(p_value, 0))
           ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0);
         END IF;
-        SET v_slot = v_next;
+        SET v_slot = v_next,
+            v_tries = 0;
       END;
     UNTIL v_slot = 0 END REPEAT;
   ELSE
@@ -789,7 +790,7 @@ BEGIN
         DECLARE EXIT HANDLER FOR 1213, 3101, 1180
           BEGIN
             SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 1000 THEN
+            IF NOT v_steps OR v_tries > 20 THEN
               RESIGNAL;
             END IF;
             DO SLEEP(0.01);
@@ -804,7 +805,8 @@ BEGIN
            AND slot < v_slot
            AND slot <> 0;
         -- A slot that another node writes at the same time is left: the next step is that of the next slot.
-        SET v_slot = v_next;
+        SET v_slot = v_next,
+            v_tries = 0;
         -- Creates slot 0 if it does not exist.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
@@ -1103,7 +1105,7 @@ BEGIN
         DECLARE EXIT HANDLER FOR 1213, 3101, 1180
           BEGIN
             SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 1000 THEN
+            IF NOT v_steps OR v_tries > 20 THEN
               RESIGNAL;
             END IF;
             DO SLEEP(0.01);
@@ -1121,7 +1123,8 @@ BEGIN
          WHERE record_type = p_record_type
            AND record_id = p_record_id
            AND slot = v_next;
-        SET v_slot = v_next;
+        SET v_slot = v_next,
+            v_tries = 0;
       END;
     UNTIL v_slot = 0 END REPEAT;
   ELSE

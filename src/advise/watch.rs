@@ -284,7 +284,7 @@ impl Observer<'_> {
                 version: Some(package.version.clone()),
                 records,
                 fixed: (records || package.fixed).then_some(package.slots),
-                default_slots: None,
+                nodes: None,
                 random: package.pick == "random",
                 storage: None,
                 counters: of_package

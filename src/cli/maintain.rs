@@ -161,7 +161,7 @@ impl Delete {
 
 /// A counter or record of a database.
 struct Counter {
-    /// The nodes of a cluster. The first one executes the calls.
+    /// The nodes of a cluster. They execute the calls in turn.
     nodes: Vec<Conn>,
     package: Package,
     routine: Routine,
@@ -292,12 +292,14 @@ impl Counter {
         let call = format!("CALL {routine}({})", vec!["?"; values.len()].join(", "));
         let interrupted = on_interrupt(false)?;
         let (begin, timeout) = (Instant::now(), self.timeout);
-        let first = &mut self.nodes[0];
+        let nodes = &mut self.nodes;
         let mut calls = 0;
         let mut work = || {
             loop {
+                // A node that is behind cannot change the slots of another node, but that node can.
+                let node = calls % nodes.len();
                 calls += 1;
-                match first.exec_drop(&call, Params::Positional(values.clone())) {
+                match nodes[node].exec_drop(&call, Params::Positional(values.clone())) {
                     Ok(()) => return Ok(None),
                     Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
                         if begin.elapsed() > timeout || interrupted.load(Ordering::Relaxed) {

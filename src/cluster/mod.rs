@@ -39,8 +39,6 @@ pub struct Node {
     /// The transactions that the server has rejected since its start because of another node, by the name of the counter of
     /// the server.
     pub certification: BTreeMap<String, u64>,
-    /// The sessions whose settings differ from the global ones.
-    pub sessions: Vec<Session>,
     /// The tables of the packages.
     #[serde(skip)]
     pub tables: Vec<Table>,
@@ -92,19 +90,6 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// A session whose `auto_increment_increment` or `auto_increment_offset` differs from the global one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Session {
-    /// The number of the connection, for KILL.
-    pub id: u64,
-    /// The user.
-    pub user: String,
-    /// Its `auto_increment_increment`.
-    pub increment: u32,
-    /// Its `auto_increment_offset`.
-    pub offset: u32,
-}
-
 /// The table of a package on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Table {
@@ -120,8 +105,8 @@ pub struct Table {
     pub records: bool,
     /// The number of slots in the routines. None if each counter has its own.
     pub fixed: Option<u32>,
-    /// The number of slots of a counter that is created without one.
-    pub default_slots: Option<u32>,
+    /// The number of nodes in the routines. None if it is auto_increment_increment.
+    pub nodes: Option<u32>,
     /// Whether an increment selects a random slot.
     pub random: bool,
     /// The engine and whether the table has a primary key. None if it is not known.
@@ -201,8 +186,11 @@ pub fn clashes(nodes: &[Node]) -> Vec<Clash> {
     };
     let mut clashes = group.strangers(nodes);
     if group.writing > 1 {
-        clashes.extend(group.settings());
-        clashes.extend(group.writers.iter().filter_map(|node| sessions(node)));
+        // A package with --nodes does not depend on auto_increment_increment.
+        let tables = group.tables();
+        if tables.is_empty() || tables.iter().any(|table| table.nodes.is_none()) {
+            clashes.extend(group.settings());
+        }
     }
     clashes.extend(group.server_versions());
     clashes.extend(group.package_versions());
@@ -390,7 +378,6 @@ impl<'a> Group<'a> {
         if others {
             lines.push("-- And on each other node what slotted status prints for it".into());
         }
-        lines.push("-- Then reconnect the sessions that are open".into());
         lines.join("\n")
     }
 
@@ -501,6 +488,7 @@ impl<'a> Group<'a> {
     fn slots(&self, table: &Table) -> Vec<Clash> {
         let increments = self.writers.iter().map(|node| node.increment);
         let increment = increments.max().unwrap_or(1).max(self.writing);
+        let increment = table.nodes.unwrap_or(increment);
         let clash = |because: String, run: String, alarm| Clash {
             subject: table.subject(),
             because,
@@ -572,14 +560,6 @@ impl<'a> Group<'a> {
                 ));
             }
         }
-        if let Some(slots) = table.default_slots.filter(|slots| *slots < increment) {
-            let what = format!("a counter that is created without a number of slots has {slots}");
-            let run = format!(
-                "-- Install the package with --default-slots {}",
-                multiple(slots, increment)
-            );
-            clashes.push(clash(few(&what), run, false));
-        }
         clashes
     }
 }
@@ -598,7 +578,7 @@ impl Table {
             prefix: options.prefix.name().to_owned(),
             records: options.kind == package::Kind::SlottedCounters,
             fixed,
-            default_slots: fixed.is_none().then(|| options.setup_slots()),
+            nodes: options.nodes.as_ref().map(|nodes| nodes.count),
             random: options.random(),
             ..Self::default()
         }
@@ -607,43 +587,6 @@ impl Table {
     fn subject(&self) -> String {
         format!("{}.{}", self.schema, self.name)
     }
-}
-
-/// Sessions that select the slots of other nodes.
-fn sessions(node: &Node) -> Option<Clash> {
-    let first = node.sessions.first()?;
-    let mut users: Vec<_> = node
-        .sessions
-        .iter()
-        .map(|session| session.user.as_str())
-        .collect();
-    users.sort_unstable();
-    users.dedup();
-    let kill = node
-        .sessions
-        .iter()
-        .take(NAMED)
-        .map(|session| format!("KILL {};", session.id));
-    let kill = kill.collect::<Vec<_>>().join(" ");
-    Some(Clash {
-        subject: node.name.clone(),
-        because: format!(
-            "{} of {} select slots of other nodes, because the settings of the session differ from those of the node: \
-             auto_increment_increment is {} instead of {}, auto_increment_offset {} instead of {}. A session that was opened before \
-             the node accepted writes keeps its settings: {SHARED}",
-            count(node.sessions.len() as u64, "session"),
-            list(&users),
-            first.increment,
-            node.increment,
-            first.offset,
-            node.offset
-        ),
-        run: format!(
-            "-- Reconnect the connections of the pool, or on {}:\n{kill}",
-            node.name
-        ),
-        alarm: true,
-    })
 }
 
 /// What the nodes have, by value. None if all have the same.
@@ -764,8 +707,8 @@ mod tests {
         let run = (1..=3).map(|number| {
             format!("-- On n{number}:\nSET PERSIST auto_increment_increment = 7, PERSIST auto_increment_offset = {number};\n")
         });
-        let run = run.collect::<String>() + "-- Then reconnect the sessions that are open";
-        assert_eq!(found(&group), [("n2".into(), run, true)]);
+        let run = run.collect::<String>();
+        assert_eq!(found(&group), [("n2".into(), run.trim_end().into(), true)]);
     }
 
     #[test]
@@ -875,12 +818,10 @@ mod tests {
         let counters = [("a", 2), ("b", 14), ("it's", 9_999), ("c", 8)];
         let table = Table {
             counters: counters.map(|(name, slots)| (name.to_owned(), slots)).into(),
-            default_slots: Some(5),
             ..Table::default()
         };
         let shop = || "shop.counters".to_owned();
         let call = |name: &str, slots: u32| format!("CALL `shop`.`counter_resize`('{name}', {slots});");
-        let default = "-- Install the package with --default-slots 7".to_owned();
         assert_eq!(
             found(&with_table(group(), table)),
             [
@@ -891,7 +832,6 @@ mod tests {
                     format!("{}\n{}", call("it''s", 9_996), call("c", 14)),
                     false
                 ),
-                (shop(), default, false),
             ]
         );
         assert_eq!(
@@ -941,20 +881,5 @@ mod tests {
             [("shop.counters".into(), run, true)]
         );
         assert!(because(&with_table(group(), of("InnoDB", false))).contains("error 3098"));
-    }
-
-    #[test]
-    fn sessions_with_settings_of_their_own_are_ended() {
-        let mut nodes = group();
-        let session = |id, user: &str| Session {
-            id,
-            user: user.into(),
-            increment: 1,
-            offset: 1,
-        };
-        nodes[1].sessions = vec![session(4, "shop"), session(9, "shop"), session(11, "dba")];
-        let run = "-- Reconnect the connections of the pool, or on n2:\nKILL 4; KILL 9; KILL 11;".to_owned();
-        assert_eq!(found(&nodes), [("n2".into(), run, true)]);
-        assert!(because(&nodes).starts_with("3 sessions of dba and shop select slots of other nodes, "));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::{CannotSee, Cluster, Kind, Node, Session, Table};
+use super::{CannotSee, Cluster, Kind, Node, Table};
 use crate::install::privileges::Privileges;
 use crate::package::quoted;
 use crate::server::{Flavour, Version};
@@ -25,24 +25,6 @@ const CONFLICTS: &str = "
 SELECT COUNT_CONFLICTS_DETECTED
   FROM performance_schema.replication_group_member_stats
  WHERE MEMBER_ID = @@server_uuid";
-
-/// The sessions of clients with settings of their own. The threads of the group and of replication have no CONNECTION_TYPE.
-const SESSIONS: &str = "
-SELECT threads.PROCESSLIST_ID,
-       COALESCE(threads.PROCESSLIST_USER, ''),
-       CAST(increments.VARIABLE_VALUE AS UNSIGNED),
-       CAST(offsets.VARIABLE_VALUE AS UNSIGNED)
-  FROM performance_schema.threads AS threads
- INNER JOIN performance_schema.variables_by_thread AS increments
-    ON increments.THREAD_ID = threads.THREAD_ID
-   AND increments.VARIABLE_NAME = 'auto_increment_increment'
- INNER JOIN performance_schema.variables_by_thread AS offsets
-    ON offsets.THREAD_ID = threads.THREAD_ID
-   AND offsets.VARIABLE_NAME = 'auto_increment_offset'
- WHERE threads.CONNECTION_TYPE IS NOT NULL
-   AND (increments.VARIABLE_VALUE <> @@GLOBAL.auto_increment_increment
-    OR offsets.VARIABLE_VALUE <> @@GLOBAL.auto_increment_offset)
- ORDER BY threads.PROCESSLIST_ID";
 
 /// Reads the facts of a node, without its tables. Needs no privilege without a cluster and on Galera, and SELECT on
 /// `performance_schema.*` in Group Replication.
@@ -113,7 +95,7 @@ pub fn node(connection: &mut Conn) -> mysql::Result<Node> {
             member: text("server_uuid"),
             ..Cluster::default()
         };
-        read_group(connection, &mut node, group, is_off("performance_schema"))?;
+        read_group(connection, &mut node, group)?;
     }
     Ok(node)
 }
@@ -127,14 +109,9 @@ fn arbitrators(addresses: &str) -> u32 {
 }
 
 /// The facts of Group Replication.
-fn read_group(
-    connection: &mut Conn,
-    node: &mut Node,
-    mut group: Cluster,
-    performance_schema_off: bool,
-) -> mysql::Result<()> {
+fn read_group(connection: &mut Conn, node: &mut Node, mut group: Cluster) -> mysql::Result<()> {
     type Member = (String, String, String, String, String);
-    let what = "the nodes of the group, its conflicts, and the settings of open sessions";
+    let what = "the nodes of the group and its conflicts";
     let Some(members) = readable::<Member>(connection, node, MEMBERS, what)? else {
         return Ok(());
     };
@@ -152,32 +129,11 @@ fn read_group(
             group.versions.insert(name, numbers(version));
         }
     }
-    let several = group.writers > 1;
     node.cluster = Some(group);
     if let Some(rows) = readable::<u64>(connection, node, CONFLICTS, what)? {
         let conflicts = rows.into_iter().sum();
         node.certification
             .insert("COUNT_CONFLICTS_DETECTED".into(), conflicts);
-    }
-    if !several {
-        return Ok(());
-    }
-    if performance_schema_off {
-        node.cannot_see.push(CannotSee {
-            what: format!(
-                "the settings of the open sessions of {}: performance_schema is OFF",
-                node.name
-            ),
-            remedy: "set performance_schema = ON in my.cnf, and restart the server".into(),
-        });
-    } else if let Some(rows) = readable(connection, node, SESSIONS, what)? {
-        let session = |(id, user, increment, offset)| Session {
-            id,
-            user,
-            increment,
-            offset,
-        };
-        node.sessions = rows.into_iter().map(session).collect();
     }
     Ok(())
 }

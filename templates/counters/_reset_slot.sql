@@ -3,4 +3,5 @@ UPDATE {{ table.name }}
        start_date = IF(p_restart, NOW(), start_date)
  WHERE {{ table.key.equals("") }}
    AND counter_id = v_next;
-SET v_slot = v_next;
+SET v_slot = v_next,
+    v_tries = 0;

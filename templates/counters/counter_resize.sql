@@ -124,6 +124,7 @@ BEGIN
 
         {{ table.delete_retired("v_retired")|indent(8) }}
       END IF;
+      SET v_tries = 0;
     END;
   UNTIL v_done END REPEAT;
 END

@@ -8,4 +8,5 @@ ELSE
   VALUES ({{ table.key.arguments() }}, 0, COALESCE(p_value, 0))
   ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0);
 END IF;
-SET v_slot = v_next;
+SET v_slot = v_next,
+    v_tries = 0;

@@ -323,7 +323,7 @@ pub fn a_replica_of_a_node_has_the_same_rows(cluster: &Cluster) {
     load.during(cluster, || load.wait_for_counts(1));
     // This counter is on the replica when all before it is.
     total(cluster, 1, &schema);
-    schema.run("CALL counter_setup('last', NULL, 1, 0)");
+    schema.run("CALL counter_setup('last', NULL, NULL, 0)");
     let (start, mut connection) = (Instant::now(), replica.connect());
     let last = format!("SELECT 1 FROM {}.counters WHERE counter_name = 'last'", schema.ident());
     while !matches!(connection.query_first::<u8, _>(&last), Ok(Some(1))) {

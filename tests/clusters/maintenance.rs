@@ -1,0 +1,235 @@
+//! Maintenance of counters that all nodes increment.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use slotted::package::Slots;
+
+use super::{Call, Counted, HOLD, under_calls, under_load};
+use crate::advise::{printed, slotted};
+use crate::support::{Cluster, Schema, keyed, package};
+
+/// The calls of a load, of which less than a hundredth may fail.
+const CALLS: u64 = 3_000;
+
+/// The time between two calls of a connection. The nodes of a group fall behind without it, and a node that is behind cannot
+/// change the slots of others.
+const PACE: Duration = Duration::from_millis(40);
+
+/// The maximum number of calls of a routine until one succeeds.
+const REPEATS: usize = 20;
+
+/// The errors of a conflict with another node.
+const CONFLICTS: [&str; 3] = ["1213 ", "3101 ", "1180 "];
+
+/// Calls a routine until it succeeds, as a DBA does.
+fn repeated(schema: &Schema<'_>, call: &str) {
+    let mut connection = schema.connect();
+    let start = Instant::now();
+    for calls in 1..=REPEATS {
+        match connection.query_drop(call) {
+            Ok(()) => {
+                eprintln!("{call}: {calls} calls, {:.2} s", start.elapsed().as_secs_f64());
+                return;
+            }
+            Err(mysql::Error::MySqlError(error)) if [1213, 3101, 1180].contains(&error.code) => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => panic!("{call}: {error}"),
+        }
+    }
+    panic!("{call} has failed {REPEATS} times");
+}
+
+/// A call that begins with a pause.
+fn paced(statement: &str) -> Box<Call<'_>> {
+    Box::new(move |connection| {
+        thread::sleep(PACE);
+        connection.query_drop(statement)
+    })
+}
+
+/// Runs `work` under a load. The load goes on until it has made enough calls, of which only conflicts may fail.
+fn under_enough_calls(cluster: &Cluster, schema: &Schema<'_>, statement: &str, hold: Option<Duration>, work: impl FnOnce()) -> Counted {
+    let total = |schema: &Schema<'_>| schema.first::<u64>("SELECT CAST(SUM(total) AS UNSIGNED) FROM totals");
+    let call = paced(statement);
+    let ((), counted) = under_calls(cluster, &schema.name, &*call, hold, || {
+        thread::sleep(Duration::from_millis(500));
+        work();
+        let (start, before) = (Instant::now(), total(schema));
+        while total(schema) < before + CALLS && start.elapsed() < Duration::from_secs(60) {
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let failed: u64 = counted.failed.values().sum();
+    eprintln!("{}, transactions of {hold:?}: {statement}: {counted:?}", cluster.node(0).version);
+    for (_, error) in counted.failed.keys() {
+        assert!(CONFLICTS.iter().any(|conflict| error.starts_with(conflict)), "{counted:?}");
+    }
+    assert!(failed * 100 < counted.done, "{failed} of {} calls failed: {counted:?}", counted.done + failed);
+    counted
+}
+
+/// The total on each node, after it has applied all changes.
+fn totals(cluster: &Cluster, schema: &Schema<'_>, query: &str) -> Vec<Option<i64>> {
+    let total = |node| cluster.reader(node, &schema.name).query_first(query).expect(query);
+    (0..cluster.nodes().len()).map(total).collect()
+}
+
+pub fn a_resize_ends_under_load_and_keeps_the_counts(cluster: &Cluster) {
+    let first = cluster.node(0);
+    let schema = first.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 99, 0); CREATE VIEW totals AS SELECT total FROM counter_totals");
+    let mut done = 0;
+    for hold in [None, Some(HOLD)] {
+        let url = first.url();
+        let tool = ["resize", "hot", "33", "--url", &url, "--database", &schema.name];
+        let counted = under_enough_calls(cluster, &schema, "CALL counter_increment('hot')", hold, || {
+            repeated(&schema, "CALL counter_resize('hot', 33)");
+            repeated(&schema, "CALL counter_resize('hot', 99)");
+            let output = slotted(&tool);
+            assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+            repeated(&schema, "CALL counter_resize('hot', 99)");
+        });
+        done += counted.done as i64;
+        assert_eq!(totals(cluster, &schema, "SELECT counter_get('hot')"), [Some(done); 3]);
+        let slots = "SELECT slots FROM counter_totals WHERE resize_incomplete = 0";
+        assert_eq!(totals(cluster, &schema, slots), [Some(99); 3]);
+    }
+}
+
+pub fn compactions_and_rollups_end_under_load_and_keep_the_counts(cluster: &Cluster) {
+    let schema = cluster.node(0);
+    let schema = schema.schema();
+    let rollup = "record_type=1:pages.id:views".parse().expect("a roll-up");
+    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+    schema.install(&keyed(|options| {
+        options.slots = Slots::Fixed(99);
+        options.rollups = vec![rollup];
+    }));
+    schema.run("INSERT INTO pages VALUES (2, 0); CREATE VIEW totals AS SELECT total FROM slotted_counter_totals");
+    schema.run("CALL slotted_counter_increment(1, 2)");
+    let mut done = 1;
+    for hold in [None, Some(HOLD)] {
+        let counted = under_enough_calls(cluster, &schema, "CALL slotted_counter_increment(1, 2)", hold, || {
+            repeated(&schema, "CALL slotted_counter_compact(1, 2)");
+            repeated(&schema, "CALL slotted_counter_rollup(NULL)");
+        });
+        done += counted.done as i64;
+        assert_eq!(totals(cluster, &schema, "SELECT slotted_counter_get(1, 2)"), [Some(done); 3]);
+    }
+    // Without a load, a compaction on any node leaves one slot.
+    schema.run("CALL slotted_counter_compact(1, 2); CALL slotted_counter_rollup(NULL)");
+    assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM slotted_counters"), [Some(1); 3]);
+    assert_eq!(totals(cluster, &schema, "SELECT views FROM pages"), [Some(done); 3]);
+}
+
+pub fn resets_and_deletes_end_under_load(cluster: &Cluster) {
+    let first = cluster.node(0);
+    let schema = first.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|options| options.slots = Slots::Fixed(99)));
+    schema.run("CALL counter_setup('hot', NULL, 99, 0)");
+    let of_counters = ("CALL counter_increment('hot')", "SELECT counter_get('hot')", "counter_", "'hot'");
+    let of_records = ("CALL slotted_counter_increment(1, 2)", "SELECT slotted_counter_get(1, 2)", "slotted_counter_", "1, 2");
+    for (increment, total, prefix, key) in [of_counters, of_records] {
+        for hold in [None, Some(HOLD)] {
+            // More than all calls of the load.
+            repeated(&schema, &format!("CALL {prefix}add({key}, 1000000000)"));
+            let restart = if prefix == "counter_" { ", TRUE" } else { "" };
+            let ((), counted) = under_calls(cluster, &schema.name, &*paced(increment), hold, || {
+                thread::sleep(Duration::from_millis(500));
+                repeated(&schema, &format!("CALL {prefix}reset({key}, 7{restart})"));
+                thread::sleep(Duration::from_millis(500));
+            });
+            let left = totals(cluster, &schema, total);
+            assert!(left.iter().all(|one| *one == left[0]), "{increment}, {hold:?}: {left:?}");
+            // What was acknowledged before the reset is lost, and what came after it is counted.
+            let left = left[0].expect("a total");
+            assert!((8..7 + counted.done as i64).contains(&left), "{increment}, {hold:?}: {left}: {counted:?}");
+        }
+        let (_, counted) = under_calls(cluster, &schema.name, &*paced(increment), None, || {
+            thread::sleep(Duration::from_millis(500));
+            repeated(&schema, &format!("CALL {prefix}delete({key})"));
+        });
+        for (_, error) in counted.failed.keys() {
+            let unknown = prefix == "counter_" && error.starts_with("30003 ");
+            assert!(unknown || CONFLICTS.iter().any(|conflict| error.starts_with(conflict)), "{counted:?}");
+        }
+    }
+    assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM counters"), [Some(0); 3]);
+}
+
+pub fn a_change_of_all_slots_in_a_transaction_is_one_change(cluster: &Cluster) {
+    let first = cluster.node(0);
+    let schema = first.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|options| options.slots = Slots::Fixed(99)));
+    schema.run("CALL counter_setup('hot', NULL, 99, 5); CALL slotted_counter_add(1, 2, 3)");
+    let state = "SELECT CAST(CONCAT(COUNT(*), 1, SUM(counter), 1, (SELECT SUM(count) FROM slotted_counters)) AS SIGNED) FROM counters";
+    let before = totals(cluster, &schema, state);
+    let mut connection = schema.connect();
+    for call in [
+        "CALL counter_resize('hot', 33)",
+        "CALL counter_reset('hot', 9, TRUE)",
+        "CALL counter_delete('hot')",
+        "CALL slotted_counter_reset(1, 2, 9)",
+        "CALL slotted_counter_delete(1, 2)",
+    ] {
+        connection.query_drop("START TRANSACTION").expect("a transaction");
+        connection.query_drop(call).unwrap_or_else(|error| panic!("{call}: {error}"));
+        connection.query_drop("ROLLBACK").expect("a rollback");
+        assert_eq!(totals(cluster, &schema, state), before, "{call}");
+    }
+    schema.run("CALL counter_reset('hot', 9, TRUE); CALL slotted_counter_reset(1, 2, 4)");
+    assert_eq!(totals(cluster, &schema, "SELECT counter_get('hot') * 10 + slotted_counter_get(1, 2)"), [Some(94); 3]);
+    schema.run("CALL counter_delete('hot'); CALL slotted_counter_delete(1, 2)");
+    let rows = "SELECT (SELECT COUNT(*) FROM counters) + (SELECT COUNT(*) FROM slotted_counters)";
+    assert_eq!(totals(cluster, &schema, rows), [Some(0); 3]);
+}
+
+/// As on Galera with wsrep_auto_increment_control = OFF.
+pub fn nodes_without_increments_count_by_another_variable(cluster: &Cluster) {
+    let first = cluster.node(0);
+    let schema = first.schema();
+    schema.install(&package(|options| {
+        let variable = "server_id".parse().expect("a variable");
+        options.nodes = Some(slotted::package::Nodes { count: 3, variable });
+    }));
+    schema.run("CALL counter_setup('hot', NULL, 99, 0)");
+    let set = |to: &dyn Fn(u8) -> (u8, u8)| {
+        for (node, server) in (1..).zip(cluster.nodes()) {
+            let (increment, offset) = to(node);
+            let mut connection = server.connect();
+            let statements = if cluster.is_galera() {
+                // Sets both variables. OFF sets them to the values before ON.
+                vec![format!("SET GLOBAL wsrep_auto_increment_control = {}", if increment == 1 { "OFF" } else { "ON" })]
+            } else {
+                vec![
+                    format!("SET GLOBAL auto_increment_increment = {increment}"),
+                    format!("SET GLOBAL auto_increment_offset = {offset}"),
+                ]
+            };
+            for statement in statements {
+                connection.query_drop(&statement).expect(&statement);
+            }
+            let now: Option<u8> = connection.query_first("SELECT @@GLOBAL.auto_increment_increment").expect("an increment");
+            assert_eq!(now, Some(increment));
+        }
+    };
+    let usual = if cluster.is_galera() { 3 } else { 7 };
+    let offsets: Vec<u8> = cluster
+        .nodes()
+        .iter()
+        .map(|node| node.connect().query_first("SELECT @@GLOBAL.auto_increment_offset").expect("an offset").expect("a row"))
+        .collect();
+    set(&|_| (1, 1));
+    let run = || under_load(cluster, &schema.name, "CALL counter_increment('hot')", None, || thread::sleep(Duration::from_secs(2)));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    set(&|node| (usual, offsets[usize::from(node) - 1]));
+    let ((), counted) = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    assert!(counted.failed.is_empty() && counted.done > 0, "{counted:?}");
+    assert_eq!(totals(cluster, &schema, "SELECT counter_get('hot')"), [Some(counted.done as i64); 3]);
+}
