@@ -143,6 +143,8 @@ fn under_calls<T>(
     hold: Option<Duration>,
     work: impl FnOnce() -> T,
 ) -> (T, Counted) {
+    // A node can still have to create what the calls need.
+    (0..cluster.nodes().len()).for_each(|node| drop(cluster.reader(node, database)));
     let session = |node: usize, _: usize, stop: &AtomicBool| {
         let mut connection = Conn::new(cluster.node(node).options().db_name(Some(database))).expect("a connection");
         let mut counted = Counted::default();
