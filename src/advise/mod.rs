@@ -191,11 +191,19 @@ impl Watched {
     /// a prime these connections use all slots.
     ///
     /// On a node of a cluster, a connection selects every slot whose number differs by `auto_increment_increment`. The rule
-    /// therefore gives the slots of the node with the most connections.
-    pub fn needed(&self) -> (u32, String) {
+    /// therefore gives the slots of the node with the most connections. A table of a package with `--nodes` divides its slots by
+    /// the number of nodes. `place` is the schema and the table; None is any other table.
+    pub fn needed(&self, place: Option<(&str, &str)>) -> (u32, String) {
+        let tables = self.servers.iter().flat_map(|server| &server.tables);
+        let mut of_package = tables.filter(|one| Some((one.schema.as_str(), one.name.as_str())) == place);
+        let nodes = of_package.find_map(|table| table.nodes.as_ref());
         let increment = self.servers.iter().map(|server| server.increment).max();
-        let increment = increment.filter(|increment| *increment > 1);
-        let (connected, running, place) = match increment {
+        let shared = match nodes {
+            Some(nodes) => Some((nodes.count, "the number of nodes")),
+            None => increment.map(|increment| (increment, "auto_increment_increment")),
+        };
+        let shared = shared.filter(|(count, _)| *count > 1);
+        let (connected, running, place) = match shared {
             Some(_) => (self.connected_to_node, self.running_on_node, " of a node"),
             None => (self.connected, self.running, ""),
         };
@@ -212,10 +220,10 @@ impl Watched {
             )
         };
         let (slots, rule) = (prime_from(least.max(2)), format!("{rule}, rounded up to a prime"));
-        match increment {
-            Some(increment) => (
-                cluster::multiple(slots.saturating_mul(increment), increment),
-                format!("{rule}, times auto_increment_increment ({increment})"),
+        match shared {
+            Some((count, what)) => (
+                cluster::multiple(slots.saturating_mul(count), count),
+                format!("{rule}, times {what} ({count})"),
             ),
             None => (slots, rule),
         }
@@ -223,12 +231,11 @@ impl Watched {
 
     /// The recommendations for all counters and rows. Changes come first, the one with the most waiting sessions at the top.
     pub fn advice(&self) -> Vec<Advice> {
-        let (needed, rule) = self.needed();
-        let mut advice: Vec<_> = self
-            .counters
-            .iter()
-            .map(|one| (one.waiting, one.advice(needed, &rule, self.sees_waits)))
-            .collect();
+        let of_counter = |one: &Counter| {
+            let (needed, rule) = self.needed(Some((&one.schema, &one.table)));
+            (one.waiting, one.advice(needed, &rule, self.sees_waits))
+        };
+        let mut advice: Vec<_> = self.counters.iter().map(of_counter).collect();
         let mut tables: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
         for row in &self.rows {
             tables
@@ -236,7 +243,8 @@ impl Watched {
                 .or_default()
                 .push(row);
         }
-        for rows in tables.into_values() {
+        for ((schema, table, _), rows) in tables {
+            let (needed, rule) = self.needed(Some((schema, table)));
             let records = records(&rows, needed, &rule);
             match records {
                 Some(records) => advice.push((rows.iter().map(|row| row.waiting).sum(), records)),
@@ -653,7 +661,7 @@ mod tests {
             (24, 5, 41),
         ] {
             assert_eq!(
-                watched(connected, running).needed().0,
+                watched(connected, running).needed(None).0,
                 slots,
                 "{connected} {running}"
             );

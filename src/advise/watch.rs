@@ -15,7 +15,7 @@ use super::statement::{Counts, counts, table};
 use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched};
 use crate::cluster::{self, Node, Table, denied};
 use crate::install::privileges::Privileges;
-use crate::package::quoted;
+use crate::package::{Nodes, quoted};
 use crate::server::{Flavour, Version};
 
 /// The number of reads of each counter, of which the median time is taken.
@@ -87,6 +87,9 @@ struct Seen {
     counts: Option<Counts>,
 }
 
+/// The columns package, version, slots, default_slots, pick, table_name, prefix and arguments of the view counter_package.
+type PackageRow = (String, String, String, u32, String, String, String, String);
+
 /// An installed package, as its view counter_package describes it.
 struct Package {
     schema: String,
@@ -97,6 +100,7 @@ struct Package {
     slots: u32,
     fixed: bool,
     pick: String,
+    nodes: Option<Nodes>,
 }
 
 impl Package {
@@ -284,14 +288,15 @@ impl Observer<'_> {
                 version: Some(package.version.clone()),
                 records,
                 fixed: (records || package.fixed).then_some(package.slots),
-                nodes: None,
+                nodes: package.nodes.clone(),
+                remainder: None,
                 random: package.pick == "random",
                 storage: None,
                 counters: of_package
                     .map(|counter| (counter.name.clone(), counter.slots))
                     .collect(),
             };
-            table.read_storage(self.connection)?;
+            table.read_properties(self.connection)?;
             tables.push(table);
         }
         Ok(tables)
@@ -406,29 +411,29 @@ impl Observer<'_> {
     /// The packages of all schemas. Their views counter_package are recognized by the columns, because the prefix is an
     /// option.
     fn packages(&mut self) -> Result<Vec<Package>, mysql::Error> {
-        let views: Vec<(String, String)> = self.connection.exec(
-            "SELECT TABLE_SCHEMA, TABLE_NAME
+        let views: Vec<(String, String, bool)> = self.connection.exec(
+            "SELECT TABLE_SCHEMA, TABLE_NAME, MAX(COLUMN_NAME = 'arguments')
                FROM information_schema.COLUMNS
               WHERE TABLE_NAME LIKE '%package'
-                AND COLUMN_NAME IN ('key_columns', 'default_slots', 'table_name', 'prefix', 'pick')
+                AND COLUMN_NAME IN ('key_columns', 'default_slots', 'table_name', 'prefix', 'pick', 'arguments')
                 AND TABLE_SCHEMA = COALESCE(?, TABLE_SCHEMA)
               GROUP BY TABLE_SCHEMA, TABLE_NAME
-             HAVING COUNT(*) = 5",
+             HAVING SUM(COLUMN_NAME <> 'arguments') = 5",
             (&self.only,),
         )?;
         let mut packages = Vec::new();
-        for (schema, view) in views {
+        for (schema, view, has_arguments) in views {
+            let arguments = if has_arguments { "arguments" } else { "''" };
             let query = format!(
-                "SELECT package, version, slots, default_slots, pick, table_name, prefix FROM {}.{}",
+                "SELECT package, version, slots, default_slots, pick, table_name, prefix, {arguments} FROM {}.{}",
                 quoted(&schema),
                 quoted(&view)
             );
             let row = self.connection.query_first(query);
             let row = self.readable(&format!("the view {schema}.{view}"), &schema, row)?;
-            let row: Option<(String, String, String, u32, String, String, String)> = row.flatten();
-            packages.extend(
-                row.map(
-                    |(package, version, slots, default_slots, pick, table, prefix)| Package {
+            packages.extend(row.flatten().map(
+                |(package, version, slots, default_slots, pick, table, prefix, arguments): PackageRow| {
+                    Package {
                         version,
                         schema,
                         table,
@@ -437,9 +442,10 @@ impl Observer<'_> {
                         slots: default_slots,
                         fixed: slots.parse::<u32>().is_ok(),
                         pick,
-                    },
-                ),
-            );
+                        nodes: Nodes::of_arguments(&arguments),
+                    }
+                },
+            ));
         }
         Ok(packages)
     }

@@ -143,7 +143,9 @@ impl Found {
                 }
                 nodes[node].tables.push(table);
             }
-            let counters = counters(&mut connections[0], &package, increment).unwrap_or_default();
+            let shared = package.options.nodes.as_ref();
+            let shared = shared.map_or(increment, |nodes| nodes.count);
+            let counters = counters(&mut connections[0], &package, shared).unwrap_or_default();
             reports.push(Report {
                 package,
                 version,
@@ -388,7 +390,7 @@ fn counters_of(counters: &[Counter]) -> Table {
 }
 
 /// The counters with the highest totals. An error of the server means that the table or a privilege is missing.
-fn counters(connection: &mut Conn, package: &Package, increment: u32) -> mysql::Result<Vec<Counter>> {
+fn counters(connection: &mut Conn, package: &Package, shared: u32) -> mysql::Result<Vec<Counter>> {
     let table = &package.options.table;
     let (name, slot, count) = match package.options.kind {
         Kind::Counters => ("counter_name".to_owned(), "counter_id", "counter"),
@@ -431,13 +433,13 @@ fn counters(connection: &mut Conn, package: &Package, increment: u32) -> mysql::
         name,
         total: total.parse().unwrap_or_default(),
         slots,
-        slots_per_node: (increment > 1).then(|| {
+        slots_per_node: (shared > 1).then(|| {
             // Records have only the slots that were inserted.
             let slots = match package.options.slots {
                 Slots::Fixed(slots) if package.options.kind == Kind::SlottedCounters => slots,
                 _ => slots as u32,
             };
-            cluster::slots_per_node(slots, increment)
+            cluster::slots_per_node(slots, shared)
         }),
         skew,
         resize_incomplete: incomplete == 1,

@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 
 use super::{CannotSee, Cluster, Kind, Node, Table};
 use crate::install::privileges::Privileges;
-use crate::package::quoted;
+use crate::package::{Nodes, quoted};
 use crate::server::{Flavour, Version};
 
 /// The members of the group: MEMBER_ID, name, state, role and version.
@@ -165,7 +165,7 @@ impl Table {
     /// # Errors
     /// The connection fails. A missing privilege is no error, but in `cannot_see`.
     pub fn read(&mut self, connection: &mut Conn, cannot_see: &mut Vec<CannotSee>) -> mysql::Result<()> {
-        self.read_storage(connection)?;
+        self.read_properties(connection)?;
         if self.records || self.fixed.is_some() {
             return Ok(());
         }
@@ -195,11 +195,12 @@ impl Table {
         Ok(())
     }
 
-    /// Reads the engine, and whether the table has a primary key. Not known if the account cannot see the table.
+    /// Reads the engine, whether the table has a primary key, and the remainder of the node. The first two are not known if the
+    /// account cannot see the table.
     ///
     /// # Errors
     /// The connection fails.
-    pub fn read_storage(&mut self, connection: &mut Conn) -> mysql::Result<()> {
+    pub fn read_properties(&mut self, connection: &mut Conn) -> mysql::Result<()> {
         let row: Option<(Option<String>, bool)> = connection.exec_first(
             "SELECT tables.ENGINE,
                     EXISTS (
@@ -215,6 +216,10 @@ impl Table {
             (&self.schema, &self.name),
         )?;
         self.storage = row.and_then(|(engine, key)| Some((engine?, key)));
+        if let Some(Nodes { count, variable }) = &self.nodes {
+            let remainder = format!("SELECT MOD(@@GLOBAL.{variable}, {count})");
+            self.remainder = connection.query_first(remainder)?;
+        }
         Ok(())
     }
 }

@@ -109,6 +109,21 @@ pub struct Nodes {
     pub variable: Variable,
 }
 
+impl Nodes {
+    /// The nodes in the arguments of a package, as in its view counter_package. None without `--nodes`.
+    pub fn of_arguments(arguments: &str) -> Option<Self> {
+        let value = |flag: &str| {
+            let mut words = arguments.split_whitespace();
+            words.find(|word| *word == flag)?;
+            words.next()
+        };
+        Some(Self {
+            count: value("--nodes")?.parse().ok()?,
+            variable: value("--node-variable")?.parse().ok()?,
+        })
+    }
+}
+
 /// The name of a system variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable(String);

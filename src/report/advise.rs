@@ -176,7 +176,7 @@ impl<'a> Advised<'a> {
 
     fn notes(&self) -> Vec<String> {
         let watched = self.watched;
-        let (needed, rule) = watched.needed();
+        let (needed, rule) = watched.needed(None);
         let mut notes = vec![format!(
             "In {} s, at most {} were connected, and at most {} were running. The server had {}, of {} s in total.",
             self.seconds(),

@@ -179,11 +179,6 @@ impl Cluster {
         self.wait_until_joined(&self.nodes())
     }
 
-    /// Ends a node as a power failure does, and removes its data. Returns when the others have expelled it.
-    pub fn kill_node(&self, node: usize) -> Result<(), String> {
-        self.crash_node(node).map(drop)
-    }
-
     /// Ends a node as a power failure does. Returns the node with its data, for [`Self::return_node`], when the others have
     /// expelled it.
     pub fn crash_node(&self, node: usize) -> Result<Arc<Server>, String> {
