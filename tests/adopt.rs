@@ -431,6 +431,9 @@ fn pages(schema: &Schema<'_>) {
     ));
 }
 
+/// The number of moves that are killed.
+const KILLED: usize = 6;
+
 /// The sum of the column and of the counters, in one snapshot.
 const BOTH: &str = "SELECT CAST((SELECT SUM(hits) FROM pages) + (SELECT COALESCE(SUM(count), 0) FROM slotted_counters) AS SIGNED)";
 
@@ -469,12 +472,18 @@ fn a_killed_move_is_completed_by_another_one(server: &Server) {
                 }
             });
         }
-        for _ in 0..12 {
+        // A move that ends before its signal is followed by one that gets it earlier. How long a move takes depends on the machine.
+        let (mut latest, mut moves) = (700, 0);
+        while killed < KILLED {
+            moves += 1;
+            assert!(moves < 100, "{killed} of {moves} moves killed");
             let mut child = command(&schema, &COLUMN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("slotted runs");
-            thread::sleep(Duration::from_millis(rand::rng().random_range(30..700)));
+            thread::sleep(Duration::from_millis(rand::rng().random_range(latest / 10..latest)));
             if child.try_wait().expect("its status").is_none() {
                 kill(&child, "-KILL");
                 killed += 1;
+            } else {
+                latest = (latest * 3 / 4).max(20);
             }
             child.wait().expect("its end");
             schema.run("UPDATE pages SET hits = hits + 1 WHERE id % 3 = 0");
@@ -489,7 +498,6 @@ fn a_killed_move_is_completed_by_another_one(server: &Server) {
     assert_eq!(total, initial + counted as i64);
     assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM pages WHERE hits <> 0"), 0);
     eprintln!("{}: {killed} moves killed, {counted} counts, none lost", server.version);
-    assert!(killed > 3, "{killed}");
 }
 
 fn an_interrupted_move_ends_after_a_batch(server: &Server) {
