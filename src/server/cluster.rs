@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
+use mysql::{Conn, Opts};
 use mysql::prelude::Queryable;
 use rand::RngExt;
 
@@ -253,10 +253,11 @@ impl ClusterPlan {
     ///
     /// # Errors
     /// The server cannot join.
-    pub fn join(&self, connection: &mut Conn, first: bool) -> Result<(), String> {
+    pub fn join(&self, server: impl Into<Opts>, first: bool) -> Result<(), String> {
         if self.kind() == Cluster::Galera {
             return Ok(());
         }
+        let mut connection = Conn::new(server.into()).map_err(|error| error.to_string())?;
         let bootstrap = format!("SET GLOBAL group_replication_bootstrap_group = {first}");
         let statements = [
             // The account of the data directory has no password, and all privileges on a connection from 127.0.0.1.
@@ -275,11 +276,13 @@ impl ClusterPlan {
         })
     }
 
-    /// The number of nodes of the cluster that a node sees, and its own state.
+    /// The number of nodes of the cluster that a node sees, and its own state. Each call has a connection of its own: a node of
+    /// Galera that begins to receive the data of another one ends its connections.
     ///
     /// # Errors
     /// The node has no state yet, and errors of the server.
-    pub fn state(&self, connection: &mut Conn) -> Result<(usize, String), String> {
+    pub fn state(&self, server: impl Into<Opts>) -> Result<(usize, String), String> {
+        let mut connection = Conn::new(server.into()).map_err(|error| error.to_string())?;
         let query = match self.kind() {
             Cluster::Galera => {
                 "SELECT (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'),
@@ -328,19 +331,18 @@ impl PrivateCluster {
             all.extend(arguments.iter().map(|&argument| argument.to_owned()));
             let all: Vec<_> = all.iter().map(String::as_str).collect();
             let server = PrivateServer::start(&cluster.plan.program, &all, interrupted)?;
-            let mut connection = Conn::new(server.options()).map_err(std::io::Error::other)?;
             let failed = |reason: String| {
                 StartError::NoCluster(format!(
                     "{reason}\nThe last lines of its log:\n{}",
                     server.last_log_lines()
                 ))
             };
-            cluster.plan.join(&mut connection, node == 0).map_err(failed)?;
+            cluster.plan.join(server.options(), node == 0).map_err(failed)?;
             let start = Instant::now();
             // All nodes see a new one at the same time.
             let expected = Ok((node + 1, JOINED.to_owned()));
             loop {
-                let state = cluster.plan.state(&mut connection);
+                let state = cluster.plan.state(server.options());
                 if state == expected {
                     break;
                 }

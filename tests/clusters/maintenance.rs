@@ -162,6 +162,30 @@ pub fn resets_and_deletes_end_under_load(cluster: &Cluster) {
     assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM counters"), [Some(0); 3]);
 }
 
+/// At full speed, the nodes of a group are seconds behind, and a reset fails.
+pub fn an_add_of_the_difference_sets_the_total_at_any_load(cluster: &Cluster) {
+    let schema = cluster.node(0);
+    let schema = schema.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|options| options.slots = Slots::Fixed(99)));
+    schema.run("CALL counter_setup('hot', NULL, 99, 0)");
+    for (prefix, key) in [("counter_", "'hot'"), ("slotted_counter_", "1, 2")] {
+        // More than all calls of the load.
+        schema.run(&format!("CALL {prefix}add({key}, 1000000000)"));
+        let increment = format!("CALL {prefix}increment({key})");
+        let ((), counted) = under_load(cluster, &schema.name, &increment, None, || {
+            thread::sleep(Duration::from_secs(2));
+            schema.run(&format!("CALL {prefix}add({key}, 7 - {prefix}get({key}))"));
+            thread::sleep(Duration::from_millis(500));
+        });
+        assert!(counted.failed.is_empty(), "{counted:?}");
+        let left = totals(cluster, &schema, &format!("SELECT {prefix}get({key})"));
+        assert!(left.iter().all(|one| *one == left[0]), "{left:?}");
+        let left = left[0].expect("a total");
+        assert!((8..7 + counted.done as i64).contains(&left), "{left}: {counted:?}");
+    }
+}
+
 pub fn a_change_of_all_slots_in_a_transaction_is_one_change(cluster: &Cluster) {
     let first = cluster.node(0);
     let schema = first.schema();

@@ -172,7 +172,7 @@ impl Cluster {
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let server = Server::start(&self.plan.program, &arguments)?;
         self.plan
-            .join(&mut server.connect(), first)
+            .join(server.options(), first)
             .map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
         nodes[node] = Some(Arc::new(server));
         drop(nodes);
@@ -315,8 +315,7 @@ impl Cluster {
 
     /// The number of nodes of the cluster that a node sees, and its own state.
     fn state(&self, node: &Server) -> Result<(usize, String), String> {
-        let mut connection = Conn::new(node.options()).map_err(|error| error.to_string())?;
-        self.plan.state(&mut connection)
+        self.plan.state(node.options())
     }
 
     /// The last lines of the logs of all nodes.
