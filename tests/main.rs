@@ -58,7 +58,10 @@ promises! {
 }
 
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // One more than the processors, because many tests wait for servers.
+    let threads = || 1 + std::thread::available_parallelism().map_or(1, |processors| processors.get());
+    arguments.test_threads.get_or_insert_with(threads);
     ctrlc::set_handler(|| {
         stop_servers();
         std::process::exit(130);

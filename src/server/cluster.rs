@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::{Conn, Opts};
 use mysql::prelude::Queryable;
+use mysql::{Conn, Opts};
 use rand::RngExt;
 
 use super::{Flavour, PrivateServer, Program, StartError};

@@ -9,12 +9,15 @@ use super::servers::{self, Needed, Server, with_server_log};
 
 /// The tests of all promises.
 #[derive(Default)]
-pub struct Promises(Vec<Trial>);
+pub struct Promises {
+    of_servers: Vec<Trial>,
+    of_clusters: Vec<Trial>,
+}
 
 /// The promises of one module.
 pub struct Module<'a> {
     name: &'static str,
-    trials: &'a mut Vec<Trial>,
+    trials: &'a mut Promises,
 }
 
 impl Promises {
@@ -22,12 +25,23 @@ impl Promises {
     pub fn of(&mut self, module: &'static str) -> Module<'_> {
         Module {
             name: module,
-            trials: &mut self.0,
+            trials: self,
         }
     }
 
+    /// The tests in the order in which they run. Only one test at a time has a cluster, and waits much: those of clusters are
+    /// spread evenly over the others, so that one thread runs them while the other threads run the others.
     pub fn into_trials(self) -> Vec<Trial> {
-        self.0
+        let (of_servers, of_clusters) = (self.of_servers.len(), self.of_clusters.len());
+        let mut clusters = self.of_clusters.into_iter();
+        let mut trials = Vec::with_capacity(of_servers + of_clusters);
+        for (number, trial) in (1..).zip(self.of_servers) {
+            trials.push(trial);
+            let due = of_clusters * number / of_servers - (trials.len() - number);
+            trials.extend(clusters.by_ref().take(due));
+        }
+        trials.extend(clusters);
+        trials
     }
 }
 
@@ -55,7 +69,7 @@ impl Module<'_> {
     /// A promise that needs no server.
     pub fn plain<F: Fn() + Send + 'static>(&mut self, promise: F) -> &mut Self {
         let name = format!("{}::{}", self.name, name_of(&promise));
-        self.trials.push(Trial::test(name.clone(), move || {
+        self.trials.of_servers.push(Trial::test(name.clone(), move || {
             let _timed = Timed(&name, Instant::now());
             promise();
             Ok(())
@@ -76,7 +90,7 @@ impl Module<'_> {
         for slot in servers::all().iter().filter(|slot| chosen(&slot.name)) {
             let server = slot.name.replace(['-', '.'], "_");
             let name = format!("{}::{}::{server}", self.name, name_of(&promise));
-            self.trials.push(Trial::test(name.clone(), move || {
+            self.trials.of_servers.push(Trial::test(name.clone(), move || {
                 let _timed = Timed(&name, Instant::now());
                 let server = slot.get().map_err(Failed::from)?;
                 with_server_log(&server, || promise(&server));
@@ -92,7 +106,7 @@ impl Module<'_> {
         F: Fn(&Cluster) + Copy + Send + 'static,
     {
         let name = format!("{}::{}::{}", self.name, name_of(&promise), cluster::name(needed));
-        self.trials.push(Trial::test(name.clone(), move || {
+        self.trials.of_clusters.push(Trial::test(name.clone(), move || {
             Ok(cluster::on_cluster(needed, |cluster| {
                 let _timed = Timed(&name, Instant::now());
                 promise(cluster);
