@@ -50,7 +50,9 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, faults::a_killed_node_returns_and_no_acknowledged_count_is_lost)
             .on_cluster(cluster, faults::a_stopped_node_returns);
         if cluster.name.starts_with("mysql") {
-            module.on_cluster(cluster, faults::a_new_primary_counts);
+            module
+                .on_cluster(cluster, maintenance::a_resize_ends_at_full_speed_with_a_shorter_queue)
+                .on_cluster(cluster, faults::a_new_primary_counts);
         }
     }
 }

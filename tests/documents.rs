@@ -25,7 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(every_example_runs)
         .plain(every_block_is_run_or_only_shown)
         .plain(every_command_exists_with_its_options)
-        .plain(ci_runs_the_scripts_of_the_examples)
+        .plain(ci_runs_the_scripts_of_the_readme)
         .plain(every_link_has_a_target)
         .plain(every_range_is_one_of_the_limits)
         .plain(the_error_table_is_the_enum)
@@ -307,13 +307,11 @@ fn every_command_exists_with_its_options() {
     assert!(seen >= 20, "{seen} options and scripts");
 }
 
-fn ci_runs_the_scripts_of_the_examples() {
+fn ci_runs_the_scripts_of_the_readme() {
     let ci = fs::read_to_string(root().join(".ci/run")).expect(".ci/run");
-    let documents = documents();
-    let lines = documents.iter().flat_map(|page| page.blocks("sh")).flat_map(|block| block.text.lines());
-    let scripts: Vec<_> = lines.filter(|line| line.starts_with("scripts/")).collect();
-    assert!(scripts.len() >= 2, "{scripts:?}");
-    for script in scripts {
+    let readme = page("README.md").text;
+    for script in ["scripts/demo", "scripts/test"] {
+        assert!(readme.contains(&format!("`{script}`")), "README does not name {script}");
         assert!(ci.contains(&format!("step {script}")), "CI does not run {script}");
     }
 }

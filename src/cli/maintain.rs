@@ -24,7 +24,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The errors after which a call is repeated: a deadlock, a conflict with another node of a cluster, and a lock wait time-out.
 /// Source: MySQL manual, "How to Minimize and Handle Deadlocks"; measured on Galera and Group Replication.
-const REPEATED: [u16; 4] = [1205, 1213, 1180, 3101];
+const REPEATED: [u16; 4] = [1205, 1213, 1180, GROUP_CONFLICT];
+
+/// A conflict with another node of Group Replication.
+const GROUP_CONFLICT: u16 = 3101;
 
 /// Change the number of slots of a counter.
 ///
@@ -284,7 +287,7 @@ impl Counter {
         Ok(row.map_or(State::Missing, |(slots, total)| State::Found { slots, total }))
     }
 
-    /// Calls the routine until it succeeds. Then waits until all nodes have as many slots as the first one.
+    /// Calls the routine until it succeeds. Then waits until all nodes have as many slots as the one that it was called on.
     fn call(&mut self, arguments: &[Value], done: &str) -> anyhow::Result<Outcome> {
         let before = self.state()?;
         let routine = self.package.routine(self.routine).expect("found by it");
@@ -293,11 +296,11 @@ impl Counter {
         let interrupted = on_interrupt(false)?;
         let (begin, timeout) = (Instant::now(), self.timeout);
         let nodes = &mut self.nodes;
-        let mut calls = 0;
+        let (mut calls, mut node) = (0, 0);
         let mut work = || {
             loop {
                 // A node that is behind cannot change the slots of another node, but that node can.
-                let node = calls % nodes.len();
+                node = calls % nodes.len();
                 calls += 1;
                 match nodes[node].exec_drop(&call, Params::Positional(values.clone())) {
                     Ok(()) => return Ok(None),
@@ -328,32 +331,39 @@ impl Counter {
                     "{times} failed in {seconds:.1} s, the last one with ERROR {} ({}): {}",
                     error.code, error.state, error.message
                 ),
-                "other sessions or nodes change the slots all the time; run the command again with a higher --timeout, or when \
-                 there is less load",
+                if error.code == GROUP_CONFLICT {
+                    "other nodes change the slots all the time, and this node is behind; give one --url for each node, and until \
+                     the command has ended, SET GLOBAL group_replication_flow_control_applier_threshold = 300 and \
+                     group_replication_flow_control_certifier_threshold = 300 on each node"
+                } else {
+                    "other sessions or nodes change the slots all the time; run the command again with a higher --timeout, or when \
+                     there is less load"
+                },
             ));
         }
-        let after = self.state()?;
+        // The other nodes can be behind this one.
+        let after = self.state_on(node)?;
         outln!("{}: {done} by {times} in {seconds:.1} s", self.name)?;
         outln!("before: {before}")?;
         outln!("after:  {after}")?;
-        self.wait_for_nodes(&after, begin)?;
+        self.wait_for_nodes(node, &after, begin)?;
         Ok(Outcome::Fine)
     }
 
-    /// Waits until the other nodes have applied the change.
-    fn wait_for_nodes(&mut self, wanted: &State, begin: Instant) -> anyhow::Result<()> {
+    /// Waits until the other nodes have applied the change of a node.
+    fn wait_for_nodes(&mut self, changed: usize, wanted: &State, begin: Instant) -> anyhow::Result<()> {
         let slots = |state: &State| match state {
             State::Missing => 0,
             State::Found { slots, .. } => *slots,
         };
-        for node in 1..self.nodes.len() {
+        for node in (0..self.nodes.len()).filter(|node| *node != changed) {
             let mut state = self.state_on(node)?;
             // A compacted record gets new slots at once.
             while self.routine != Routine::Compact && slots(&state) != slots(wanted) {
                 if begin.elapsed() > self.timeout {
                     return Err(hinted(
                         format!("node {} has {state}", node + 1),
-                        "check whether the URLs are those of nodes of one cluster",
+                        "the node has not applied the change yet, or the URLs are not those of nodes of one cluster",
                     ));
                 }
                 thread::sleep(PAUSE);

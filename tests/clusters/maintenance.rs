@@ -100,6 +100,39 @@ pub fn a_resize_ends_under_load_and_keeps_the_counts(cluster: &Cluster) {
     }
 }
 
+/// With the default of 25,000 transactions, the nodes of a group are seconds behind at full speed.
+pub fn a_resize_ends_at_full_speed_with_a_shorter_queue(cluster: &Cluster) {
+    let schema = cluster.node(0);
+    let schema = schema.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 99, 0)");
+    let set_queue = |transactions: u32| {
+        for node in cluster.nodes() {
+            for queue in ["applier", "certifier"] {
+                let set = format!("SET GLOBAL group_replication_flow_control_{queue}_threshold = {transactions}");
+                node.connect().query_drop(&set).expect(&set);
+            }
+        }
+    };
+    let urls: Vec<_> = cluster.nodes().iter().flat_map(|node| ["--url".to_owned(), node.url()]).collect();
+    let urls: Vec<_> = urls.iter().map(String::as_str).collect();
+    set_queue(300);
+    let ((), counted) = under_load(cluster, &schema.name, "CALL counter_increment('hot')", None, || {
+        thread::sleep(Duration::from_secs(2));
+        for slots in ["33", "99"] {
+            let options = ["--timeout", "300", "--database", &schema.name];
+            let output = slotted(&[&["resize", "hot", slots], &options[..], &urls].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+            eprintln!("{}", printed(&output));
+        }
+    });
+    set_queue(25_000);
+    eprintln!("{counted:?}");
+    assert!(counted.failed.keys().all(|(_, error)| CONFLICTS.iter().any(|conflict| error.starts_with(conflict))), "{counted:?}");
+    assert_eq!(totals(cluster, &schema, "SELECT counter_get('hot')"), [Some(counted.done as i64); 3]);
+    assert_eq!(totals(cluster, &schema, "SELECT slots FROM counter_totals"), [Some(99); 3]);
+}
+
 pub fn compactions_and_rollups_end_under_load_and_keep_the_counts(cluster: &Cluster) {
     let schema = cluster.node(0);
     let schema = schema.schema();
