@@ -66,6 +66,8 @@ struct Strike<'a> {
 const PLAIN: Fault =
     Fault { name: "", errors: &[], ends_connections: false, lock_wait: 50, small_disk: false, strike: |_| {} };
 
+/// With FLUSH TABLES WITH READ LOCK, SET read_only or ALTER TABLE, calls reach the lock wait timeout: the statement waits for a
+/// call that waits for a slot, and the transaction that has locked the slot waits for the statement.
 static FAULTS: [Fault; 9] = [
     Fault { name: "SIGKILL of the server, restart", ends_connections: true, strike: kill_server, ..PLAIN },
     Fault {
@@ -77,9 +79,9 @@ static FAULTS: [Fault; 9] = [
     },
     Fault { name: "lock wait timeouts", lock_wait: 1, strike: hold_locks, ..PLAIN },
     Fault { name: "max_connections exhausted", errors: &[1040], strike: exhaust_connections, ..PLAIN },
-    Fault { name: "read_only, super_read_only", errors: &[1290], strike: switch_read_only, ..PLAIN },
-    Fault { name: "FLUSH TABLES WITH READ LOCK", strike: lock_globally, ..PLAIN },
-    Fault { name: "ALTER TABLE, OPTIMIZE TABLE", errors: &[1412], strike: rebuild_tables, ..PLAIN },
+    Fault { name: "read_only, super_read_only", errors: &[1290], lock_wait: 1, strike: switch_read_only, ..PLAIN },
+    Fault { name: "FLUSH TABLES WITH READ LOCK", lock_wait: 1, strike: lock_globally, ..PLAIN },
+    Fault { name: "ALTER TABLE, OPTIMIZE TABLE", errors: &[1412, 159], lock_wait: 1, strike: rebuild_tables, ..PLAIN },
     Fault { name: "upgrade of the package", errors: &[1305], strike: upgrade, ..PLAIN },
     Fault {
         name: "full disk",
@@ -186,11 +188,18 @@ fn run(connection: &mut Conn, statement: &str) {
     connection.query_drop(statement).unwrap_or_else(|error| panic!("{error} in\n{statement}"));
 }
 
+/// Whether a statement was the victim of a deadlock with the load. Fails on any other error.
+fn is_deadlock(result: mysql::Result<()>) -> bool {
+    match result {
+        Err(Error::MySqlError(error)) if error.code == 1213 => true,
+        result => result.map(|()| false).expect("a statement"),
+    }
+}
+
 fn kill_server(strike: &mut Strike<'_>) {
     while strike.again() {
         strike.calls(300);
-        strike.load.server.kill();
-        strike.load.wait_for_error(LOST);
+        strike.load.until_error(LOST, || strike.load.server.kill());
         strike.load.server.start_again(&[]).expect("the server starts again");
         strike.load.wait_for_calls(20);
     }
@@ -218,19 +227,17 @@ fn hold_locks(strike: &mut Strike<'_>) {
     let mut administrator = strike.administrator();
     while strike.again() {
         let record = strike.random.random_range(1..10);
-        run(&mut administrator, "START TRANSACTION");
         let locks = [
             "SELECT COUNT(*) FROM counters WHERE counter_name = 'counter 1' FOR UPDATE".to_owned(),
             format!("SELECT COUNT(*) FROM slotted_counters WHERE record_type = 1 AND record_id >= {record} FOR UPDATE"),
         ];
-        for lock in locks {
-            match administrator.query_drop(lock) {
-                // Chosen as the victim of a deadlock with a transaction of the load: the next time.
-                Err(Error::MySqlError(error)) if error.code == 1213 => {}
-                result => result.expect("locks"),
-            }
-        }
-        strike.load.wait_for_error(1205);
+        strike.load.until_error(1205, || {
+            // The victim of a deadlock with a transaction of the load has no locks.
+            while {
+                run(&mut administrator, "START TRANSACTION");
+                locks.iter().any(|lock| is_deadlock(administrator.query_drop(lock)))
+            } {}
+        });
         run(&mut administrator, "ROLLBACK");
         strike.calls(50);
     }
@@ -243,12 +250,11 @@ fn exhaust_connections(strike: &mut Strike<'_>) {
         run(&mut administrator, "SET GLOBAL max_connections = 12");
         let options = strike.load.schema.options().user(Some("app"));
         let mut connections = Vec::new();
-        // A session of the load that ends leaves a place.
-        while strike.load.ledger.failed("1040") == 0 || connections.len() < 4 {
+        loop {
             match Conn::new(options.clone()) {
                 Ok(connection) => connections.push(connection),
                 Err(Error::MySqlError(error)) if error.code == 1040 => {
-                    strike.load.wait_for_error(1040);
+                    strike.load.until_error(1040, || {});
                     break;
                 }
                 Err(error) => panic!("{error}"),
@@ -266,8 +272,7 @@ fn switch_read_only(strike: &mut Strike<'_>) {
     while strike.again() {
         let variable =
             if strike.load.server.is_mysql() && strike.random.random_bool(0.5) { "super_read_only" } else { "read_only" };
-        run(&mut administrator, &format!("SET GLOBAL {variable} = ON"));
-        strike.load.wait_for_error(1290);
+        strike.load.until_error(1290, || run(&mut administrator, &format!("SET GLOBAL {variable} = ON")));
         strike.pause(100);
         run(&mut administrator, "SET GLOBAL read_only = OFF");
         strike.calls(100);
@@ -293,11 +298,7 @@ fn rebuild_tables(strike: &mut Strike<'_>) {
             1 => format!("ALTER TABLE {table} FORCE, ALGORITHM = COPY"),
             _ => format!("OPTIMIZE TABLE {table}"),
         };
-        match administrator.query_drop(&statement) {
-            // The victim of a deadlock with the load.
-            Err(Error::MySqlError(error)) if error.code == 1213 => {}
-            result => result.expect(&statement),
-        }
+        is_deadlock(administrator.query_drop(&statement));
         strike.calls(30);
     }
 }

@@ -160,10 +160,11 @@ impl<'a> Load<'a> {
         self.wait_until("calls are acknowledged", || self.ledger.acknowledged() >= before + calls);
     }
 
-    /// Waits until a call has failed with an error again.
-    pub fn wait_for_error(&self, error: impl ToString) {
+    /// Does what makes calls fail, and waits until one has failed with this error.
+    pub fn until_error(&self, error: impl ToString, act: impl FnOnce()) {
         let error = error.to_string();
         let before = self.ledger.failed(&error);
+        act();
         self.wait_until(&format!("a call fails: {error}"), || self.ledger.failed(&error) > before);
     }
 

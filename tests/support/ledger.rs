@@ -39,9 +39,9 @@ pub fn documented() -> &'static BTreeMap<u16, Fate> {
             };
             let numbers = cells[0].split(|c: char| !c.is_ascii_digit());
             let numbers: Vec<u16> =
-                numbers.filter(|digits| digits.len() >= 4).flat_map(str::parse).collect();
+                numbers.filter(|digits| digits.len() >= 3).flat_map(str::parse).collect();
             match numbers[..] {
-                [first, last] if cells[0].contains(" to ") => {
+                [first, last] if cells[0] == format!("| {first} to {last}") => {
                     fates.extend((first..=last).map(|number| (number, fate)));
                 }
                 _ => fates.extend(numbers.iter().map(|number| (*number, fate))),
