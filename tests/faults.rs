@@ -42,7 +42,7 @@ const DURATION: Duration = Duration::from_secs(2);
 pub struct Fault {
     /// For the report.
     name: &'static str,
-    /// The errors that its calls return, beside those without a fault. docs/guarantees.md has each of them.
+    /// The errors that its calls return, in addition to those without a fault. docs/guarantees.md has each of them.
     errors: &'static [u16],
     /// Whether connections end.
     ends_connections: bool,
@@ -235,7 +235,8 @@ fn hold_locks(strike: &mut Strike<'_>) {
             // The victim of a deadlock with a transaction of the load has no locks.
             while {
                 run(&mut administrator, "START TRANSACTION");
-                locks.iter().any(|lock| is_deadlock(administrator.query_drop(lock)))
+                // query_drop() would ignore an error that comes after the columns of the result.
+                locks.iter().any(|lock| is_deadlock(administrator.query_first::<u64, _>(lock).map(drop)))
             } {}
         });
         run(&mut administrator, "ROLLBACK");

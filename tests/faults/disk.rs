@@ -9,7 +9,7 @@ use slotted::server::Program;
 
 use crate::support::Server;
 
-/// The free space of the disk beside the data of a new server.
+/// The free space of the disk when a new server has its data on it.
 const FREE: u64 = 48 << 20;
 
 /// Settings that keep the data of a new server small.

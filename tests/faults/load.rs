@@ -172,9 +172,14 @@ impl<'a> Load<'a> {
     pub fn wait_until(&self, state: &str, reached: impl Fn() -> bool) {
         let start = Instant::now();
         while !reached() {
-            assert!(start.elapsed() < TIMEOUT, "timeout: {state}; {:?}", self.problems);
+            assert!(start.elapsed() < TIMEOUT, "timeout: {state}; {:?}; {:#?}", self.problems, self.sessions());
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// The sessions of the server, for a message.
+    fn sessions(&self) -> mysql::Result<Vec<(u64, String, Option<String>, Option<String>)>> {
+        Conn::new(self.schema.options())?.query("SELECT ID, USER, STATE, INFO FROM information_schema.PROCESSLIST")
     }
 
     fn problem(&self, problem: String) {

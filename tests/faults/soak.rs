@@ -73,14 +73,14 @@ pub fn soak(server: &Server) {
         faults.shuffle(&mut random);
         for fault in faults {
             let duration = Duration::from_secs(random.random_range(SECONDS));
-            let seed = random.random();
+            let round_seed = random.random();
             let (calls, wrong) = if fault.small_disk {
                 let (server, disk) = start(program, true);
                 let load = Load::new(&server);
-                let wrong = round(&load, fault, disk.as_ref(), seed, duration);
+                let wrong = round(&load, fault, disk.as_ref(), round_seed, duration);
                 (load.ledger.take_calls(), wrong)
             } else {
-                let wrong = round(&load, fault, None, seed, duration);
+                let wrong = round(&load, fault, None, round_seed, duration);
                 // The binary logs of a long load need much space.
                 if long.is_mysql() {
                     let mut connection = load.schema.connect();
@@ -99,7 +99,7 @@ pub fn soak(server: &Server) {
             let row = rows.entry(fault.name).or_default();
             row.rounds += 1;
             row.calls.add(&calls);
-            write(&version.slug(), &chapter(&version.to_string(), seed_of(begin, seed, minutes), &rows, &problems));
+            write(&version.slug(), &chapter(&version.to_string(), run_of(begin, seed, minutes), &rows, &problems));
             if Instant::now() >= end {
                 break 'soak;
             }
@@ -109,7 +109,7 @@ pub fn soak(server: &Server) {
 }
 
 /// The sentence on the run.
-fn seed_of(begin: Instant, seed: u64, minutes: f64) -> String {
+fn run_of(begin: Instant, seed: u64, minutes: f64) -> String {
     let ran = begin.elapsed().as_secs_f64() / 60.0;
     format!("Seed {seed}. {ran:.0} of {minutes} minutes.")
 }

@@ -30,7 +30,10 @@ pub fn documented() -> &'static BTreeMap<u16, Fate> {
         let (_, section) = page.split_once("\n## Errors and retry\n").expect("the section");
         let section = section.split("\n## ").next().unwrap_or_default();
         let mut fates = BTreeMap::new();
-        for row in section.lines().filter(|line| line.starts_with("| ") && !line.contains("(clusters.md")) {
+        for row in section
+            .lines()
+            .filter(|line| line.starts_with("| ") && !line.contains("(clusters.md"))
+        {
             let cells: Vec<_> = row.split(" | ").collect();
             let fate = match cells.get(1) {
                 Some(cell) if cell.starts_with("unknown") => Fate::Unknown,
@@ -38,8 +41,10 @@ pub fn documented() -> &'static BTreeMap<u16, Fate> {
                 _ => continue,
             };
             let numbers = cells[0].split(|c: char| !c.is_ascii_digit());
-            let numbers: Vec<u16> =
-                numbers.filter(|digits| digits.len() >= 3).flat_map(str::parse).collect();
+            let numbers: Vec<u16> = numbers
+                .filter(|digits| digits.len() >= 3)
+                .flat_map(str::parse)
+                .collect();
             match numbers[..] {
                 [first, last] if cells[0] == format!("| {first} to {last}") => {
                     fates.extend((first..=last).map(|number| (number, fate)));
@@ -93,7 +98,10 @@ impl Calls {
         self.rolled_back += other.rolled_back;
         self.lost += other.lost;
         self.doubled += other.doubled;
-        for (sums, more) in [(&mut self.rejected, &other.rejected), (&mut self.unknown, &other.unknown)] {
+        for (sums, more) in [
+            (&mut self.rejected, &other.rejected),
+            (&mut self.unknown, &other.unknown),
+        ] {
             for (error, calls) in more {
                 *sums.entry(error.clone()).or_default() += calls;
             }
@@ -212,9 +220,14 @@ impl Ledger {
             calls.lost += u64::try_from(least - total).unwrap_or_default();
             calls.doubled += u64::try_from(total - most).unwrap_or_default();
             if !(least..=most).contains(&total) {
-                problems.push(format!("the total of {key:?} is {total}, expected {least} to {most}"));
+                problems.push(format!(
+                    "the total of {key:?} is {total}, expected {least} to {most}"
+                ));
             }
-            *sums = Sums { checked: total, ..Sums::default() };
+            *sums = Sums {
+                checked: total,
+                ..Sums::default()
+            };
         }
         problems
     }
