@@ -38,6 +38,7 @@ promises! {
     drivers
     exactness
     existing_tables
+    faults
     hot_rows
     install
     installing

@@ -2,6 +2,7 @@
 
 mod client;
 mod cluster;
+pub mod ledger;
 mod network;
 mod promises;
 mod schema;
