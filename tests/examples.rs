@@ -22,7 +22,8 @@ pub fn promises(mut module: Module<'_>) {
     module
         .on(newest, each_example_counts_and_repeats_after_a_lock_wait_timeout)
         .on(newest, each_example_tells_an_unknown_counter_from_a_lost_connection)
-        .on(newest, no_example_repeats_a_transaction_whose_commit_may_have_counted);
+        .on(newest, no_example_repeats_a_transaction_whose_commit_may_have_counted)
+        .plain(the_page_lists_every_example_with_the_installed_version);
 }
 
 /// The time after which a test gives up.
@@ -69,6 +70,23 @@ const REMEDY: &str = "run scripts/servers examples";
 fn compile(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}: {REMEDY}"));
     assert!(output.status.success(), "{command:?}: {}\n{REMEDY}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn the_page_lists_every_example_with_the_installed_version() {
+    let page = fs::read_to_string(root().join("examples/README.md")).expect("the page");
+    let script = fs::read_to_string(root().join("scripts/servers")).expect("the script");
+    let folders = ["python", "node", "php", "go", "java", "ruby", "rust"];
+    let files = folders.iter().flat_map(|folder| fs::read_dir(root().join("examples").join(folder)).expect(folder));
+    let files: Vec<_> = files.map(|entry| entry.expect("a file").file_name()).collect();
+    assert_eq!(files.len(), examples().len(), "{files:?}");
+    for file in files {
+        let file = file.to_string_lossy();
+        assert!(page.contains(&format!("/{file})")), "{file} is not in the table");
+    }
+    for (driver, version) in [("PyMySQL[rsa]==", "PyMySQL | "), ("mysql-connector-python==", "mysql-connector-python | ")] {
+        let installed = script.split(driver).last().and_then(|rest| rest.split(['"', ')', ' ']).next()).expect("a version");
+        assert!(page.contains(&format!("{version}{installed} |")), "{driver}{installed}");
+    }
 }
 
 /// The database of an application on a server that listens on a port. Its account has the name of the database.
@@ -220,10 +238,8 @@ fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
 fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server) {
     let Some(application) = Application::new(server) else { return };
     let mut administrator = application.network.server.connect();
-    // PROCESSLIST is empty for a moment while a session begins, so the account identifies the session.
-    let waiting = format!(
-        "SELECT ID FROM information_schema.PROCESSLIST JOIN information_schema.INNODB_TRX ON trx_mysql_thread_id = ID
-          WHERE USER = '{}' AND trx_state = 'LOCK WAIT'",
+    let calling = format!(
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = '{}' AND INFO LIKE '%counter%'",
         application.schema.name
     );
     for example in examples() {
@@ -237,8 +253,8 @@ fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server)
         let mut holder = application.locked();
         let mut killed = application.start(example, &application.network.port, &[]);
         killed.until(|_| {
-            let session: Option<u64> = administrator.query_first(&waiting).expect(&waiting);
-            // A session that has ended meanwhile is no error: the next one waits again.
+            let session: Option<u64> = administrator.query_first(&calling).expect(&calling);
+            // The call can have ended with error 1205 meanwhile. Then the next one is killed.
             session.is_some_and(|session| administrator.query_drop(format!("KILL {session}")).is_ok())
         });
         killed.ends(CONNECTION_LOST, &["connection lost: ", "the transaction has not counted"]);
@@ -269,12 +285,14 @@ fn proxy(server: u16) -> (String, Arc<AtomicBool>) {
     let port = listener.local_addr().expect("its number").port();
     let cut = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&cut);
-    thread::spawn(move || serve(&listener, server, &seen));
+    thread::spawn(move || serve(listener, server, &seen));
     (port.to_string(), cut)
 }
 
-fn serve(listener: &TcpListener, port: u16, cut: &AtomicBool) -> io::Result<()> {
+fn serve(listener: TcpListener, port: u16, cut: &AtomicBool) -> io::Result<()> {
     let (client, _) = listener.accept()?;
+    // A second connection is rejected.
+    drop(listener);
     let server = TcpStream::connect(("127.0.0.1", port))?;
     (&client).write_all(&greeting_without_tls(&server)?)?;
     thread::scope(|scope| {
@@ -282,7 +300,9 @@ fn serve(listener: &TcpListener, port: u16, cut: &AtomicBool) -> io::Result<()> 
             let _ = pass(&server, &client, |_| !cut.load(SeqCst));
         });
         pass(&client, &server, |request| {
-            cut.fetch_or(request.to_ascii_lowercase().ends_with(b"commit"), SeqCst);
+            // Not SET autocommit.
+            let commits = String::from_utf8_lossy(request).to_lowercase().replace("autocommit", "").contains("commit");
+            cut.fetch_or(commits, SeqCst);
             true
         })
     })

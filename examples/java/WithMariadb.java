@@ -155,8 +155,7 @@ public class WithMariadb {
             // A new connection: the server closes one that is idle for long, and threads cannot share one.
             try (Connection connection = connect()) {
                 sent = true;
-                // One call with an array, not addBatch(): the driver sends a batch of calls in the bulk protocol, which MariaDB
-                // does not support for CALL (1295), or as single calls.
+                // Not addBatch(): the server executes and commits the calls of a batch one by one.
                 execute(connection, "CALL counter_add_many(?)", json(taken));
             } catch (SQLException error) {
                 // If the connection is lost in the call, the sums may have counted.

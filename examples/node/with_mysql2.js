@@ -22,7 +22,7 @@ const settings = {
   // A BIGINT above 2^53 arrives as a string instead of a rounded number.
   supportBigNumbers: true,
   // caching_sha2_password without TLS: the driver fetches the public key of the server. With TLS:
-  // ssl: { ca: fs.readFileSync('ca.pem') }
+  // ssl: { ca: fs.readFileSync('ca.pem'), verifyIdentity: true }
 };
 
 // Executes work in a transaction, and repeats the transaction if the server has rolled it back.
@@ -63,7 +63,7 @@ async function total(connection, counter) {
 }
 
 async function totals(connection, counters) {
-  // query() expands the array, execute() does not.
+  // query() expands the array. With execute(), the query returns no row.
   const [rows] = await connection.query(
     'SELECT counter_name, total FROM counter_totals WHERE counter_name IN (?)', [counters]);
   // The total of the view is a DECIMAL, which arrives as a string: '1' + 1 is '11'.

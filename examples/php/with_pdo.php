@@ -47,7 +47,7 @@ function in_transaction(PDO $connection, callable $work): void
                 $counted = $committing ? 'may have counted' : 'has not counted';
                 throw new ConnectionLost("the transaction $counted: {$error->getMessage()}");
             }
-            // After error 1205, the transaction is still open.
+            // After error 1205, the transaction is still open. After 1213 it is not, and rollBack() would throw.
             $connection->exec('ROLLBACK');
             if (!in_array($number, REPEAT) || $attempt === ATTEMPTS) {
                 throw $error;

@@ -31,7 +31,8 @@ def connect():
         # By default, this driver begins a transaction with the first statement, and a read returns its snapshot.
         autocommit=True,
         connect_timeout=10,
-        # caching_sha2_password without TLS needs PyMySQL[rsa]. With TLS: ssl_ca="ca.pem", ssl_verify_identity=True
+        # This driver uses TLS if the server supports it, without a check of the certificate, also with ssl_ca alone. With a
+        # check: ssl_ca="ca.pem", ssl_verify_identity=True. Without TLS, caching_sha2_password needs PyMySQL[rsa].
     )
 
 

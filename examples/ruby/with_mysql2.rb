@@ -11,9 +11,8 @@ ATTEMPTS = 10
 
 class ConnectionLost < StandardError; end
 
-# Mysql2::Error::ConnectionError is also the class of some errors of the server, such as 1205.
 def lost?(error)
-  LOST.include?(error.error_number) || error.message.include?("connection is not open")
+  LOST.include?(error.error_number)
 end
 
 def connect
@@ -25,8 +24,7 @@ def connect
     database: ENV.fetch("SLOTTED_DATABASE"),
     encoding: "utf8mb4",
     connect_timeout: 10
-    # caching_sha2_password without TLS: the client library fetches the public key of the server. With TLS: sslca: "ca.pem",
-    # sslverify: true
+    # caching_sha2_password without TLS: the client library fetches the public key of the server. With TLS: sslca: "ca.pem"
   )
 end
 
