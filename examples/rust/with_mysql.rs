@@ -109,10 +109,8 @@ fn total(connection: &mut Conn, counter: &str) -> mysql::Result<i64> {
 
 fn totals(connection: &mut Conn, counters: &[&str]) -> mysql::Result<BTreeMap<String, i64>> {
     let places = vec!["?"; counters.len()].join(", ");
-    // The total of the view is a DECIMAL, which arrives as text.
-    let query = format!(
-        "SELECT counter_name, CAST(total AS SIGNED) FROM counter_totals WHERE counter_name IN ({places})"
-    );
+    // The total of the view is a DECIMAL without a fraction, which can be read as an integer.
+    let query = format!("SELECT counter_name, total FROM counter_totals WHERE counter_name IN ({places})");
     let rows: Vec<(String, i64)> = connection.exec(query, counters.to_vec())?;
     Ok(rows.into_iter().collect())
 }
