@@ -179,7 +179,7 @@ func (counts *Counts) run() {
 			return
 		case <-time.After(time.Second):
 			if err := counts.flush(); err != nil {
-				fmt.Fprintln(os.Stderr, "counts not added:", err)
+				fmt.Fprintln(os.Stderr, "flush failed:", err)
 			}
 		}
 	}

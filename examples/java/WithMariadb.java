@@ -131,7 +131,7 @@ public class WithMariadb {
                 try {
                     flush();
                 } catch (SQLException error) {
-                    System.err.println("counts not added: " + error.getMessage());
+                    System.err.println("flush failed: " + error.getMessage());
                 }
             }, 1, 1, TimeUnit.SECONDS);
         }

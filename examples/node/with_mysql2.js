@@ -74,7 +74,9 @@ async function totals(connection, counters) {
 class Counts {
   constructor() {
     this.sums = new Map();
-    this.timer = setInterval(() => this.flush().catch((error) => console.error(`counts not added: ${error.message}`)), 1000);
+    this.timer = setInterval(() => {
+      this.flushing = this.flush().catch((error) => console.error(`flush failed: ${error.message}`));
+    }, 1000);
   }
 
   count(counter, amount = 1) {
@@ -101,6 +103,7 @@ class Counts {
 
   async close() {
     clearInterval(this.timer);
+    await this.flushing;
     await this.flush();
   }
 }

@@ -104,7 +104,7 @@ class Counts
             try {
                 $this->flush();
             } catch (PDOException $error) {
-                fwrite(STDERR, "counts not added: {$error->getMessage()}\n");
+                fwrite(STDERR, "flush failed: {$error->getMessage()}\n");
             }
         }
     }

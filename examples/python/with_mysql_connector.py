@@ -125,7 +125,7 @@ class Counts:
             try:
                 self.flush()
             except mysql.connector.Error as error:
-                print(f"counts not added: {error}", file=sys.stderr)
+                print(f"flush failed: {error}", file=sys.stderr)
 
 
 def main(counter="orders"):

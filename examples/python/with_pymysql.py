@@ -123,7 +123,7 @@ class Counts:
             try:
                 self.flush()
             except pymysql.MySQLError as error:
-                print(f"counts not added: {error}", file=sys.stderr)
+                print(f"flush failed: {error}", file=sys.stderr)
 
 
 def main(counter="orders"):

@@ -124,7 +124,7 @@ class Counts
       begin
         flush
       rescue Mysql2::Error => error
-        warn "counts not added: #{error.message}"
+        warn "flush failed: #{error.message}"
       end
     end
   end

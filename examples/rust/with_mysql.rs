@@ -132,7 +132,7 @@ impl Counts {
         let thread = thread::spawn(move || {
             while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = flush(&of_thread) {
-                    eprintln!("counts not added: {error}");
+                    eprintln!("flush failed: {error}");
                 }
             }
         });
