@@ -1,6 +1,6 @@
 //! The documents are true: their examples run, their tables and figures agree with the code and the measurements.
 //!
-//! README and every page of docs/ is a script. The test runs its blocks from top to bottom, as a reader would, in an
+//! README and every page of docs/ and examples/ is a script. The test runs its blocks from top to bottom, as a reader would, in an
 //! empty database `mydb`, in a folder that has `generated/`, with `mysql`, `mysqldump` and `slotted` on the PATH:
 //!
 //! - `sh`: commands. Those that begin with `scripts/` are steps of .ci/run instead, because they take minutes.
@@ -118,10 +118,11 @@ fn in_folder(folder: &Path) -> Vec<Page> {
     paths.into_iter().flat_map(page).collect()
 }
 
-/// README and docs/.
+/// README, docs/ and examples/.
 fn documents() -> Vec<Page> {
     let mut documents = vec![page("README.md")];
     documents.extend(in_folder(&root().join("docs")));
+    documents.extend(in_folder(&root().join("examples")));
     documents
 }
 

@@ -37,6 +37,7 @@ promises! {
     documents
     drivers
     exactness
+    examples
     existing_tables
     faults
     hot_rows

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use mysql::{Conn, Opts, OptsBuilder};
 use slotted::server::{Flavour, PrivateServer, Program, Version, provided};
 
-use super::{Client, Schema, cluster};
+use super::{Client, Network, Schema, cluster};
 
 /// The servers that the tests need, unless SLOTTED_TEST_URLS is set.
 const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
@@ -42,6 +42,7 @@ pub struct Server {
     program: Option<Program>,
     private: Mutex<Option<PrivateServer>>,
     alone: Mutex<()>,
+    network: OnceLock<Option<Box<Network>>>,
 }
 
 /// All servers that the tests run on.
@@ -121,6 +122,7 @@ impl Needed {
                 program: None,
                 private: Mutex::new(None),
                 alone: Mutex::new(()),
+                network: OnceLock::new(),
             },
             Source::Program(program) => Server::start(program, &ARGUMENTS)?,
         };
@@ -158,12 +160,24 @@ impl Server {
             program: Some(program.clone()),
             private: Mutex::new(Some(private)),
             alone: Mutex::new(()),
+            network: OnceLock::new(),
         })
     }
 
     /// Ends the process and removes its folder, if this run has started the server.
     pub fn stop(&self) {
         self.private().take();
+        if let Some(Some(network)) = self.network.get() {
+            network.server.stop();
+        }
+    }
+
+    /// A private server of the same version that listens on a port. All promises share it.
+    pub fn network(&self) -> Option<&Network> {
+        let network = self
+            .network
+            .get_or_init(|| Network::start(self, &[]).map(Box::new));
+        network.as_deref()
     }
 
     /// Ends the process, as a power failure does. Its data directory remains.
