@@ -44,6 +44,7 @@ promises! {
     locks
     maintain
     migrations
+    model
     monitoring
     queries
     rendering
