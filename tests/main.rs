@@ -47,6 +47,7 @@ promises! {
     model
     monitoring
     queries
+    races
     rendering
     replication
     report
