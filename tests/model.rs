@@ -31,7 +31,7 @@ pub fn promises(mut module: Module<'_>) {
 const CASES: u32 = 80;
 
 /// The interleaved sequences of a promise. Each waits for some locks for a second.
-const INTERLEAVED_CASES: u32 = 32;
+const INTERLEAVED_CASES: u32 = 24;
 
 /// The fixed number of slots in the model.
 const FIXED: i64 = 4;

@@ -20,8 +20,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(concurrent_calls_of_slotted_counters_are_serializable);
 }
 
-/// A race: the calls before it, and its sessions. `||` separates the transactions of a session, `|` the steps of a
-/// transaction, and a comma the statements of a step. `add 5` is a call of `counter_add` with the amount 5.
+/// A race: the calls of the first session before it, and its sessions. For records, the second session also runs these
+/// calls, so that there are two slots. `||` separates the transactions of a session, `|` the steps of a transaction, and
+/// a comma the statements of a step. `add 5` is a call of `counter_add` with the amount 5.
 type Race = (&'static str, &'static [&'static str]);
 
 const OF_COUNTERS: &[Race] = &[
@@ -61,9 +62,9 @@ const OF_RECORDS: &[Race] = &[
     ("add 10", &["begin, reset 100 | commit", "begin, increment | add 5 | commit", "increment"]),
     ("add 10", &["begin, delete | commit", "begin, increment | commit", "compact"]),
     ("add 10", &["begin, delete | rollback", "begin, increment | commit", "get"]),
-    ("add 3", &["take 2", "take 2", "add 2", "get"]),
-    ("add 3", &["begin, take 2 | commit", "begin, take 2 | commit", "add 2"]),
-    ("add 3", &["begin, take 2 | rollback", "begin, take 2 | commit", "get"]),
+    ("add 2", &["take 3", "take 3", "add 3", "get"]),
+    ("add 2", &["begin, take 3 | commit", "begin, take 3 | commit", "add 3"]),
+    ("add 2", &["begin, take 3 | rollback", "begin, take 3 | commit", "get"]),
 ];
 
 /// The remainders of the connection IDs of the sessions modulo 6. With 3 slots, the first and the third session have the
@@ -232,8 +233,12 @@ impl Stage<'_> {
         skipped: &[(usize, usize)],
     ) -> Option<Ending> {
         self.schema.run(&format!("DELETE FROM {}", self.table));
-        let mut first = self.schema.connect();
-        assert!(run(&mut first, &statements(before, self.records)).is_some_and(|all| all.iter().all(Result::is_ok)));
+        let before = (statements(before, self.records), true);
+        for session in &mut self.sessions[..if self.records { 2 } else { 1 }] {
+            session.step(&before);
+            let ended = session.end().expect("the calls before a race end");
+            assert!(ended.iter().flatten().flatten().all(Result::is_ok), "{before:?}: {ended:?}");
+        }
         let mut steps: Vec<_> = race
             .iter()
             .enumerate()
@@ -311,7 +316,8 @@ impl Stage<'_> {
                 race.iter().map(|session| session.iter().flat_map(|transaction| &transaction.names)).collect();
             let steps: Vec<_> = order
                 .iter()
-                .map(|session| format!("{}: {}", ["a", "b", "c", "d"][*session], names[*session].next().expect("a step")))
+                .map(|session| (["a", "b", "c", "d"][*session], names[*session].next().expect("a step")))
+                .map(|(session, step)| format!("{session}: {step}"))
                 .collect();
             let steps = steps.join("\n");
             // On MariaDB, a read at the moment of a commit can return a wrong total: docs/mariadb-reads.md. Not twice.
