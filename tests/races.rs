@@ -75,6 +75,9 @@ const SLOTS: [u32; 4] = [0, 1, 3, 4];
 /// machine, a step that waits for no lock can run together with the next one, which is an order like any other.
 const PATIENCE: Duration = Duration::from_millis(40);
 
+/// The time in which all steps of a race end, also on a slow machine.
+const END: Duration = Duration::from_secs(120);
+
 /// The races that run at the same time, because most of the time they wait.
 const WORKERS: usize = 8;
 
@@ -148,10 +151,9 @@ struct Session {
 
 impl Session {
     fn new(schema: &Schema<'_>, remainder: u32, isolation: &str) -> Self {
-        let mut connection = schema.isolated(isolation);
-        while connection.connection_id() % 6 != remainder {
-            connection = schema.isolated(isolation);
-        }
+        let mut connection = schema.connect_with_id(remainder, 6);
+        let isolation = format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}");
+        connection.query_drop(isolation).expect("an isolation level");
         let (steps, todo) = mpsc::channel::<Step>();
         let (done, results) = mpsc::channel();
         thread::spawn(move || {
@@ -169,14 +171,14 @@ impl Session {
         Self { steps, results, ended: Vec::new(), waiting: 0 }
     }
 
-    /// Sends a step. Waits for a moment until it has ended, unless an earlier step of the session waits for a lock.
-    fn step(&mut self, step: &Step) {
+    /// Sends a step. Waits until it has ended, unless an earlier step of the session waits for a lock.
+    fn step(&mut self, step: &Step, patience: Duration) {
         self.collect(Duration::ZERO);
         let waits = self.waiting > 0;
         self.steps.send(step.clone()).expect("the session");
         self.waiting += 1;
         if !waits {
-            self.collect(PATIENCE);
+            self.collect(patience);
         }
     }
 
@@ -190,7 +192,7 @@ impl Session {
 
     /// The results of all steps.
     fn end(&mut self) -> Option<Vec<Option<Vec<Outcome>>>> {
-        self.collect(Duration::from_secs(120));
+        self.collect(END);
         (self.waiting == 0).then(|| std::mem::take(&mut self.ended))
     }
 }
@@ -215,6 +217,9 @@ struct Ending {
     results: Vec<Vec<Option<Vec<Outcome>>>>,
 }
 
+/// A transaction of a race: its session, and its number in the session.
+type Id = (usize, usize);
+
 /// The sessions of a schema, and the race that they run.
 struct Stage<'a> {
     schema: &'a Schema<'a>,
@@ -224,18 +229,20 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Runs the steps in an order, and without the transactions that `skipped` names.
+    /// Runs the steps in an order, and without the transactions that `skipped` names. Returns the ending, and the pairs of
+    /// transactions of which the first one ended before the second one began.
     fn play(
         &mut self,
         before: &str,
         race: &[Vec<Transaction>],
         order: &[usize],
-        skipped: &[(usize, usize)],
-    ) -> Option<Ending> {
+        skipped: &[Id],
+        patience: Duration,
+    ) -> Option<(Ending, Vec<(Id, Id)>)> {
         self.schema.run(&format!("DELETE FROM {}", self.table));
         let before = (statements(before, self.records), true);
         for session in &mut self.sessions[..if self.records { 2 } else { 1 }] {
-            session.step(&before);
+            session.step(&before, END);
             let ended = session.end().expect("the calls before a race end");
             assert!(ended.iter().flatten().flatten().all(Result::is_ok), "{before:?}: {ended:?}");
         }
@@ -245,13 +252,27 @@ impl Stage<'_> {
             .map(|(session, transactions)| {
                 let played = transactions.iter().enumerate();
                 let played = played.filter(move |(number, _)| !skipped.contains(&(session, *number)));
-                played.flat_map(|(_, transaction)| &transaction.steps)
+                played.flat_map(|(number, transaction)| transaction.steps.iter().map(move |step| (number, step)))
             })
             .collect();
+        let mut pairs = Vec::new();
         for session in order {
-            if let Some(step) = steps[*session].next() {
-                self.sessions[*session].step(step);
+            let Some((number, step)) = steps[*session].next() else { continue };
+            if step.1 {
+                for (other, transactions) in race.iter().enumerate().filter(|(other, _)| other != session) {
+                    self.sessions[other].collect(Duration::ZERO);
+                    let mut ended = self.sessions[other].ended.len();
+                    for (of_other, transaction) in transactions.iter().enumerate() {
+                        if !skipped.contains(&(other, of_other)) && ended >= transaction.steps.len() {
+                            ended -= transaction.steps.len();
+                            pairs.push(((other, of_other), (*session, number)));
+                        } else {
+                            break;
+                        }
+                    }
+                }
             }
+            self.sessions[*session].step(step, patience);
         }
         let mut results = Vec::new();
         for (number, transactions) in race.iter().enumerate() {
@@ -272,11 +293,11 @@ impl Stage<'_> {
         } else {
             "SELECT counter_name, CAST(total AS SIGNED), IF(resize_incomplete, -1, slots) FROM counter_totals"
         };
-        Some(Ending { counters: self.schema.connect().query(query).expect(query), results })
+        Some((Ending { counters: self.schema.connect().query(query).expect(query), results }, pairs))
     }
 
-    /// The endings of all serial orders of the transactions without the `skipped` ones.
-    fn serial(&mut self, before: &str, race: &[Vec<Transaction>], skipped: &[(usize, usize)]) -> Vec<Ending> {
+    /// All serial orders of the transactions without the `skipped` ones, and their endings.
+    fn serial(&mut self, before: &str, race: &[Vec<Transaction>], skipped: &[Id]) -> Vec<(Vec<Id>, Ending)> {
         let transactions: Vec<_> = (0..race.len())
             .map(|session| {
                 let numbers = 0..race[session].len();
@@ -286,16 +307,17 @@ impl Stage<'_> {
         let counts: Vec<_> = transactions.iter().map(Vec::len).collect();
         let serial = |order: Vec<usize>| {
             let mut next = vec![0; race.len()];
-            let mut steps = Vec::new();
+            let (mut steps, mut serial) = (Vec::new(), Vec::new());
             for session in order {
-                let transaction = &race[session][transactions[session][next[session]]];
+                let number = transactions[session][next[session]];
                 next[session] += 1;
-                steps.extend(vec![session; transaction.steps.len()]);
+                serial.push((session, number));
+                steps.extend(vec![session; race[session][number].steps.len()]);
             }
-            let ending = self.play(before, race, &steps, skipped).expect("a serial order ends");
+            let (ending, _) = self.play(before, race, &steps, skipped, END).expect("a serial order ends");
             let complete = ending.results.iter().flatten().filter(|results| results.is_none()).count();
             assert_eq!(complete, skipped.len(), "a serial order has no deadlock");
-            ending
+            (serial, ending)
         };
         orders(&counts).into_iter().map(serial).collect()
     }
@@ -323,7 +345,7 @@ impl Stage<'_> {
             // On MariaDB, a read at the moment of a commit can return a wrong total: docs/mariadb-reads.md. Not twice.
             let tries = if self.schema.server.is_mysql() || !sessions.contains(&"get") { 1 } else { 2 };
             for attempt in 1..=tries {
-                let Some(ending) = self.play(before, &race, order, &[]) else {
+                let Some((ending, pairs)) = self.play(before, &race, order, &[], PATIENCE) else {
                     panic!("a step does not end after '{before}':\n{steps}");
                 };
                 let skipped: Vec<_> = (0..race.len())
@@ -333,7 +355,15 @@ impl Stage<'_> {
                 rolled_back += usize::from(!skipped.is_empty());
                 let allowed =
                     serial.entry(skipped.clone()).or_insert_with(|| self.serial(before, &race, &skipped));
-                if allowed.contains(&ending) {
+                // A transaction that began after the end of another one comes after it.
+                let fits = |serial: &[Id]| {
+                    let at = |id| serial.iter().position(|other| *other == id);
+                    pairs.iter().all(|(first, second)| match (at(*first), at(*second)) {
+                        (Some(first), Some(second)) => first < second,
+                        _ => true,
+                    })
+                };
+                if allowed.iter().any(|(serial, allowed)| *allowed == ending && fits(serial)) {
                     break;
                 }
                 assert!(attempt < tries, "no serial order has this ending after '{before}':\n{steps}\n{ending:?}");
