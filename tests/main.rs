@@ -46,8 +46,10 @@ promises! {
     locks
     maintain
     migrations
+    model
     monitoring
     queries
+    races
     rendering
     replication
     report

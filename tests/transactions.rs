@@ -1,9 +1,7 @@
-//! Calls are part of the caller's transaction. Races run as named steps in every order.
+//! Calls are part of the caller's transaction.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -17,7 +15,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollback_reverts_every_call)
         .on_servers(no_call_ends_the_transaction)
         .on_servers(a_rollback_to_a_savepoint_reverts_the_calls_after_it)
-        .on_servers(concurrent_transactions_are_serializable)
         .on_servers(totals_are_exact_at_serializable);
 }
 
@@ -99,122 +96,6 @@ fn a_rollback_to_a_savepoint_reverts_the_calls_after_it(server: &Server) {
         connection.query_drop(statement).expect(statement);
     }
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 13);
-}
-
-/// A session that runs its statements in a second thread, so that a lock wait does not block the test.
-struct Session {
-    statements: mpsc::Sender<&'static str>,
-    results: mpsc::Receiver<Result<(), u16>>,
-    waiting: usize,
-}
-
-impl Session {
-    fn new(schema: &Schema<'_>) -> Self {
-        let mut connection = schema.connect();
-        let (statements, todo) = mpsc::channel::<&str>();
-        let (done, results) = mpsc::channel();
-        thread::spawn(move || {
-            for statement in todo {
-                let result = connection.query_drop(statement);
-                if done.send(result.map_err(|error| error_of::<()>(Err(error)).0)).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { statements, results, waiting: 0 }
-    }
-
-    /// Sends a step and waits for its result for a moment. A step that waits for a lock ends later, after a step of the
-    /// other session.
-    fn step(&mut self, statement: &'static str) -> Vec<Result<(), u16>> {
-        self.statements.send(statement).expect("the session");
-        self.waiting += 1;
-        self.collect(Duration::from_millis(60))
-    }
-
-    fn collect(&mut self, patience: Duration) -> Vec<Result<(), u16>> {
-        let mut results = Vec::new();
-        while self.waiting > 0 {
-            let Ok(result) = self.results.recv_timeout(patience) else { break };
-            self.waiting -= 1;
-            results.push(result);
-        }
-        results
-    }
-}
-
-/// All orders of `a` steps of one session and `b` steps of another. true is a step of the first session.
-fn interleavings(a: usize, b: usize) -> Vec<Vec<bool>> {
-    if a == 0 || b == 0 {
-        return vec![vec![a > 0; a + b]];
-    }
-    let first = |step: bool, rest: Vec<Vec<bool>>| {
-        rest.into_iter().map(move |order| [&[step], &order[..]].concat())
-    };
-    first(true, interleavings(a - 1, b)).chain(first(false, interleavings(a, b - 1))).collect()
-}
-
-fn outcome(schema: &Schema<'_>) -> Vec<(String, i64, i64)> {
-    schema
-        .connect()
-        .query("SELECT counter_name, slots, CAST(total AS SIGNED) FROM counter_totals ORDER BY 1")
-        .expect("the totals")
-}
-
-/// Runs the steps in one order on the same initial rows. Returns the outcome and the errors of both sessions.
-fn play(
-    schema: &Schema<'_>,
-    a: &[&'static str],
-    b: &[&'static str],
-    order: &[bool],
-) -> (Vec<(String, i64, i64)>, Vec<u16>) {
-    schema.run("DELETE FROM counters; CALL counter_setup('a', NULL, 3, 10)");
-    let (mut first, mut second) = (Session::new(schema), Session::new(schema));
-    let (mut a, mut b) = (a.iter(), b.iter());
-    let mut results = Vec::new();
-    for &of_first in order {
-        let (session, steps) = if of_first { (&mut first, &mut a) } else { (&mut second, &mut b) };
-        results.extend(session.step(steps.next().expect("a step")));
-    }
-    for session in [&mut first, &mut second] {
-        results.extend(session.collect(Duration::from_secs(30)));
-        assert_eq!(session.waiting, 0, "a step does not end in {order:?}");
-    }
-    (outcome(schema), results.into_iter().filter_map(Result::err).collect())
-}
-
-fn concurrent_transactions_are_serializable(server: &Server) {
-    let counting = ["START TRANSACTION", "CALL counter_increment('a')", "CALL counter_add('a', 5)", "COMMIT"];
-    let others: [&[&'static str]; 5] = [
-        &["START TRANSACTION", "CALL counter_reset('a', 100, FALSE)", "COMMIT"],
-        &["START TRANSACTION", "CALL counter_resize('a', 1)", "COMMIT"],
-        &["START TRANSACTION", "CALL counter_resize('a', 6)", "COMMIT"],
-        &["CALL counter_resize('a', 1)", "CALL counter_resize('a', 4)"],
-        &["START TRANSACTION", "CALL counter_delete('a')", "CALL counter_setup('a', NULL, 2, 50)", "COMMIT"],
-    ];
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    for other in others {
-        let serial = |counting_first: bool| {
-            let mut order = vec![counting_first; if counting_first { counting.len() } else { other.len() }];
-            order.resize(counting.len() + other.len(), !counting_first);
-            let (outcome, errors) = play(&schema, &counting, other, &order);
-            assert!(errors.is_empty(), "{other:?}: {errors:?}");
-            outcome
-        };
-        let (before, after) = (serial(true), serial(false));
-        for order in interleavings(counting.len(), other.len()) {
-            let (outcome, errors) = play(&schema, &counting, other, &order);
-            // The outcome is that of one of the two serial orders. The server can also roll back one whole transaction
-            // because of a deadlock (1213), which the caller sees as an error.
-            if errors.is_empty() {
-                assert!(outcome == before || outcome == after, "{other:?} {order:?}: {outcome:?}");
-            } else {
-                assert!(errors.iter().all(|number| *number == 1213), "{other:?} {order:?}: {errors:?}");
-                eprintln!("{}: {other:?} {order:?}: {errors:?}, then {outcome:?}", schema.server.version);
-            }
-        }
-    }
 }
 
 /// Runs transactions of two increments at SERIALIZABLE in 16 sessions. Returns the number of transactions and the errors.

@@ -74,6 +74,16 @@ impl<'a> Schema<'a> {
         Conn::new(self.options()).expect("the server takes a connection")
     }
 
+    /// A connection whose ID has a remainder: it selects the slot. The IDs of other connections are skipped.
+    pub fn connect_with_id(&self, remainder: u32, modulus: u32) -> Conn {
+        loop {
+            let connection = self.connect();
+            if connection.connection_id() % modulus == remainder {
+                return connection;
+            }
+        }
+    }
+
     /// A connection with an isolation level.
     pub fn isolated(&self, isolation: &str) -> Conn {
         let mut connection = self.connect();
