@@ -45,6 +45,7 @@ promises! {
     maintain
     migrations
     monitoring
+    once
     queries
     rendering
     replication
