@@ -18,7 +18,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_repeated_operation_counts_once_whatever_is_killed)
         .on_servers(a_repeated_operation_waits_for_the_open_transaction)
         .on_servers(a_rejected_call_leaves_no_operation_key)
-        .on_servers(the_clean_up_deletes_only_old_keys_and_ends);
+        .on_servers(the_clean_up_deletes_only_old_keys_and_delays_no_operation);
 }
 
 /// The key in the transaction of the page.
@@ -232,29 +232,41 @@ fn a_rejected_call_leaves_no_operation_key(server: &Server) {
     assert_eq!(state(&schema), (1, 1));
 }
 
-fn the_clean_up_deletes_only_old_keys_and_ends(server: &Server) {
+fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     const OLD: u64 = 3500;
     const KEPT: u64 = 50;
+    const LOCKED: u128 = 7;
     let schema = installed(server);
     let mut connection = schema.connect();
     run(&mut connection, &statements("Clean-up")).expect("a procedure and an event");
     // The event of a server whose scheduler is on calls the procedure at once.
     schema.run("ALTER EVENT counter_operations_clean_up DISABLE");
+    // The first call sets the isolation level of the session.
+    connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
     for (rows, age) in [(OLD, "25 HOUR"), (KEPT, "23 HOUR")] {
         let keys: Vec<_> = (0..rows)
-            .map(|_| format!("(x'{:032X}', CURRENT_TIMESTAMP - INTERVAL {age})", rand::rng().random::<u128>()))
+            .map(|row| if (row, age) == (0, "25 HOUR") { LOCKED } else { rand::rng().random() })
+            .map(|key| format!("(x'{key:032X}', CURRENT_TIMESTAMP - INTERVAL {age})"))
             .collect();
         schema.run(&format!("INSERT INTO counter_operations VALUES {}", keys.join(", ")));
     }
-    // A transaction that has inserted its key delays no clean-up.
+    // A transaction that has inserted its key, and one that has locked an old key, delay no clean-up.
     let mut open = schema.connect();
-    let transaction = transaction(rand::rng().random());
-    let (commit, statements) = transaction.split_last().expect("a transaction");
+    let transactions = [transaction(rand::rng().random()), transaction(rand::rng().random())];
+    let (commit, statements) = transactions[0].split_last().expect("a transaction");
     run(&mut open, statements).expect("an open transaction");
-    connection.query_drop("SET SESSION innodb_lock_wait_timeout = 2").expect("a time");
+    open.query_drop(format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE")).expect("a lock");
+    let mut caller = schema.connect();
+    for connection in [&mut connection, &mut caller] {
+        connection.query_drop("SET SESSION innodb_lock_wait_timeout = 5").expect("a time");
+    }
+    // In a transaction, which keeps the locks of the clean-up. No operation waits for them.
+    connection.query_drop("START TRANSACTION").expect("a transaction");
     connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
-    assert_eq!(state(&schema), (0, KEPT));
+    run(&mut caller, &transactions[1]).expect("an operation");
+    connection.query_drop("COMMIT").expect("a commit");
+    assert_eq!(state(&schema), (1, KEPT + 2));
     open.query_drop(commit).expect("a commit");
     connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
-    assert_eq!(state(&schema), (1, KEPT + 1));
+    assert_eq!(state(&schema), (2, KEPT + 2));
 }
