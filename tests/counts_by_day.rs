@@ -6,9 +6,8 @@ use std::thread;
 use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::Package;
-use slotted::script;
 
-use crate::support::{Module, Schema, Server, calls, file, keyed, sql_blocks};
+use crate::support::{Module, Schema, Server, calls, file, keyed, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -29,7 +28,7 @@ fn package() -> Package {
 
 /// The statements of the blocks in a section of the page.
 fn statements(section: &str) -> Vec<String> {
-    sql_blocks("docs/counts-by-day.md", section).iter().flat_map(|block| script::statements(block)).collect()
+    sql_statements("docs/counts-by-day.md", section)
 }
 
 /// Counts views of random pages on one of these days with some connections, while `meanwhile` runs. No call returns an

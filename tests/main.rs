@@ -48,6 +48,7 @@ promises! {
     migrations
     model
     monitoring
+    once
     queries
     races
     rendering

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use slotted::package::committed;
-use slotted::script;
 
-use crate::support::{Module, Network, Schema, Server, keyed, package, provided, root, sql_blocks};
+use crate::support::{Module, Network, Schema, Server, keyed, package, provided, root, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -29,8 +28,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The statements of the SQL blocks in a section of the page.
 fn statements(section: &str) -> Vec<String> {
-    let blocks = sql_blocks(PAGE, section);
-    blocks.iter().flat_map(|block| script::statements(block)).collect()
+    sql_statements(PAGE, section)
 }
 
 /// The statement of a section that contains `part`.

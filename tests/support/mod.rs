@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use slotted::package::{Options, Package, Pick, Slots};
-use slotted::render;
+use slotted::{render, script};
 
 /// The folder of this crate.
 pub fn root() -> &'static std::path::Path {
@@ -74,6 +74,15 @@ pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
     let parts = text.split("```sql\n").skip(1);
     parts
         .map(|part| part.split("```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// The statements of the SQL blocks in a section of a document.
+pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
+    let blocks = sql_blocks(page, section);
+    blocks
+        .iter()
+        .flat_map(|block| script::statements(block))
         .collect()
 }
 
