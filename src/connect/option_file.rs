@@ -136,14 +136,14 @@ fn world_writable(_: &Path) -> io::Result<bool> {
 
 /// A line that is neither empty nor a comment nor a group.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+pub(crate) enum Line {
     Entry(Entry),
     Include(String),
     IncludeFolder(String),
 }
 
 /// The lines of a file. An error is the number of a line that cannot be parsed.
-fn parse(text: &str) -> impl Iterator<Item = Result<Line, usize>> {
+pub(crate) fn parse(text: &str) -> impl Iterator<Item = Result<Line, usize>> {
     let mut group: Option<String> = None;
     text.lines().zip(1..).filter_map(move |(line, number)| {
         let line = line.trim();
