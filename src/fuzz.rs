@@ -261,7 +261,9 @@ fn option_file(text: &str) {
         spaces.clone(),
     ] {
         // Without quotes, a # begins a comment, and white space around the value is not a part of it.
-        if value == spaces && (text.contains('#') || spaces.trim() != spaces) {
+        if value == spaces
+            && (text.contains('#') || spaces.trim_ascii() != spaces || spaces.contains('\u{b}'))
+        {
             continue;
         }
         let file = format!("[client]\nuser = {value}\n");
