@@ -196,7 +196,8 @@ fn unescaped(text: &str) -> String {
 fn token(text: &str, first: char) -> usize {
     match first {
         '\'' | '"' | '`' => quoted(text, first),
-        '/' if text.starts_with("/*") => text.find("*/").map_or(text.len(), |end| end + 2),
+        // The asterisk of /* is not the one of */.
+        '/' if text.starts_with("/*") => text[2..].find("*/").map_or(text.len(), |end| end + 4),
         _ => line_comment(text).max(first.len_utf8()),
     }
 }
@@ -271,5 +272,9 @@ mod tests {
     fn an_unterminated_string_is_part_of_the_statement() {
         assert_eq!(statements("SELECT 'open"), ["SELECT 'open"]);
         assert_eq!(statements(" -- nothing\n;;\n"), Vec::<String>::new());
+        assert_eq!(
+            statements("SELECT 1 /*/; */; SELECT 2"),
+            ["SELECT 1 /*/; */", "SELECT 2"]
+        );
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{DriverError, MySqlError};
-use slotted::connect::ConnectError;
+use slotted::connect::{ConnectError, option_file};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
@@ -28,6 +28,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_password_is_asked_for_on_the_terminal)
         .on_servers(no_password_is_in_the_arguments_of_the_process)
         .on_servers(option_files_are_read_as_the_clients_read_them)
+        .on_servers(values_in_option_files_are_those_of_the_client)
         .on_servers(an_account_that_is_rejected_is_explained);
 }
 
@@ -263,6 +264,47 @@ fn no_password_is_in_the_arguments_of_the_process(server: &Server) {
         let listed = String::from_utf8_lossy(&listed).replace('\0', " ");
         assert!(listed.contains("advise") && !listed.contains("s3cret"), "{listed}");
         assert!(child.wait().expect("the end").success());
+    }
+}
+
+/// The client prints the options of a file with --print-defaults.
+fn values_in_option_files_are_those_of_the_client(server: &Server) {
+    let lines = [
+        r##"=p#q"##,
+        r##"= a # b"##,
+        r##"=a ; b"##,
+        r##"="a#b" # c"##,
+        r##"="a" # it's "b""##,
+        r##"="a"#b"##,
+        r##"="a" b"##,
+        r##"="a\"#b""##,
+        r##"="a\\""##,
+        r##"="" "##,
+        r##"='it's'"##,
+        r##"='a#b"##,
+        r##"=it's #x"##,
+        r##"='"##,
+        r##"=\s\t\b\\\x\"##,
+        r##"=a\#b"##,
+        r##"='a""##,
+        "=\u{b}a\u{c}",
+        "=\u{3000}a\u{3000}",
+        " # a=b",
+        "",
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("my.cnf");
+    let options: String = lines.iter().enumerate().map(|(n, line)| format!("line-{n}{line}\n")).collect();
+    fs::write(&file, format!("[client]\n{options}")).expect("a file");
+    let client = server.client_program();
+    let output = Command::new(&client).arg(format!("--defaults-file={}", file.display())).arg("--print-defaults").output();
+    let printed = String::from_utf8(output.expect("the client runs").stdout).expect("UTF-8").replace('\n', " ");
+    let entries = option_file::read(&file, &mut |path| panic!("{} is ignored", path.display())).expect("an option file");
+    assert_eq!(entries.len(), lines.len());
+    for entry in entries {
+        let value = entry.value.map(|value| format!("={value}")).unwrap_or_default();
+        let option = format!(" --{}{value} ", entry.name);
+        assert!(printed.contains(&option), "{option:?}\n{printed}");
     }
 }
 

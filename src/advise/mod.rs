@@ -6,6 +6,8 @@ mod watch;
 
 use std::collections::BTreeMap;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use statement::{counts, table};
 pub use watch::watch;
 
 pub use crate::cluster::CannotSee;

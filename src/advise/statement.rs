@@ -292,18 +292,18 @@ fn compared(name: &str, words: &[Word]) -> bool {
     })
 }
 
-/// The text of words, without the qualifiers of names. None if it has placeholders.
+/// The text of words, without the qualifiers of names. None if it has placeholders, or ends the statement.
 fn text(words: &[Word], pieces: &[&str]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
     let qualifies = |at: usize| words.get(at + 1).is_some_and(|next| next.is(".")) && words[at].is_name();
     let mut text = String::new();
     let mut next = first.piece;
     for (at, word) in words.iter().enumerate() {
-        if word.is("?") {
+        if word.is("?") || word.is(";") {
             return None;
         }
         let between = &pieces[next..word.piece];
-        if between.iter().any(|piece| is_space(piece)) && !text.is_empty() {
+        if between.iter().any(|piece| is_space(piece)) && !text.is_empty() && !text.ends_with(' ') {
             text.push(' ');
         }
         // A name with a doubled quote has several pieces.
@@ -559,6 +559,7 @@ mod tests {
                 "UPDATE t SET c = c + 1 WHERE (shop.t.id >= 7.5) ORDER BY id",
                 Some("(id >= 7.5)"),
             ),
+            ("UPDATE t SET c = c + 1 WHERE 7 = t . id", Some("7 = id")),
             ("UPDATE t SET c = c + 1 WHERE id = ?", None),
             (
                 "UPDATE t SET c = c + 1 WHERE note = 'why?';",
@@ -569,6 +570,7 @@ mod tests {
                 Some("`a``b` = 1 AND d = 2"),
             ),
             ("UPDATE t SET c = c + 1", None),
+            ("UPDATE t SET c = c + 1 WHERE (id = 7; DELETE FROM t)", None),
         ] {
             let found = counts(statement).and_then(|found| found.condition);
             assert_eq!(found.as_deref(), condition, "{statement}");

@@ -7,7 +7,7 @@ use mysql::Conn;
 use super::generate::OptionFlags;
 use super::hinted;
 use crate::install::compare::{self, Installed};
-use crate::package::{Kind, Package};
+use crate::package::{Kind, Options, Package};
 
 /// A package, or all packages of the database.
 #[derive(Debug, Clone, Args)]
@@ -74,6 +74,13 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
     compare::installed(connection)?.into_iter().map(found).collect()
 }
 
+/// The options in the arguments of `slotted generate`, as in the view of a package.
+pub(crate) fn options_of(arguments: &str) -> Option<Options> {
+    let words = shlex::split(arguments)?;
+    let Arguments { package, options } = Arguments::try_parse_from(words).ok()?;
+    Some(options.options(package))
+}
+
 fn found(installed: Installed) -> anyhow::Result<Found> {
     let Installed {
         view,
@@ -89,11 +96,7 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
         };
         return Err(hinted(format!("the view {view} cannot be read: {error}"), hint));
     }
-    let parsed = arguments
-        .as_deref()
-        .and_then(shlex::split)
-        .and_then(|words| Arguments::try_parse_from(words).ok());
-    let Some(Arguments { package, options }) = parsed else {
+    let Some(options) = arguments.as_deref().and_then(options_of) else {
         return Err(hinted(
             format!(
                 "the view {view} is of version {version}, which does not have all options of the package"
@@ -101,8 +104,7 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
             "name the package with its options, such as: counters --slots 20",
         ));
     };
-    let package =
-        Package::new(options.options(package)).with_context(|| format!("the options in the view {view}"))?;
+    let package = Package::new(options).with_context(|| format!("the options in the view {view}"))?;
     Ok(Found {
         package,
         version: Some(version),

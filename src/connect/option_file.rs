@@ -136,17 +136,17 @@ fn world_writable(_: &Path) -> io::Result<bool> {
 
 /// A line that is neither empty nor a comment nor a group.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+pub(crate) enum Line {
     Entry(Entry),
     Include(String),
     IncludeFolder(String),
 }
 
 /// The lines of a file. An error is the number of a line that cannot be parsed.
-fn parse(text: &str) -> impl Iterator<Item = Result<Line, usize>> {
+pub(crate) fn parse(text: &str) -> impl Iterator<Item = Result<Line, usize>> {
     let mut group: Option<String> = None;
     text.lines().zip(1..).filter_map(move |(line, number)| {
-        let line = line.trim();
+        let line = trimmed(line);
         if line.is_empty() || line.starts_with(['#', ';']) {
             return None;
         }
@@ -168,11 +168,12 @@ fn parse(text: &str) -> impl Iterator<Item = Result<Line, usize>> {
                 _ => Err(number),
             });
         }
+        let line = without_comment(line);
         let (name, value) = match line.split_once('=') {
             Some((name, value)) => (name, Some(value_of(value))),
-            None => (without_comment(line), None),
+            None => (line, None),
         };
-        let name = name.trim().replace('_', "-");
+        let name = trimmed(name).replace('_', "-");
         let name = name.strip_prefix("loose-").unwrap_or(&name).to_owned();
         Some(match &group {
             Some(group) if !name.is_empty() => Ok(Line::Entry(Entry {
@@ -185,29 +186,35 @@ fn parse(text: &str) -> impl Iterator<Item = Result<Line, usize>> {
     })
 }
 
-/// The part of a line before a comment. A `#` begins a comment only after a space: a password can contain it.
-fn without_comment(text: &str) -> &str {
-    let mut last = ' ';
-    for (at, c) in text.char_indices() {
-        if c == '#' && last.is_whitespace() {
-            return &text[..at];
+/// A line without its comment. A `#` begins a comment unless it is in quotes, in which a backslash escapes a quote.
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, c) in line.char_indices() {
+        match quote {
+            None if c == '#' => return &line[..at],
+            None if QUOTES.contains(&c) => quote = Some(c),
+            Some(open) if c == open && !escaped => quote = None,
+            _ => {}
         }
-        last = c;
+        escaped = quote.is_some() && c == '\\' && !escaped;
     }
-    text
+    line
+}
+
+const QUOTES: [char; 2] = ['\'', '"'];
+
+/// A text without white space around it. The clients do not trim other white space than that of ASCII.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}')
 }
 
 /// A value without its quotes, and with its escape sequences replaced.
 fn value_of(text: &str) -> String {
-    let text = text.trim();
-    let quote = text.chars().next().filter(|c| ['\'', '"'].contains(c));
-    let text = match quote {
-        // A quoted value ends at the last quote of its line; a comment can follow.
-        Some(quote) => match text[1..].rfind(quote) {
-            Some(end) => &text[1..=end],
-            None => text,
-        },
-        None => without_comment(text).trim_end(),
+    let text = trimmed(text);
+    let quotes = |quote: &char| text.len() > 1 && text.starts_with(*quote) && text.ends_with(*quote);
+    let text = match QUOTES.iter().any(quotes) {
+        true => &text[1..text.len() - 1],
+        false => text,
     };
     let mut value = String::new();
     let mut characters = text.chars();
@@ -251,7 +258,7 @@ mod tests {
     #[test]
     fn values_are_read_as_the_clients_read_them() {
         let text = "# a comment\n; another\n[client]\nuser = root # an account\npassword=\"a#b 'c' \\\\ \\s\" # quoted\n\
-                    ssl_mode=required\nloose-skip-ssl\n[slotted_eu]\npassword=p#q;r\nhost=  \n";
+                    ssl_mode=required\nloose-skip-ssl # a=b\n[slotted_eu]\npassword='p#q;r'\nhost=  \n";
         assert_eq!(
             entries(text),
             [

@@ -109,6 +109,9 @@ pub struct Definer {
 /// Source: MySQL manual, "Grant Tables".
 pub const USER_MAX: usize = 32;
 
+/// The quotes around the user and the host of an account.
+const QUOTES: [char; 3] = ['`', '\'', '"'];
+
 impl FromStr for Definer {
     type Err = String;
 
@@ -118,7 +121,7 @@ impl FromStr for Definer {
         let (user, host) = text.rsplit_once('@').ok_or_else(wrong)?;
         let part = |part: &str| {
             let part = part.trim();
-            let quoted = ['`', '\'', '"']
+            let quoted = QUOTES
                 .into_iter()
                 .find_map(|quote| part.strip_prefix(quote)?.strip_suffix(quote));
             Ident::new(quoted.unwrap_or(part)).map_err(|error| error.to_string())
@@ -135,9 +138,18 @@ impl FromStr for Definer {
 }
 
 impl Definer {
-    /// The account as the value of an option.
+    /// The account as the value of an option: a part that would be read as another one is in backticks.
     pub fn plain(&self) -> String {
-        format!("{}@{}", self.user.name(), self.host.name())
+        let part = |ident: &Ident| {
+            let name = ident.name();
+            let in_quotes = |quote| name.starts_with(quote) && name.ends_with(quote);
+            if name.trim() != name || QUOTES.into_iter().any(in_quotes) {
+                format!("`{name}`")
+            } else {
+                name.to_owned()
+            }
+        };
+        format!("{}@{}", part(&self.user), part(&self.host))
     }
 }
 

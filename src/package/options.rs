@@ -112,8 +112,10 @@ pub struct Nodes {
 impl Nodes {
     /// The nodes in the arguments of a package, as in its view counter_package. None without `--nodes`.
     pub fn of_arguments(arguments: &str) -> Option<Self> {
+        // A name in quotes can contain the flag.
+        let words = shlex::split(arguments)?;
         let value = |flag: &str| {
-            let mut words = arguments.split_whitespace();
+            let mut words = words.iter();
             words.find(|word| *word == flag)?;
             words.next()
         };

@@ -299,6 +299,11 @@ impl Server {
         }])
     }
 
+    /// The program of the server's command-line client.
+    pub fn client_program(&self) -> PathBuf {
+        self.tool(&[if self.is_mysql() { "mysql" } else { "mariadb" }])
+    }
+
     /// The server's command-line client.
     pub fn client(&self, schema: &str) -> Client {
         self.client_of(&self.options, schema)
@@ -306,7 +311,6 @@ impl Server {
 
     /// The server's command-line client, with the options of another account.
     pub fn client_of(&self, options: &Opts, schema: &str) -> Client {
-        let name = if self.is_mysql() { "mysql" } else { "mariadb" };
-        Client::new(self.tool(&[name]), options, schema)
+        Client::new(self.client_program(), options, schema)
     }
 }
