@@ -20,8 +20,11 @@ use crate::package::{
 use crate::render;
 use crate::script::{self, Dialect, is_space, pieces, statements, tokens};
 
-/// The targets, by name.
-pub const TARGETS: [(&str, fn(&str)); 8] = [
+/// A target and its name.
+type Target = (&'static str, fn(&str));
+
+/// All targets.
+pub const TARGETS: [Target; 8] = [
     ("script", script),
     ("key", key),
     ("rollup", rollup),

@@ -87,10 +87,6 @@ impl Page {
     fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap_or(&self.path).display().to_string()
     }
-
-    fn blocks(&self, language: &str) -> impl Iterator<Item = &Block> {
-        self.blocks.iter().filter(move |block| block.language == language)
-    }
 }
 
 impl Block {

@@ -178,8 +178,9 @@ impl<'a> Load<'a> {
     }
 
     /// The sessions of the server, for a message.
-    fn sessions(&self) -> mysql::Result<Vec<(u64, String, Option<String>, Option<String>)>> {
-        Conn::new(self.schema.options())?.query("SELECT ID, USER, STATE, INFO FROM information_schema.PROCESSLIST")
+    fn sessions(&self) -> mysql::Result<Vec<String>> {
+        let query = "SELECT CONCAT_WS(' ', ID, USER, STATE, INFO) FROM information_schema.PROCESSLIST";
+        Conn::new(self.schema.options())?.query(query)
     }
 
     fn problem(&self, problem: String) {
