@@ -20,8 +20,11 @@ use crate::package::{
 use crate::render;
 use crate::script::{self, Dialect, is_space, pieces, statements, tokens};
 
+/// Panics if the property does not hold for a text.
+pub type Property = fn(&str);
+
 /// The targets, by name.
-pub const TARGETS: [(&str, fn(&str)); 8] = [
+pub const TARGETS: [(&str, Property); 8] = [
     ("script", script),
     ("key", key),
     ("rollup", rollup),
