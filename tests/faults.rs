@@ -239,6 +239,10 @@ fn hold_locks(strike: &mut Strike<'_>) {
                 locks.iter().any(|lock| is_deadlock(administrator.query_first::<u64, _>(lock).map(drop)))
             } {}
         });
+        // Long enough that calls of several routines fail.
+        for _ in 0..4 {
+            strike.load.until_error(1205, || {});
+        }
         run(&mut administrator, "ROLLBACK");
         strike.calls(50);
     }
