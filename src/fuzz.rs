@@ -1,6 +1,7 @@
 //! What holds for every text that is parsed. Each target is a function that panics if it does not hold.
 //!
-//! The tests of this module try the texts in `tests/fuzz`, and texts that are spliced from them.
+//! The tests of this module try the texts in `tests/fuzz`, and texts that are spliced from them. `scripts/fuzz` searches for
+//! other texts, guided by the branches that they reach.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
