@@ -22,7 +22,7 @@ use crate::bench::{
 use crate::connect::cause;
 use crate::install::privileges::Privileges;
 use crate::report;
-use crate::server::{PrivateServer, Version};
+use crate::server::{Cluster, PrivateServer, Version};
 
 /// The schema of the contenders. The schema of the second setting is slotted_bench_2, and so on.
 const SCHEMA: &str = "slotted_bench";
@@ -249,8 +249,9 @@ impl Bench {
             })
             .collect();
         let privileges = Privileges::read(nodes.first())?;
+        let cluster = nodes.cluster;
         for (connection, _) in &mut nodes.all {
-            self.preflight(connection, &schemas, &privileges)?;
+            self.preflight(connection, cluster, &schemas, &privileges)?;
         }
         let mut created = Vec::new();
         let measured = schemas
@@ -294,14 +295,20 @@ impl Bench {
     fn preflight(
         &self,
         connection: &mut Conn,
+        cluster: Option<Cluster>,
         schemas: &[String],
         privileges: &Privileges,
     ) -> anyhow::Result<()> {
         for schema in schemas {
-            let found: Option<String> = connection.exec_first(
-                "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?",
-                (schema,),
-            )?;
+            let read = |connection: &mut Conn| {
+                let query = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
+                connection.exec_first::<String, _, _>(query, (schema,))
+            };
+            // A node that is behind can still have the schema of a bench that has just ended.
+            let found = match cluster {
+                Some(cluster) => cluster.reading(connection, read)?,
+                None => read(connection)?,
+            };
             if found.is_some() {
                 return Err(hinted(
                     format!("the schema {schema} already exists"),

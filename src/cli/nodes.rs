@@ -19,7 +19,7 @@ pub(super) struct Nodes {
     /// With the options for further connections.
     pub all: Vec<(Conn, Opts)>,
     /// None for one server, which may be a node of a cluster.
-    cluster: Option<Cluster>,
+    pub cluster: Option<Cluster>,
     /// The process ids of private servers.
     processes: Vec<u32>,
 }
