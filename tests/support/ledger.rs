@@ -45,11 +45,16 @@ pub fn documented() -> &'static BTreeMap<u16, Fate> {
                 .filter(|digits| digits.len() >= 3)
                 .flat_map(str::parse)
                 .collect();
-            match numbers[..] {
-                [first, last] if cells[0] == format!("| {first} to {last}") => {
-                    fates.extend((first..=last).map(|number| (number, fate)));
+            let numbers = match numbers[..] {
+                [first, last] if cells[0] == format!("| {first} to {last}") => (first..=last).collect(),
+                _ => numbers,
+            };
+            for number in numbers {
+                // An error with several causes, such as 1317, is unknown if it is with one of them.
+                let known = fates.entry(number).or_insert(fate);
+                if fate == Fate::Unknown {
+                    *known = fate;
                 }
-                _ => fates.extend(numbers.iter().map(|number| (*number, fate))),
             }
         }
         assert!(fates.len() > 20, "the table of errors: {fates:?}");
