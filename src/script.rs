@@ -125,8 +125,8 @@ pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
                     .map(|text| self::tokens(text, dialect))
                     .unwrap_or_default(),
             );
-        } else if c == '\'' && text.len() >= 2 {
-            let value = unescaped(&text[1..text.len() - 1]);
+        } else if let Some(value) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+            let value = unescaped(value);
             match tokens.last_mut().filter(|_| before == c) {
                 // A doubled quote is the end of one literal and the beginning of the next.
                 Some(literal) => literal.extend(["'", value.as_str()]),
