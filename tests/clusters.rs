@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         module
             .on_cluster(cluster, three_nodes_count_without_conflicts)
             .on_cluster(cluster, maintenance::a_resize_ends_under_load_and_keeps_the_counts)
+            .on_cluster(cluster, maintenance::a_resize_ends_at_full_speed)
             .on_cluster(cluster, maintenance::compactions_and_rollups_end_under_load_and_keep_the_counts)
             .on_cluster(cluster, maintenance::resets_and_deletes_end_under_load)
             .on_cluster(cluster, maintenance::an_add_of_the_difference_sets_the_total_at_any_load)
@@ -50,9 +51,7 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, faults::a_killed_node_returns_and_no_acknowledged_count_is_lost)
             .on_cluster(cluster, faults::a_stopped_node_returns);
         if cluster.name.starts_with("mysql") {
-            module
-                .on_cluster(cluster, maintenance::a_resize_ends_at_full_speed_with_a_shorter_queue)
-                .on_cluster(cluster, faults::a_new_primary_counts);
+            module.on_cluster(cluster, faults::a_new_primary_counts);
         }
     }
 }

@@ -579,7 +579,8 @@ BEGIN
     END IF;
   END IF;
   IF v_counters > 0 THEN
-    -- If a resize has retired a slot, the first UPDATE changes no row. Every counter has slot 1.
+    -- If a resize has retired a slot, the first UPDATE changes no row. The lowest slot of a node is never
+    -- retired, and every counter has slot 1.
     REPEAT
       SET v_tries = v_tries + 1;
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
@@ -606,7 +607,7 @@ BEGIN
                 ) AS entries
                 STRAIGHT_JOIN `counters` AS existing
                   ON existing.counter_name = entries.counter_name
-                 AND existing.counter_id = IF(v_tries = 1, entries.slot, 1)
+                 AND existing.counter_id = CASE v_tries WHEN 1 THEN entries.slot WHEN 2 THEN 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment) ELSE 1 END
                  FOR UPDATE /*!80000 OF existing */
             ) AS locked
         ) AS adding
@@ -615,7 +616,7 @@ BEGIN
          AND target.counter_id = adding.slot
          SET target.counter = target.counter + adding.amount
        WHERE adding.slots = v_counters;
-    UNTIL ROW_COUNT() > 0 OR v_tries = 2 END REPEAT;
+    UNTIL ROW_COUNT() > 0 OR v_tries = 3 END REPEAT;
     IF ROW_COUNT() = 0 THEN
       IF v_entry IS NULL THEN
         -- Another session has deleted the counter after the snapshot of this transaction, which only a locking read sees.
@@ -1391,7 +1392,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   concurrent increments are not lost.
   Growing is one statement. Shrinking gives the slots after 20 negative numbers, from the highest on, one in each
   statement. The last statements move their counts to slot 1 and delete them.
-  On a node of a cluster, a statement that conflicts with another node is repeated.
+  On a node of a cluster, the slots of this node are the first, their counts move to its lowest slot, and a statement that
+  conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in counter_totals can be 1. A second call completes
   the resize.
@@ -1421,6 +1423,8 @@ BEGIN
   DECLARE v_done BOOLEAN DEFAULT FALSE;
   DECLARE v_steps BOOLEAN DEFAULT FALSE;
   DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_home BIGINT DEFAULT 1;
+  DECLARE v_step BIGINT DEFAULT 1;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
     SIGNAL SQLSTATE '45000'
@@ -1476,6 +1480,12 @@ BEGIN
       RELEASE SAVEPOINT slotted_steps;
     END;
   END IF;
+  IF v_steps THEN
+    -- Retires the slots of this node first, which no other node writes. Those of another node fail until it has retired them
+    -- by a call of its own, or this node has applied its last change.
+    SET v_home = 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment),
+        v_step = @@GLOBAL.auto_increment_increment;
+  END IF;
   REPEAT
     BEGIN
       -- A change of a slot that another node writes at the same time can fail.
@@ -1502,7 +1512,7 @@ BEGIN
            WHERE counter_name = p_counter_name
              AND counter_id = v_last;
         END;
-        SET v_last = v_last - IF(v_fold, 0, 1);
+        SET v_last = v_last - IF(v_fold, 0, v_step);
       ELSE
         SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
           INTO v_first, v_highest, v_slots, v_retired
@@ -1531,7 +1541,8 @@ BEGIN
         END IF;
 
         IF v_last > 20 THEN
-          SET v_done = FALSE;
+          SET v_done = FALSE,
+              v_last = v_last - MOD(v_last - v_home + v_step, v_step);
         ELSEIF NOT v_filled AND (v_last < 20 OR v_slots < 20) THEN
           -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
           /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -1577,22 +1588,22 @@ BEGIN
       END IF;
 
       IF v_fold THEN
-        -- Moves the counts to slot 1. The subquery locks the slots and sums them, and the same statement writes exactly these
+        -- Moves the counts to slot v_home. The subquery locks the slots and sums them, and the same statement writes exactly these
         -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
-        -- inserts in between could otherwise be summed but not written. If slot 1 does not exist, another connection has
+        -- inserts in between could otherwise be summed but not written. If slot v_home does not exist, another connection has
         -- deleted the counter, and no row is changed.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
         UPDATE (
             SELECT slot,
-                   SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-                   SUM(IF(slot = 1, 0, amount)) OVER () AS moved
+                   SUM(IF(slot = v_home, 1, 0)) OVER () AS first_slots,
+                   SUM(IF(slot = v_home, 0, amount)) OVER () AS moved
               FROM (
                 (
                   SELECT counter_id AS slot,
                          counter AS amount
                     FROM `counters`
                    WHERE counter_name = p_counter_name
-                     AND counter_id = 1
+                     AND counter_id = v_home
                      FOR UPDATE
                 )
                 UNION ALL
@@ -1610,7 +1621,7 @@ BEGIN
           ) AS moving
           STRAIGHT_JOIN `counters` AS target
             ON target.counter_id = moving.slot
-           SET target.counter = IF(target.counter_id = 1, target.counter + moving.moved, 0)
+           SET target.counter = IF(target.counter_id = v_home, target.counter + moving.moved, 0)
          WHERE target.counter_name = p_counter_name
            AND moving.first_slots = 1;
 
@@ -1624,7 +1635,8 @@ BEGIN
          ORDER BY counter_id
          LIMIT v_retired;
       END IF;
-      SET v_tries = 0;
+      SET v_tries = 0,
+          v_step = IF(v_last > 20, v_step, 1);
     END;
   UNTIL v_done END REPEAT;
 END;;

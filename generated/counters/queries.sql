@@ -48,8 +48,8 @@ SELECT IF(MAX(counter_id) < @@GLOBAL.auto_increment_increment,
 
 -- name: increment
 -- Adds 1.
--- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots. If no
--- row is changed then, the counter does not exist.
+-- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, or on a
+-- cluster with the number of nodes. If no row is changed then, the counter does not exist.
 -- Parameters: counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `counters`

@@ -110,8 +110,8 @@ impl<'a> Table<'a> {
         update_on_node(change) "counters/_update_on_node.sql"
         /// Adds to the slot of this connection of a record on a node of a cluster.
         upsert_on_node(amount) "slotted_counters/_upsert_on_node.sql"
-        /// Moves the counts of `slots`, a derived table, into the first slot, which is one of them.
-        fold(slots) "shared/_fold.sql"
+        /// Moves the counts of `slots`, a derived table, into the slot `into`, which is one of them.
+        fold(slots, into) "shared/_fold.sql"
         /// Deletes those of `slots`, a derived table, that a fold has moved.
         delete_folded(slots) "slotted_counters/_delete_folded.sql"
         /// Deletes the retired slots that a fold has moved. `retired` is their number.
@@ -253,9 +253,24 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Slot 1 and the retired slots. `retired` is their number.
-    pub(super) fn retired_slots(&self, retired: &str) -> String {
-        self.locked_slots(&[("= 1", "", ""), ("< 1", retired, "")], false)
+    /// The slot `into` and the retired slots. `retired` is their number.
+    pub(super) fn retired_slots(&self, into: &str, retired: &str) -> String {
+        self.locked_slots(&[(&format!("= {into}"), "", ""), ("< 1", retired, "")], false)
+    }
+
+    /// The slot of an UPDATE of many counters, as an expression: the lowest one of the node if its slot is retired, and slot 1 if
+    /// a counter has fewer slots than there are nodes.
+    pub(super) fn slot_of_try(&self) -> String {
+        let nodes = self.nodes();
+        format!(
+            "CASE v_tries WHEN 1 THEN entries.slot WHEN 2 THEN 1 + MOD(entries.slot - 1, {nodes}) ELSE 1 END"
+        )
+    }
+
+    /// The slots of this node are this one and those whose number differs by a multiple of the number of nodes, as an
+    /// expression. Counters with at least as many slots as nodes have it.
+    pub(super) fn first_slot_of_node(&self) -> String {
+        format!("{}MOD({}, {})", self.counted_from(), self.node(), self.nodes())
     }
 
     /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is

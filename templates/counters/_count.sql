@@ -19,15 +19,21 @@ END IF;
 {%- endif %}
 {%- if package.options.per_counter() %}
 IF ROW_COUNT() = 0 THEN
-  -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. Slot 1 would be
-  -- contended if all connections that have waited for the slot selected it.
-  SET v_slots = GREATEST(v_slots - 1, 1);
+  -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. On a cluster, each node
+  -- retires its own slots: other nodes see this later. Slot 1 would be contended if all connections selected it.
+  BEGIN
+    DECLARE v_fewer BIGINT DEFAULT v_slots - 1;
+    REPEAT
+      SET v_slots = GREATEST(v_fewer, 1),
+          v_fewer = v_slots DIV 2;
 {%- if package.options.random() %}
-  SET v_slot = {{ table.any_slot("RAND()", table.slots())|indent(2) }};
-  {{ table.update_slot(change, "v_slot", "")|indent(2) }}
+      SET v_slot = {{ table.any_slot("RAND()", table.slots())|indent(6) }};
+      {{ table.update_slot(change, "v_slot", "")|indent(6) }}
 {%- else %}
-  {{ table.update_on_node(change)|indent(2) }}
+      {{ table.update_on_node(change)|indent(6) }}
 {%- endif %}
+    UNTIL ROW_COUNT() > 0 OR COALESCE(v_slots, 1) = 1 END REPEAT;
+  END;
 END IF;
 {%- endif %}
 IF ROW_COUNT() = 0 THEN

@@ -35,11 +35,12 @@ BEGIN
     {{ r.check_entries()|indent(4) }}
   END IF;
   IF v_counters > 0 THEN
-    -- If a resize has retired a slot, the first UPDATE changes no row. Every counter has slot 1.
+    -- If a resize has retired a slot, the first UPDATE changes no row. The lowest slot of a node is never
+    -- retired, and every counter has slot 1.
     REPEAT
       SET v_tries = v_tries + 1;
-      {{ table.update_many("v_amounts", "IF(v_tries = 1, entries.slot, 1)", "v_counters")|indent(6) }}
-    UNTIL ROW_COUNT() > 0 OR v_tries = 2 END REPEAT;
+      {{ table.update_many("v_amounts", table.slot_of_try().as_str(), "v_counters")|indent(6) }}
+    UNTIL ROW_COUNT() > 0 OR v_tries = 3 END REPEAT;
     IF ROW_COUNT() = 0 THEN
       IF v_entry IS NULL THEN
         -- Another session has deleted the counter after the snapshot of this transaction, which only a locking read sees.

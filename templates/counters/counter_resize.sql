@@ -14,7 +14,8 @@ Description
 {%- endif %}
   Growing is one statement. Shrinking gives the slots after {{ table.slots_wanted() }} negative numbers, from the highest on, one in each
   statement. The last statements move their counts to slot 1 and delete them.
-  On a node of a cluster, a statement that conflicts with another node is repeated.
+  On a node of a cluster, the slots of this node are the first, their counts move to its lowest slot, and a statement that
+  conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in {{ package.totals.typed() }} can be 1. A second call completes
   the resize.
@@ -45,6 +46,8 @@ BEGIN
   DECLARE v_done BOOLEAN DEFAULT FALSE;
   DECLARE v_steps BOOLEAN DEFAULT FALSE;
   DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_home BIGINT DEFAULT 1;
+  DECLARE v_step BIGINT DEFAULT 1;
 
   {{ r.check_name()|indent(2) }}
 {%- if package.options.per_counter() %}
@@ -68,6 +71,12 @@ BEGIN
   -- Each pass is one step. Under autocommit, it commits by itself. The steps lock slots in the order of increments, or one
   -- slot only.
   {{ table.find_steps()|indent(2) }}
+  IF v_steps THEN
+    -- Retires the slots of this node first, which no other node writes. Those of another node fail until it has retired them
+    -- by a call of its own, or this node has applied its last change.
+    SET v_home = {{ table.first_slot_of_node() }},
+        v_step = {{ table.nodes() }};
+  END IF;
   REPEAT
     BEGIN
       {{ table.repeat_step()|indent(6) }}
@@ -82,7 +91,7 @@ BEGIN
                 v_retired = {{ MAX_SLOTS }};
           {{ table.retire_slot("v_last")|indent(10) }}
         END;
-        SET v_last = v_last - IF(v_fold, 0, 1);
+        SET v_last = v_last - IF(v_fold, 0, v_step);
       ELSE
         SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
           INTO v_first, v_highest, v_slots, v_retired
@@ -99,7 +108,8 @@ BEGIN
         END IF;
 
         IF v_last > {{ table.slots_wanted() }} THEN
-          SET v_done = FALSE;
+          SET v_done = FALSE,
+              v_last = v_last - MOD(v_last - v_home + v_step, v_step);
         ELSEIF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
           {{ table.insert_slots("first.counter_name = p_counter_name
    AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(10) }}
@@ -120,11 +130,12 @@ BEGIN
       END IF;
 
       IF v_fold THEN
-        {{ table.fold(table.retired_slots("v_retired"))|indent(8) }}
+        {{ table.fold(table.retired_slots("v_home", "v_retired"), "v_home")|indent(8) }}
 
         {{ table.delete_retired("v_retired")|indent(8) }}
       END IF;
-      SET v_tries = 0;
+      SET v_tries = 0,
+          v_step = IF(v_last > {{ table.slots_wanted() }}, v_step, 1);
     END;
   UNTIL v_done END REPEAT;
 END

@@ -24,8 +24,8 @@ SELECT {{ table.usable_slots("MAX(counter_id)")|indent(7) }} AS slots
 -- name: increment
 -- Adds 1.
 {%- if package.options.per_counter() %}
--- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots. If no
--- row is changed then, the counter does not exist.
+-- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, or on a
+-- cluster with the number of nodes. If no row is changed then, the counter does not exist.
 {%- else %}
 -- If no row is changed, the counter does not exist, or it was created with fewer slots: source resize.sql.
 {%- endif %}
@@ -119,7 +119,7 @@ SELECT MAX(counter_id) AS slot
 -- name: fold
 -- Moves the counts of the retired slots to slot 1.
 -- Parameters: {{ name }}, {{ name }}, retired, {{ name }}
-{{ table.fold(table.retired_slots("?")) }}
+{{ table.fold(table.retired_slots("1", "?"), "1") }}
 
 -- name: delete_folded
 -- Parameters: {{ name }}, retired

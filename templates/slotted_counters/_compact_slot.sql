@@ -2,5 +2,5 @@
 SET v_slot = v_next,
     v_tries = 0;
 {{ table.first_row() }}
-{{ table.fold(table.next_and_first()) }}
+{{ table.fold(table.next_and_first(), table.first_slot()) }}
 {{ table.delete_folded(table.next_and_first()) }}

@@ -39,7 +39,7 @@ BEGIN
   ELSEIF v_rows > 0 THEN
     {{ table.first_row()|indent(4) }}
 
-    {{ table.fold(table.all_slots())|indent(4) }}
+    {{ table.fold(table.all_slots(), table.first_slot())|indent(4) }}
 
     {{ table.delete_folded(table.all_slots())|indent(4) }}
   END IF;
