@@ -47,6 +47,7 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, bench::bench_starts_a_private_cluster)
             .on_cluster(cluster, a_node_that_joins_without_data_has_the_totals)
             .on_cluster(cluster, faults::a_read_that_waits_has_the_counts_of_all_nodes)
+            .on_cluster(cluster, faults::an_operation_counts_once_on_all_nodes)
             .on_cluster(cluster, faults::a_replica_of_a_node_has_the_same_rows)
             .on_cluster(cluster, faults::a_killed_node_returns_and_no_acknowledged_count_is_lost)
             .on_cluster(cluster, faults::a_stopped_node_returns);

@@ -24,12 +24,12 @@ pub fn promises(mut module: Module<'_>) {
 /// The key in the transaction of the page.
 const KEY_OF_PAGE: &str = "x'019364F1C8007A31B0C25E9F4D6A7B80'";
 
-fn statements(section: &str) -> Vec<String> {
+pub fn statements(section: &str) -> Vec<String> {
     sql_statements("docs/counting-once.md", section)
 }
 
 /// The transaction of the page, with another operation key.
-fn transaction(key: u128) -> Vec<String> {
+pub fn transaction(key: u128) -> Vec<String> {
     let transaction = statements("The transaction");
     assert!(transaction.iter().any(|statement| statement.contains(KEY_OF_PAGE)), "{transaction:?}");
     transaction.iter().map(|statement| statement.replace(KEY_OF_PAGE, &format!("x'{key:032X}'"))).collect()
@@ -44,7 +44,7 @@ fn installed(server: &Server) -> Schema<'_> {
     schema
 }
 
-fn run(connection: &mut Conn, statements: &[String]) -> mysql::Result<()> {
+pub fn run(connection: &mut Conn, statements: &[String]) -> mysql::Result<()> {
     statements.iter().try_for_each(|statement| connection.query_drop(statement))
 }
 

@@ -4,7 +4,10 @@
 //! Not by a parser of SQL: a server returns the first 1,024 characters of a statement, with variables of routines and
 //! placeholders. Source: MySQL manual, "The INFORMATION_SCHEMA INNODB_TRX Table".
 
-use crate::script::{is_space, pieces};
+use crate::script::{self, is_space, pieces};
+
+/// The server truncates a statement to this length, in bytes. Its condition can be incomplete then.
+const STATEMENT_MAX: usize = 1_024;
 
 /// What a statement does with the columns of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -107,7 +110,11 @@ pub fn counts(statement: &str) -> Option<Counts> {
     if counts.columns.is_empty() {
         return None;
     }
-    if let Some(words) = condition {
+    // A string without an end takes the space, too.
+    let ends = script::pieces(&format!("{statement} "))
+        .last()
+        .is_some_and(is_space);
+    if let Some(words) = condition.filter(|_| ends && statement.len() < STATEMENT_MAX) {
         let until = top(words, 0, &["ORDER", "LIMIT", "RETURNING", ";"]).unwrap_or(words.len());
         counts.condition = text(&words[..until], &pieces);
     }
@@ -549,6 +556,16 @@ mod tests {
     }
 
     #[test]
+    fn a_truncated_statement_has_no_condition() {
+        let statement =
+            |spaces: usize| format!("UPDATE t SET c = c +{}1 WHERE id = 1234", " ".repeat(spaces));
+        let condition = |statement: &str| counts(statement).expect("it counts").condition;
+        let short = statement(1).len();
+        assert_eq!(condition(&statement(1_024 - short)).as_deref(), Some("id = 1234"));
+        assert_eq!(condition(&statement(1_025 - short)), None);
+    }
+
+    #[test]
     fn a_condition_has_no_qualifiers_and_no_placeholders() {
         for (statement, condition) in [
             (
@@ -571,6 +588,11 @@ mod tests {
             ),
             ("UPDATE t SET c = c + 1", None),
             ("UPDATE t SET c = c + 1 WHERE (id = 7; DELETE FROM t)", None),
+            (
+                "UPDATE t SET c = c + 1 WHERE id = 7 -- by its key",
+                Some("id = 7"),
+            ),
+            ("UPDATE t SET c = c + 1 WHERE name = 'it''s trunca", None),
         ] {
             let found = counts(statement).and_then(|found| found.condition);
             assert_eq!(found.as_deref(), condition, "{statement}");

@@ -332,9 +332,8 @@ impl Counter {
                     error.code, error.state, error.message
                 ),
                 if error.code == GROUP_CONFLICT {
-                    "other nodes change the slots all the time, and this node is behind; give one --url for each node, and until \
-                     the command has ended, SET GLOBAL group_replication_flow_control_applier_threshold = 300 and \
-                     group_replication_flow_control_certifier_threshold = 300 on each node"
+                    "other nodes change the slots all the time, and this node is behind; give one --url for each node. docs/clusters.md \
+                     says how to set the total if the nodes stay behind"
                 } else {
                     "other sessions or nodes change the slots all the time; run the command again with a higher --timeout, or when \
                      there is less load"

@@ -12,6 +12,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row, Value};
 
 use super::{Call, Failures, HOLD, Step, count, printed_error, with_sessions};
+use crate::once;
 use crate::support::{Cluster, Schema, Server, package};
 
 /// The time that a step of the cluster or of the load takes at most.
@@ -278,6 +279,60 @@ pub fn a_read_that_waits_has_the_counts_of_all_nodes(cluster: &Cluster) {
     assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "the read waits");
     assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(Some(1)));
     read.join().expect("a read");
+}
+
+/// Repeats an operation until it is acknowledged, or was counted by another attempt. Returns whether this attempt has counted.
+fn repeat(connection: &mut Conn, operation: &[String]) -> bool {
+    let start = Instant::now();
+    loop {
+        match once::run(connection, operation) {
+            Ok(()) => return true,
+            Err(mysql::Error::MySqlError(error)) => {
+                connection.query_drop("ROLLBACK").expect("a rollback");
+                match error.code {
+                    1062 => return false,
+                    1180 | 1205 | 1213 | 3101 => assert!(start.elapsed() < TIMEOUT, "{error}"),
+                    _ => panic!("{error}"),
+                }
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// As if the answer of each attempt was lost and another node got the next one, or all nodes at the same time.
+pub fn an_operation_counts_once_on_all_nodes(cluster: &Cluster) {
+    const OPERATIONS: u128 = 60;
+    let schema = cluster.node(0);
+    let schema = schema.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('downloads', NULL, 99, 0)");
+    once::run(&mut schema.connect(), &once::statements("The table of keys")).expect("a table");
+    let connect = |node| {
+        // The node has the table.
+        drop(cluster.reader(node, &schema.name));
+        Conn::new(cluster.node(node).options().db_name(Some(&schema.name))).expect("a connection")
+    };
+    let mut nodes: Vec<Conn> = (0..cluster.nodes().len()).map(connect).collect();
+    let mut counted = 0;
+    for key in 0..OPERATIONS {
+        let operation = once::transaction(key);
+        counted += if key % 2 == 0 {
+            thread::scope(|scope| {
+                let attempts: Vec<_> =
+                    nodes.iter_mut().map(|node| scope.spawn(|| repeat(node, &operation))).collect();
+                attempts.into_iter().filter_map(|attempt| attempt.join().expect("an attempt").then_some(())).count()
+            })
+        } else {
+            nodes.iter_mut().filter_map(|node| repeat(node, &operation).then_some(())).count()
+        };
+    }
+    assert_eq!(counted as u128, OPERATIONS);
+    let state = "SELECT counter_get('downloads'), (SELECT COUNT(*) FROM counter_operations)";
+    for node in 0..nodes.len() {
+        let state: Option<(u128, u128)> = cluster.reader(node, &schema.name).query_first(state).expect("a state");
+        assert_eq!(state, Some((OPERATIONS, OPERATIONS)), "node {node}");
+    }
 }
 
 /// A server that is no member replicates from one node, from here on.

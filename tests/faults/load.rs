@@ -87,7 +87,7 @@ impl<'a> Load<'a> {
             schema.install(package);
             schema.run(&file(package, "accounts.sql"));
         }
-        schema.run(&format!("GRANT EXECUTE, SELECT, INSERT ON {}.* TO app@localhost", schema.ident()));
+        schema.run(&format!("GRANT EXECUTE, SELECT, INSERT, LOCK TABLES ON {}.* TO app@localhost", schema.ident()));
         for counter in 0..COUNTERS {
             schema.run(&format!("CALL counter_setup('counter {counter}', NULL, {SLOTS}, 0)"));
         }
@@ -133,6 +133,7 @@ impl<'a> Load<'a> {
                     let mut session = Session {
                         load: self,
                         fault,
+                        repeatable: isolation == "REPEATABLE READ",
                         options: options.init(vec![
                             format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
                             format!("SET SESSION innodb_lock_wait_timeout = {}", fault.lock_wait),
@@ -259,6 +260,8 @@ fn arguments(key: Key) -> (&'static str, String) {
 struct Session<'a> {
     load: &'a Load<'a>,
     fault: &'a Fault,
+    /// Whether its transactions lock the gaps between rows.
+    repeatable: bool,
     options: OptsBuilder,
     random: StdRng,
     connection: Option<Conn>,
@@ -336,9 +339,14 @@ impl Session<'_> {
             connection.query_drop("START TRANSACTION")?;
             connection.query_drop(format!("INSERT INTO orders VALUES ({row}, REPEAT('-', 200))"))?;
             for _ in 0..self.random.random_range(1..=3) {
-                let (call, amounts) = self.call();
-                match connection.query_drop(call) {
-                    Ok(()) => changes.extend(amounts),
+                let counted = if self.random.random_ratio(1, 20) {
+                    self.reset(connection).map(|change| vec![change])
+                } else {
+                    let (call, amounts) = self.call();
+                    connection.query_drop(call).map(|()| amounts)
+                };
+                match counted {
+                    Ok(amounts) => changes.extend(amounts),
                     // The call has changed nothing, and the earlier changes of the transaction remain.
                     Err(mysql::Error::MySqlError(error)) if [1205, NOT_ENOUGH].contains(&error.code) => {
                         self.reject(&mysql::Error::MySqlError(error));
@@ -363,6 +371,24 @@ impl Session<'_> {
                 connection.query_drop(end).is_ok()
             }
         }
+    }
+
+    /// Resets a total, and returns what this adds to it: the transaction locks the slots and reads them first.
+    fn reset(&mut self, connection: &mut Conn) -> mysql::Result<(Key, i64)> {
+        // Another session could insert a slot of a record between the two statements, unless the gaps are locked.
+        let (key, sum) = if self.repeatable && self.random.random_bool(0.5) {
+            let record = self.random.random_range(1..=RECORDS);
+            let sum = format!("SUM(count) AS SIGNED) FROM slotted_counters WHERE record_type = 1 AND record_id = {record}");
+            (Key::Record(record), sum)
+        } else {
+            let counter = self.random.random_range(0..COUNTERS);
+            (Key::Counter(counter), format!("SUM(counter) AS SIGNED) FROM counters WHERE counter_name = 'counter {counter}'"))
+        };
+        let (prefix, arguments) = arguments(key);
+        let lock = format!("/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */ SELECT CAST({sum} FOR UPDATE");
+        let before: Option<Option<i64>> = connection.query_first(lock)?;
+        connection.query_drop(format!("CALL {prefix}_reset({arguments}, {INITIAL}{})", if prefix == "counter" { ", FALSE" } else { "" }))?;
+        Ok((key, INITIAL - before.flatten().unwrap_or_default()))
     }
 
     /// A random call, and what it adds.
