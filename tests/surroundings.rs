@@ -19,6 +19,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(every_default_collation_works_and_uses_the_key)
         .on_servers(safe_updates_reject_no_call)
         .on_servers(nodes_of_a_cluster_use_different_slots)
+        .on_servers(nodes_of_a_cluster_maintain_counters_in_steps)
         .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged);
 }
 
@@ -326,6 +327,89 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
             schema.run("SET GLOBAL auto_increment_increment = 1; SET GLOBAL auto_increment_offset = 1");
         }
     }
+}
+
+/// On a single server that is each node in turn, so that no step conflicts. A counter has a gap if a node has retired its
+/// slots and the others have not.
+fn nodes_of_a_cluster_maintain_counters_in_steps(server: &Server) {
+    let Some(program) = server.program() else { return };
+    let server = &Server::start(program, &[]).expect("a server");
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    let fixed = server.schema();
+    fixed.install(&package(|options| options.slots = Slots::Fixed(5)));
+    let state = |schema: &Schema<'_>| -> (i64, u64, u64) {
+        schema.first("SELECT CAST(total AS SIGNED), slots, resize_incomplete FROM counter_totals")
+    };
+    let be_node = |increment: u64, offset: u64| {
+        schema.run(&format!(
+            "SET GLOBAL auto_increment_increment = {increment}; SET GLOBAL auto_increment_offset = {offset}"
+        ));
+    };
+    for (nodes, offsets) in [(3, vec![1, 2, 3]), (7, vec![1, 3, 7, 6])] {
+        for offset in offsets {
+            let node = format!("node {offset} of {nodes}");
+            be_node(nodes, offset);
+            schema.run("CALL counter_setup('hot', NULL, 40, 5)");
+            let count = || {
+                for mut connection in (0..9).map(|_| schema.connect()) {
+                    for call in ["increment('hot')", "add('hot', 3)", r#"add_many('[["hot", 6]]')"#] {
+                        connection.query_drop(format!("CALL counter_{call}")).unwrap_or_else(|error| panic!("{node}: {call}: {error}"));
+                    }
+                }
+            };
+            for slots in [9, 33, 7, 8, 40] {
+                schema.run("CALL counter_reset('hot', 5, FALSE)");
+                // This node has retired its slots, and the others have not.
+                schema.run(&format!(
+                    "UPDATE counters SET counter_id = -counter_id WHERE counter_id > {slots} AND MOD(counter_id - {offset}, {nodes}) = 0"
+                ));
+                count();
+                let others = format!(
+                    "SELECT COUNT(*) FROM counters WHERE counter > 5 AND MOD(counter_id + {nodes} - {offset}, {nodes}) <> 0"
+                );
+                assert_eq!(schema.first::<u64>(&others), 0, "{node}, {slots} slots");
+                schema.run(&format!("CALL counter_resize('hot', {slots})"));
+                assert_eq!(state(&schema), (95, slots, 0), "{node}");
+                count();
+                assert_eq!(state(&schema), (185, slots, 0), "{node}");
+                assert_eq!(schema.first::<u64>(&others), 0, "{node}, {slots} slots");
+            }
+            schema.run("UPDATE counters SET counter_id = -counter_id WHERE counter_id = 40; CALL counter_reset('hot', 12, TRUE)");
+            assert_eq!(state(&schema).0, 12, "{node}");
+            schema.run("CALL counter_delete('hot')");
+            assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0, "{node}");
+
+            // Fewer slots than nodes, as a package with fixed slots can have.
+            be_node(1, 1);
+            fixed.run("CALL counter_setup('few', NULL, NULL, 5)");
+            be_node(nodes, offset);
+            fixed.run("INSERT INTO counters SELECT counter_name, -12, description, start_date, 7 FROM counters WHERE counter_id = 1");
+            fixed.run("INSERT INTO counters SELECT counter_name, 12, description, start_date, 8 FROM counters WHERE counter_id = 1");
+            fixed.run("CALL counter_resize('few', NULL)");
+            assert_eq!(state(&fixed), (20, 5, 0), "{node}");
+            fixed.run("CALL counter_delete('few')");
+        }
+    }
+
+    // A resize moves a retired slot into the lowest slot of its node, which the reset has already reached or not.
+    be_node(3, 2);
+    schema.run("CALL counter_setup('hot', NULL, 9, 5); UPDATE counters SET counter_id = -9, counter = 40 WHERE counter_name = 'hot' AND counter_id = 9");
+    let mut holder = schema.connect();
+    holder.query_drop("START TRANSACTION").expect("a transaction");
+    let lock = "SELECT counter FROM counters WHERE counter_name = 'hot' AND counter_id = 1 FOR UPDATE";
+    assert_eq!(holder.query_first(lock).expect("a lock"), Some(5));
+    schema.run("UPDATE counters SET counter = 1 WHERE counter_name = 'hot' AND counter_id = 2");
+    std::thread::scope(|scope| {
+        let reset = scope.spawn(|| schema.run("CALL counter_reset('hot', 100, FALSE)"));
+        while schema.first::<i64>("SELECT counter FROM counters WHERE counter_name = 'hot' AND counter_id = 2") != 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        schema.run("CALL counter_resize('hot', 8)");
+        holder.query_drop("COMMIT").expect("a commit");
+        reset.join().expect("a reset");
+    });
+    assert_eq!(state(&schema), (100, 8, 0));
 }
 
 fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) {

@@ -348,7 +348,7 @@ BEGIN
     END;
   END IF;
   IF ROW_COUNT() = 0 THEN
-    -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
+    -- The counter has fewer slots, or it was created after the snapshot of this transaction. Every counter has slot 1.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + 1
@@ -515,7 +515,7 @@ BEGIN
         END;
       END IF;
       IF ROW_COUNT() = 0 THEN
-        -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
+        -- The counter has fewer slots, or it was created after the snapshot of this transaction. Every counter has slot 1.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
            SET counter = counter + p_amount
@@ -694,8 +694,8 @@ BEGIN
     END IF;
   END IF;
   IF v_counters > 0 THEN
-    -- If a resize has retired a slot, the first UPDATE changes no row. The lowest slot of a node is never
-    -- retired, and every counter has slot 1.
+    -- If a resize has retired a slot, the first UPDATE changes no row. A counter with at least
+    -- as many slots as nodes has the lowest slot of this node, and every counter has slot 1.
     REPEAT
       SET v_tries = v_tries + 1;
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
@@ -1314,7 +1314,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 at last, and is repeated if it conflicts
-  with another node: meanwhile, the total is between the old one and the new one.
+  with another node. Until the call ends, a read can return less than the old and the new total.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -1390,13 +1390,17 @@ BEGIN
             DO SLEEP(0.01);
           END;
 
-        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
-        SELECT COALESCE(MAX(counter_id), 1)
+        -- From the highest slot on. The lowest slots of the nodes are the last: a resize can move counts into them at the same time.
+        SELECT COALESCE(
+                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, NULL, counter_id)),
+                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, counter_id, NULL)),
+                 1)
           INTO v_next
           FROM `counters`
          WHERE counter_name = p_counter_name
-           AND counter_id < v_slot
-           AND counter_id <> 1;
+           AND IF(v_slot BETWEEN 1 AND @@GLOBAL.auto_increment_increment,
+                  counter_id BETWEEN 1 AND v_slot - 1,
+                  counter_id < v_slot OR counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment);
         UPDATE `counters`
            SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
                start_date = IF(p_restart, NOW(), start_date)
@@ -1507,8 +1511,9 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   concurrent increments are not lost.
   Growing is one statement. Shrinking gives the slots after 20 negative numbers, from the highest on, one in each
   statement. The last statements move their counts to slot 1 and delete them.
-  On a node of a cluster, the slots of this node are the first, their counts move to its lowest slot, and a statement that
-  conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node.
+  On a node of a cluster and outside a transaction, the slots of this node are the first, the counts move to its lowest slot,
+  and a statement that conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node,
+  and repeat it until a call succeeds.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in counter_totals can be 1. A second call completes
   the resize.
@@ -1539,6 +1544,7 @@ BEGIN
   DECLARE v_steps BOOLEAN DEFAULT FALSE;
   DECLARE v_tries INT DEFAULT 0;
   DECLARE v_home BIGINT DEFAULT 1;
+  DECLARE v_into BIGINT;
   DECLARE v_step BIGINT DEFAULT 1;
 
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
@@ -1596,8 +1602,8 @@ BEGIN
     END;
   END IF;
   IF v_steps THEN
-    -- Retires the slots of this node first, which no other node writes. Those of another node fail until it has retired them
-    -- by a call of its own, or this node has applied its last change.
+    -- Retires the slots of this node first, which other nodes do not write. Those of another node fail until it has retired
+    -- them by a call of its own, or this node has applied its last change.
     SET v_home = 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment),
         v_step = @@GLOBAL.auto_increment_increment;
   END IF;
@@ -1615,7 +1621,7 @@ BEGIN
 
       SET v_fold = FALSE;
       IF v_last > 20 THEN
-        -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
+        -- Retires a slot. It keeps its count, and no increment selects a negative number.
         BEGIN
           -- A resize that was interrupted has left a retired slot with this number.
           DECLARE CONTINUE HANDLER FOR 1062
@@ -1657,7 +1663,7 @@ BEGIN
 
         IF v_last > 20 THEN
           SET v_done = FALSE,
-              v_last = v_last - MOD(v_last - v_home + v_step, v_step);
+              v_last = v_last - MOD(v_last + v_step - v_home, v_step);
         ELSEIF NOT v_filled AND (v_last < 20 OR v_slots < 20) THEN
           -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
           /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -1703,22 +1709,28 @@ BEGIN
       END IF;
 
       IF v_fold THEN
-        -- Moves the counts to slot v_home. The subquery locks the slots and sums them, and the same statement writes exactly these
+        -- A counter with fewer slots than nodes does not have the lowest slot of each node. Every counter has slot 1.
+        SELECT COALESCE(MAX(counter_id), 1)
+          INTO v_into
+          FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_home;
+        -- Moves the counts to slot v_into. The subquery locks the slots and sums them, and the same statement writes exactly these
         -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
-        -- inserts in between could otherwise be summed but not written. If slot v_home does not exist, another connection has
+        -- inserts in between could otherwise be summed but not written. If slot v_into does not exist, another connection has
         -- deleted the counter, and no row is changed.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
         UPDATE (
             SELECT slot,
-                   SUM(IF(slot = v_home, 1, 0)) OVER () AS first_slots,
-                   SUM(IF(slot = v_home, 0, amount)) OVER () AS moved
+                   SUM(IF(slot = v_into, 1, 0)) OVER () AS first_slots,
+                   SUM(IF(slot = v_into, 0, amount)) OVER () AS moved
               FROM (
                 (
                   SELECT counter_id AS slot,
                          counter AS amount
                     FROM `counters`
                    WHERE counter_name = p_counter_name
-                     AND counter_id = v_home
+                     AND counter_id = v_into
                      FOR UPDATE
                 )
                 UNION ALL
@@ -1736,7 +1748,7 @@ BEGIN
           ) AS moving
           STRAIGHT_JOIN `counters` AS target
             ON target.counter_id = moving.slot
-           SET target.counter = IF(target.counter_id = v_home, target.counter + moving.moved, 0)
+           SET target.counter = IF(target.counter_id = v_into, target.counter + moving.moved, 0)
          WHERE target.counter_name = p_counter_name
            AND moving.first_slots = 1;
 
@@ -1835,13 +1847,17 @@ BEGIN
             DO SLEEP(0.01);
           END;
 
-        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
-        SELECT COALESCE(MAX(counter_id), 1)
+        -- From the highest slot on. The lowest slots of the nodes are the last: a resize can move counts into them at the same time.
+        SELECT COALESCE(
+                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, NULL, counter_id)),
+                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, counter_id, NULL)),
+                 1)
           INTO v_next
           FROM `counters`
          WHERE counter_name = p_counter_name
-           AND counter_id < v_slot
-           AND counter_id <> 1;
+           AND IF(v_slot BETWEEN 1 AND @@GLOBAL.auto_increment_increment,
+                  counter_id BETWEEN 1 AND v_slot - 1,
+                  counter_id < v_slot OR counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment);
         DELETE FROM `counters`
          WHERE counter_name = p_counter_name
            AND counter_id = v_next;

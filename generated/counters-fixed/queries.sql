@@ -142,7 +142,8 @@ SELECT COUNT(*) AS counters,
     OR v_slots IS NULL;
 
 -- name: add_many
--- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again.
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
+-- replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
 -- Parameters: amounts, counters
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
 UPDATE (

@@ -48,8 +48,8 @@ SELECT IF(MAX(counter_id) < @@GLOBAL.auto_increment_increment,
 
 -- name: increment
 -- Adds 1.
--- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, or on a
--- cluster with the number of nodes. If no row is changed then, the counter does not exist.
+-- If no row is changed, the counter has fewer slots now: execute the statement again with @@GLOBAL.auto_increment_increment
+-- as the number of slots, which is 1 on a server without a cluster. If no row is changed then, the counter does not exist.
 -- Parameters: counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `counters`
@@ -147,7 +147,8 @@ SELECT COUNT(*) AS counters,
     OR v_slots IS NULL;
 
 -- name: add_many
--- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again.
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
+-- replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
 -- Parameters: amounts, counters
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
 UPDATE (

@@ -692,7 +692,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
-  with another node: meanwhile, the total is between the old one and the new one.
+  with another node. Until the call ends, a read can return less than the old and the new total.
 
 Parameters
   p_record_type INT: key of the record
@@ -754,7 +754,7 @@ BEGIN
             DO SLEEP(0.01);
           END;
 
-        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        -- Slot 0 is the last: a compaction can move counts into it at the same time.
         SELECT COALESCE(MAX(slot), 0)
           INTO v_next
           FROM `slotted_counters`
@@ -886,7 +886,7 @@ BEGIN
             DO SLEEP(0.01);
           END;
 
-        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        -- Slot 0 is the last: a compaction can move counts into it at the same time.
         SELECT COALESCE(MAX(slot), 0)
           INTO v_next
           FROM `slotted_counters`
@@ -1201,7 +1201,7 @@ BEGIN
             DO SLEEP(0.01);
           END;
 
-        -- The first slot is the last: a resize or a compaction can move counts into it at the same time.
+        -- Slot 0 is the last: a compaction can move counts into it at the same time.
         SELECT COALESCE(MAX(slot), 0)
           INTO v_next
           FROM `slotted_counters`

@@ -267,6 +267,11 @@ impl<'a> Table<'a> {
         )
     }
 
+    /// The condition of the lowest slots of all nodes.
+    pub(super) fn lowest_slots(&self) -> String {
+        format!("counter_id BETWEEN 1 AND {}", self.nodes())
+    }
+
     /// The slots of this node are this one and those whose number differs by a multiple of the number of nodes, as an
     /// expression. Counters with at least as many slots as nodes have it.
     pub(super) fn first_slot_of_node(&self) -> String {

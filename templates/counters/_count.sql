@@ -19,25 +19,28 @@ END IF;
 {%- endif %}
 {%- if package.options.per_counter() %}
 IF ROW_COUNT() = 0 THEN
-  -- A resize has retired the slot. It begins with the highest one, so that the others usually exist. On a cluster, each node
-  -- retires its own slots: other nodes see this later. Slot 1 would be contended if all connections selected it.
-  BEGIN
-    DECLARE v_fewer BIGINT DEFAULT v_slots - 1;
-    REPEAT
-      SET v_slots = GREATEST(v_fewer, 1),
-          v_fewer = v_slots DIV 2;
+  -- A resize has retired the slot, and before it all higher slots of this node. Selects a lower one, so that transactions lock
+  -- slots in one direction. Slot 1 would be contended if all connections selected it.
 {%- if package.options.random() %}
-      SET v_slot = {{ table.any_slot("RAND()", table.slots())|indent(6) }};
-      {{ table.update_slot(change, "v_slot", "")|indent(6) }}
+  REPEAT
+    SET v_slots = GREATEST(v_slot - 1, 1),
+        v_slot = {{ table.any_slot("RAND()", table.slots())|indent(8) }};
+    {{ table.update_slot(change, "v_slot", "")|indent(4) }}
+  UNTIL ROW_COUNT() > 0 OR COALESCE(v_slots, 1) = 1 END REPEAT;
 {%- else %}
-      {{ table.update_on_node(change)|indent(6) }}
-{%- endif %}
+  BEGIN
+    {{ table.slot_of_node()|indent(4) }}
+    REPEAT
+      SET v_slots = GREATEST(v_slot - 1, 1),
+          v_slot = {{ table.slot_of_call()|indent(10) }};
+      {{ table.update_slot(change, "v_slot", "")|indent(6) }}
     UNTIL ROW_COUNT() > 0 OR COALESCE(v_slots, 1) = 1 END REPEAT;
   END;
+{%- endif %}
 END IF;
 {%- endif %}
 IF ROW_COUNT() = 0 THEN
-  -- Several slots are retired, or the counter was created after the snapshot of this transaction. Every counter has slot 1.
+  -- The counter has fewer slots, or it was created after the snapshot of this transaction. Every counter has slot 1.
   {{ table.update_slot(change, "1", "")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     -- In the normal case, the name needs no validation.

@@ -10,7 +10,7 @@ Description
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 at last, and is repeated if it conflicts
-  with another node: meanwhile, the total is between the old one and the new one.
+  with another node. Until the call ends, a read can return less than the old and the new total.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters

@@ -14,8 +14,9 @@ Description
 {%- endif %}
   Growing is one statement. Shrinking gives the slots after {{ table.slots_wanted() }} negative numbers, from the highest on, one in each
   statement. The last statements move their counts to slot 1 and delete them.
-  On a node of a cluster, the slots of this node are the first, their counts move to its lowest slot, and a statement that
-  conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node.
+  On a node of a cluster and outside a transaction, the slots of this node are the first, the counts move to its lowest slot,
+  and a statement that conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node,
+  and repeat it until a call succeeds.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in {{ package.totals.typed() }} can be 1. A second call completes
   the resize.
@@ -47,6 +48,7 @@ BEGIN
   DECLARE v_steps BOOLEAN DEFAULT FALSE;
   DECLARE v_tries INT DEFAULT 0;
   DECLARE v_home BIGINT DEFAULT 1;
+  DECLARE v_into BIGINT;
   DECLARE v_step BIGINT DEFAULT 1;
 
   {{ r.check_name()|indent(2) }}
@@ -72,8 +74,8 @@ BEGIN
   -- slot only.
   {{ table.find_steps()|indent(2) }}
   IF v_steps THEN
-    -- Retires the slots of this node first, which no other node writes. Those of another node fail until it has retired them
-    -- by a call of its own, or this node has applied its last change.
+    -- Retires the slots of this node first, which other nodes do not write. Those of another node fail until it has retired
+    -- them by a call of its own, or this node has applied its last change.
     SET v_home = {{ table.first_slot_of_node() }},
         v_step = {{ table.nodes() }};
   END IF;
@@ -83,7 +85,7 @@ BEGIN
 
       SET v_fold = FALSE;
       IF v_last > {{ table.slots_wanted() }} THEN
-        -- Retires the highest slot. It keeps its count, and no increment selects a negative number.
+        -- Retires a slot. It keeps its count, and no increment selects a negative number.
         BEGIN
           -- A resize that was interrupted has left a retired slot with this number.
           DECLARE CONTINUE HANDLER FOR 1062
@@ -109,7 +111,7 @@ BEGIN
 
         IF v_last > {{ table.slots_wanted() }} THEN
           SET v_done = FALSE,
-              v_last = v_last - MOD(v_last - v_home + v_step, v_step);
+              v_last = v_last - MOD(v_last + v_step - v_home, v_step);
         ELSEIF NOT v_filled AND (v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }}) THEN
           {{ table.insert_slots("first.counter_name = p_counter_name
    AND numbers.number > IF(v_slots = v_last, v_last, 1)")|indent(10) }}
@@ -130,7 +132,13 @@ BEGIN
       END IF;
 
       IF v_fold THEN
-        {{ table.fold(table.retired_slots("v_home", "v_retired"), "v_home")|indent(8) }}
+        -- A counter with fewer slots than nodes does not have the lowest slot of each node. Every counter has slot 1.
+        SELECT COALESCE(MAX(counter_id), 1)
+          INTO v_into
+          FROM {{ table.name }}
+         WHERE {{ table.key.equals("")|indent(8) }}
+           AND counter_id = v_home;
+        {{ table.fold(table.retired_slots("v_into", "v_retired"), "v_into")|indent(8) }}
 
         {{ table.delete_retired("v_retired")|indent(8) }}
       END IF;

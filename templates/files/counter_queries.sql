@@ -24,8 +24,8 @@ SELECT {{ table.usable_slots("MAX(counter_id)")|indent(7) }} AS slots
 -- name: increment
 -- Adds 1.
 {%- if package.options.per_counter() %}
--- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, or on a
--- cluster with the number of nodes. If no row is changed then, the counter does not exist.
+-- If no row is changed, the counter has fewer slots now: execute the statement again with {{ table.nodes() }}
+-- as the number of slots, which is 1 on a server without a cluster. If no row is changed then, the counter does not exist.
 {%- else %}
 -- If no row is changed, the counter does not exist, or it was created with fewer slots: source resize.sql.
 {%- endif %}
@@ -67,7 +67,8 @@ SELECT counter_id AS slot
 {{ table.many_slots("?", table.slot_of_found().as_str(), "", "") }}
 
 -- name: add_many
--- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again.
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
+-- replace each slot of the amounts with 1 + MOD(slot - 1, {{ table.nodes() }}).
 -- Parameters: amounts, counters
 {{ table.update_many("?", "entries.slot", "?") }}
 
