@@ -393,16 +393,16 @@ fn nodes_of_a_cluster_maintain_counters_in_steps(server: &Server) {
     }
 
     // A resize moves a retired slot into the lowest slot of its node, which the reset has already reached or not.
-    be_node(3, 2);
+    be_node(3, 3);
     schema.run("CALL counter_setup('hot', NULL, 9, 5); UPDATE counters SET counter_id = -9, counter = 40 WHERE counter_name = 'hot' AND counter_id = 9");
     let mut holder = schema.connect();
     holder.query_drop("START TRANSACTION").expect("a transaction");
-    let lock = "SELECT counter FROM counters WHERE counter_name = 'hot' AND counter_id = 1 FOR UPDATE";
-    assert_eq!(holder.query_first(lock).expect("a lock"), Some(5));
-    schema.run("UPDATE counters SET counter = 1 WHERE counter_name = 'hot' AND counter_id = 2");
+    let lock = "SELECT counter FROM counters WHERE counter_name = 'hot' AND counter_id = 2 FOR UPDATE";
+    assert_eq!(holder.query_first(lock).expect("a lock"), Some(0));
+    schema.run("UPDATE counters SET counter = 1 WHERE counter_name = 'hot' AND counter_id = 3");
     std::thread::scope(|scope| {
         let reset = scope.spawn(|| schema.run("CALL counter_reset('hot', 100, FALSE)"));
-        while schema.first::<i64>("SELECT counter FROM counters WHERE counter_name = 'hot' AND counter_id = 2") != 0 {
+        while schema.first::<i64>("SELECT counter FROM counters WHERE counter_name = 'hot' AND counter_id = 3") != 0 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         schema.run("CALL counter_resize('hot', 8)");
