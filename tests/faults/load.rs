@@ -339,7 +339,7 @@ impl Session<'_> {
             connection.query_drop("START TRANSACTION")?;
             connection.query_drop(format!("INSERT INTO orders VALUES ({row}, REPEAT('-', 200))"))?;
             for _ in 0..self.random.random_range(1..=3) {
-                let counted = if self.random.random_ratio(1, 20) {
+                let counted = if self.repeatable && self.random.random_ratio(1, 10) {
                     self.reset(connection).map(|change| vec![change])
                 } else {
                     let (call, amounts) = self.call();
@@ -373,21 +373,28 @@ impl Session<'_> {
         }
     }
 
-    /// Resets a total, and returns what this adds to it: the transaction locks the slots and reads them first.
+    /// Resets a total, and returns what this adds to it: the transaction locks the slots and the gaps between them, and reads
+    /// them first. At READ COMMITTED, another session could insert a slot between the two statements. The query reads downwards: a
+    /// resize gives a slot a lower number.
     fn reset(&mut self, connection: &mut Conn) -> mysql::Result<(Key, i64)> {
-        // Another session could insert a slot of a record between the two statements, unless the gaps are locked.
-        let (key, sum) = if self.repeatable && self.random.random_bool(0.5) {
+        let (key, slots) = if self.random.random_bool(0.5) {
             let record = self.random.random_range(1..=RECORDS);
-            let sum = format!("SUM(count) AS SIGNED) FROM slotted_counters WHERE record_type = 1 AND record_id = {record}");
-            (Key::Record(record), sum)
+            let key = format!("record_type = 1 AND record_id = {record}");
+            let order = "record_type DESC, record_id DESC, slot DESC";
+            (Key::Record(record), format!("SELECT count AS amount FROM slotted_counters WHERE {key} ORDER BY {order}"))
         } else {
             let counter = self.random.random_range(0..COUNTERS);
-            (Key::Counter(counter), format!("SUM(counter) AS SIGNED) FROM counters WHERE counter_name = 'counter {counter}'"))
+            let key = format!("counter_name = 'counter {counter}'");
+            let order = "counter_name DESC, counter_id DESC";
+            (Key::Counter(counter), format!("SELECT counter AS amount FROM counters WHERE {key} ORDER BY {order}"))
         };
+        let before: Option<Option<i64>> = connection.query_first(format!(
+            "/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+             SELECT CAST(SUM(amount) AS SIGNED) FROM ({slots} LIMIT 20000 FOR UPDATE) AS locked"
+        ))?;
         let (prefix, arguments) = arguments(key);
-        let lock = format!("/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */ SELECT CAST({sum} FOR UPDATE");
-        let before: Option<Option<i64>> = connection.query_first(lock)?;
-        connection.query_drop(format!("CALL {prefix}_reset({arguments}, {INITIAL}{})", if prefix == "counter" { ", FALSE" } else { "" }))?;
+        let restart = if prefix == "counter" { ", FALSE" } else { "" };
+        connection.query_drop(format!("CALL {prefix}_reset({arguments}, {INITIAL}{restart})"))?;
         Ok((key, INITIAL - before.flatten().unwrap_or_default()))
     }
 
