@@ -299,9 +299,12 @@ fn compared(name: &str, words: &[Word]) -> bool {
     })
 }
 
-/// The text of words, without the qualifiers of names. None if it has placeholders, or ends the statement.
+/// The text of words, without the qualifiers of names. None if it has placeholders, ends the statement, or ends in a qualifier.
 fn text(words: &[Word], pieces: &[&str]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
+    if last.is(".") {
+        return None;
+    }
     let qualifies = |at: usize| words.get(at + 1).is_some_and(|next| next.is(".")) && words[at].is_name();
     let mut text = String::new();
     let mut next = first.piece;
@@ -593,6 +596,7 @@ mod tests {
                 Some("id = 7"),
             ),
             ("UPDATE t SET c = c + 1 WHERE name = 'it''s trunca", None),
+            ("UPDATE t SET c = c + 1 WHERE 1 <= t.", None),
         ] {
             let found = counts(statement).and_then(|found| found.condition);
             assert_eq!(found.as_deref(), condition, "{statement}");
