@@ -302,14 +302,13 @@ fn compared(name: &str, words: &[Word]) -> bool {
 /// The text of words, without the qualifiers of names. None if it has placeholders, ends the statement, or ends in a qualifier.
 fn text(words: &[Word], pieces: &[&str]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
-    if last.is(".") {
-        return None;
-    }
     let qualifies = |at: usize| words.get(at + 1).is_some_and(|next| next.is(".")) && words[at].is_name();
     let mut text = String::new();
     let mut next = first.piece;
     for (at, word) in words.iter().enumerate() {
-        if word.is("?") || word.is(";") {
+        // After a qualifier comes a name. Otherwise, the server has truncated the statement.
+        let name = words.get(at + 2).is_some_and(Word::is_name);
+        if word.is("?") || word.is(";") || qualifies(at) && !name {
             return None;
         }
         let between = &pieces[next..word.piece];
@@ -597,6 +596,8 @@ mod tests {
             ),
             ("UPDATE t SET c = c + 1 WHERE name = 'it''s trunca", None),
             ("UPDATE t SET c = c + 1 WHERE 1 <= t.", None),
+            ("UPDATE t SET c = c + 1 WHERE a b..c = .5", None),
+            ("UPDATE t SET c = c + 1 WHERE t.c > .5", Some("c > .5")),
         ] {
             let found = counts(statement).and_then(|found| found.condition);
             assert_eq!(found.as_deref(), condition, "{statement}");
