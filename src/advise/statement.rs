@@ -116,7 +116,12 @@ pub fn counts(statement: &str) -> Option<Counts> {
         .is_some_and(is_space);
     if let Some(words) = condition.filter(|_| ends && statement.len() < STATEMENT_MAX) {
         let until = top(words, 0, &["ORDER", "LIMIT", "RETURNING", ";"]).unwrap_or(words.len());
-        counts.condition = text(&words[..until], &pieces);
+        // Of a statement that is truncated or no SQL, the rest can have another meaning than these words in the statement.
+        let same = |condition: &String| {
+            let pieces: Vec<&str> = script::pieces(condition).collect();
+            text(&self::words(&pieces), &pieces).as_ref() == Some(condition)
+        };
+        counts.condition = text(&words[..until], &pieces).filter(same);
     }
     Some(counts)
 }
@@ -299,16 +304,14 @@ fn compared(name: &str, words: &[Word]) -> bool {
     })
 }
 
-/// The text of words, without the qualifiers of names. None if it has placeholders, ends the statement, or ends in a qualifier.
+/// The text of words, without the qualifiers of names. None if it has placeholders, or ends the statement.
 fn text(words: &[Word], pieces: &[&str]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
     let qualifies = |at: usize| words.get(at + 1).is_some_and(|next| next.is(".")) && words[at].is_name();
     let mut text = String::new();
     let mut next = first.piece;
     for (at, word) in words.iter().enumerate() {
-        // After a qualifier comes a name. Otherwise, the server has truncated the statement.
-        let name = words.get(at + 2).is_some_and(Word::is_name);
-        if word.is("?") || word.is(";") || qualifies(at) && !name {
+        if word.is("?") || word.is(";") {
             return None;
         }
         let between = &pieces[next..word.piece];
