@@ -335,12 +335,13 @@ fn fill_disk(strike: &mut Strike<'_>) {
             thread::sleep(Duration::from_millis(10));
         }
         let stalled = load.ledger.failed("1114") == rejected;
-        if stalled || strike.random.random_bool(0.5) {
+        let kill = stalled || strike.random.random_bool(0.5);
+        if kill {
             load.server.kill();
             killed = true;
         }
         disk.free();
-        if killed {
+        if kill {
             load.server.start_again(&disk.arguments()).expect("the server starts again");
         }
         load.wait_for_calls(20);

@@ -125,6 +125,8 @@ impl PrivateServer {
         arguments: &[&str],
         interrupted: &AtomicBool,
     ) -> Result<(), StartError> {
+        // A server that still runs would answer in place of the new one, and nobody would stop it.
+        end(&mut self.child);
         self.child = spawn(program, self.folder(), arguments)?;
         self.wait_until_up(program, interrupted)
     }
