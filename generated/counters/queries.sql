@@ -48,8 +48,8 @@ SELECT IF(MAX(counter_id) < @@GLOBAL.auto_increment_increment,
 
 -- name: increment
 -- Adds 1.
--- If no row is changed, the counter has fewer slots now: execute the statement again with @@GLOBAL.auto_increment_increment
--- as the number of slots, which is 1 on a server without a cluster. If no row is changed then, the counter does not exist.
+-- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, on a
+-- cluster first with @@GLOBAL.auto_increment_increment. If no row is changed with 1, the counter does not exist.
 -- Parameters: counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `counters`

@@ -114,7 +114,9 @@ pub fn counts(statement: &str) -> Option<Counts> {
     let ends = script::pieces(&format!("{statement} "))
         .last()
         .is_some_and(is_space);
-    if let Some(words) = condition.filter(|_| ends && statement.len() < STATEMENT_MAX) {
+    // The server truncates the statement before it replaces a character of 4 bytes by a question mark.
+    let length = statement.len() + 3 * statement.matches('?').count();
+    if let Some(words) = condition.filter(|_| ends && length < STATEMENT_MAX) {
         let until = top(words, 0, &["ORDER", "LIMIT", "RETURNING", ";"]).unwrap_or(words.len());
         // Of a statement that is truncated or no SQL, the rest can have another meaning than these words in the statement.
         let same = |condition: &String| {

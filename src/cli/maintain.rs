@@ -333,7 +333,7 @@ impl Counter {
                 ),
                 if error.code == GROUP_CONFLICT {
                     "other nodes change the slots all the time, and this node is behind; give one --url for each node. docs/clusters.md \
-                     says how to set the total if the nodes stay behind"
+                     says what to do if the nodes stay behind"
                 } else {
                     "other sessions or nodes change the slots all the time; run the command again with a higher --timeout, or when \
                      there is less load"

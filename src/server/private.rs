@@ -195,7 +195,7 @@ impl Drop for Running {
 }
 
 fn end(child: &mut Child) {
-    // An error means that the process has already ended. Killing is safe, because the folder is removed too.
+    // An error means that the process has already ended. What InnoDB has committed, the next start recovers.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -23,8 +23,8 @@ IF ROW_COUNT() = 0 THEN
   -- slots in one direction. Slot 1 would be contended if all connections selected it.
 {%- if package.options.random() %}
   REPEAT
-    SET v_slots = GREATEST(v_slot - 1, 1),
-        v_slot = {{ table.any_slot("RAND()", table.slots())|indent(8) }};
+    SET v_slots = GREATEST(v_slot - 1, 1);
+    SET v_slot = {{ table.any_slot("RAND()", table.slots())|indent(4) }};
     {{ table.update_slot(change, "v_slot", "")|indent(4) }}
   UNTIL ROW_COUNT() > 0 OR COALESCE(v_slots, 1) = 1 END REPEAT;
 {%- else %}

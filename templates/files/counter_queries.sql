@@ -24,8 +24,8 @@ SELECT {{ table.usable_slots("MAX(counter_id)")|indent(7) }} AS slots
 -- name: increment
 -- Adds 1.
 {%- if package.options.per_counter() %}
--- If no row is changed, the counter has fewer slots now: execute the statement again with {{ table.nodes() }}
--- as the number of slots, which is 1 on a server without a cluster. If no row is changed then, the counter does not exist.
+-- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, on a
+-- cluster first with {{ table.nodes() }}. If no row is changed with 1, the counter does not exist.
 {%- else %}
 -- If no row is changed, the counter does not exist, or it was created with fewer slots: source resize.sql.
 {%- endif %}
