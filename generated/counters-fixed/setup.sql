@@ -579,8 +579,8 @@ BEGIN
     END IF;
   END IF;
   IF v_counters > 0 THEN
-    -- If a resize has retired a slot, the first UPDATE changes no row. A counter with at least
-    -- as many slots as nodes has the lowest slot of this node, and every counter has slot 1.
+    -- If a resize has retired a slot, the first UPDATE changes no row. A counter with at least as many slots as nodes
+    -- has the lowest slot of this node, and every counter has slot 1.
     REPEAT
       SET v_tries = v_tries + 1;
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
@@ -607,7 +607,11 @@ BEGIN
                 ) AS entries
                 STRAIGHT_JOIN `counters` AS existing
                   ON existing.counter_name = entries.counter_name
-                 AND existing.counter_id = CASE v_tries WHEN 1 THEN entries.slot WHEN 2 THEN 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment) ELSE 1 END
+                 AND existing.counter_id = CASE v_tries
+                   WHEN 1 THEN entries.slot
+                   WHEN 2 THEN 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment)
+                   ELSE 1
+                 END
                  FOR UPDATE /*!80000 OF existing */
             ) AS locked
         ) AS adding

@@ -263,7 +263,11 @@ impl<'a> Table<'a> {
     pub(super) fn slot_of_try(&self) -> String {
         let nodes = self.nodes();
         format!(
-            "CASE v_tries WHEN 1 THEN entries.slot WHEN 2 THEN 1 + MOD(entries.slot - 1, {nodes}) ELSE 1 END"
+            "CASE v_tries
+  WHEN 1 THEN entries.slot
+  WHEN 2 THEN 1 + MOD(entries.slot - 1, {nodes})
+  ELSE 1
+END"
         )
     }
 
@@ -272,8 +276,7 @@ impl<'a> Table<'a> {
         format!("counter_id BETWEEN 1 AND {}", self.nodes())
     }
 
-    /// The slots of this node are this one and those whose number differs by a multiple of the number of nodes, as an
-    /// expression. Counters with at least as many slots as nodes have it.
+    /// The lowest slot of this node, as an expression. A counter with at least as many slots as nodes has it.
     pub(super) fn first_slot_of_node(&self) -> String {
         format!("{}MOD({}, {})", self.counted_from(), self.node(), self.nodes())
     }

@@ -125,7 +125,7 @@ impl PrivateServer {
         arguments: &[&str],
         interrupted: &AtomicBool,
     ) -> Result<(), StartError> {
-        // A server that still runs would answer in place of the new one, and nobody would stop it.
+        // A server that still runs would answer in place of the new one, and would not be stopped.
         end(&mut self.child);
         self.child = spawn(program, self.folder(), arguments)?;
         self.wait_until_up(program, interrupted)

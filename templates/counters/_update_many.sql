@@ -21,7 +21,7 @@
           ) AS entries
           STRAIGHT_JOIN {{ table.name }} AS existing
             ON existing.counter_name = entries.counter_name
-           AND existing.counter_id = {{ slot }}
+           AND existing.counter_id = {{ slot|indent(11) }}
            FOR UPDATE{{ table.package.options.servers.of("existing") }}
       ) AS locked
   ) AS adding

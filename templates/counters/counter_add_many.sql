@@ -35,8 +35,8 @@ BEGIN
     {{ r.check_entries()|indent(4) }}
   END IF;
   IF v_counters > 0 THEN
-    -- If a resize has retired a slot, the first UPDATE changes no row. A counter with at least
-    -- as many slots as nodes has the lowest slot of this node, and every counter has slot 1.
+    -- If a resize has retired a slot, the first UPDATE changes no row. A counter with at least as many slots as nodes
+    -- has the lowest slot of this node, and every counter has slot 1.
     REPEAT
       SET v_tries = v_tries + 1;
       {{ table.update_many("v_amounts", table.slot_of_try().as_str(), "v_counters")|indent(6) }}
