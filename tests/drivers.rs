@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use slotted::package::{Nodes, PackageError, Slots};
 
-use crate::support::{Module, Server, keyed, package};
+use crate::support::{Module, Server, keyed, package, provided};
 
 pub fn promises(mut module: Module<'_>) {
-    module.on_servers(pymysql_reports_the_documented_error_numbers);
+    module.needs("examples").on_servers(pymysql_reports_the_documented_error_numbers);
 }
 
 /// Executes a statement a line. Prints the number of the error, or 0.
@@ -24,16 +24,6 @@ for statement in sys.stdin:
     except pymysql.MySQLError as error:
         print(error.args[0])
 "#;
-
-/// A Python that has PyMySQL.
-fn python() -> &'static str {
-    let has_pymysql = |python: &&str| {
-        let import = Command::new(python).args(["-c", "import pymysql"]).stderr(Stdio::null()).status();
-        import.is_ok_and(|status| status.success())
-    };
-    let python = ["python3", "/usr/bin/python3"].into_iter().find(has_pymysql);
-    python.expect("no python3 with PyMySQL: run scripts/servers pymysql, or: pip install PyMySQL")
-}
 
 fn pymysql_reports_the_documented_error_numbers(server: &Server) {
     use PackageError as E;
@@ -78,7 +68,7 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
     assert_eq!(calls.map(|(error, _)| error), PackageError::ALL);
 
     let options = mysql::Opts::from(schema.options());
-    let mut python = Command::new(python())
+    let mut python = Command::new(provided("examples").join("venv/bin/python"))
         .args(["-c", PYMYSQL, options.get_user().unwrap_or_default(), options.get_pass().unwrap_or_default()])
         .args([&options.get_ip_or_hostname() as &str, &options.get_tcp_port().to_string()])
         .args([options.get_socket().unwrap_or_default(), &schema.name])

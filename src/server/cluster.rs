@@ -176,7 +176,7 @@ impl ClusterPlan {
             program.path.set_file_name("mariadbd-galera");
             if !program.path.is_file() {
                 return Err(format!(
-                    "Galera is not installed for {}: run scripts/servers --cluster galera",
+                    "Galera is not installed for {}: run scripts/servers galera",
                     program.version
                 ));
             }
@@ -270,9 +270,7 @@ impl ClusterPlan {
             .into_iter()
             .try_for_each(|statement| connection.query_drop(statement));
         joined.map_err(|error| {
-            format!(
-                "{error}: if the server has no plugin group_replication, run scripts/servers --cluster group-replication"
-            )
+            format!("{error}: if the server has no plugin group_replication, run scripts/servers mysql-9.7")
         })
     }
 
