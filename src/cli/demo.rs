@@ -43,6 +43,11 @@ pub struct Demo {
 
 /// The table style of the servers' command-line clients.
 const LIKE_THE_CLIENT: TableStyle = ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+'));
+/// Printed after the slots of a counter.
+const SLOTS: &str = "\
+The rows are the slots of the counter. This connection has incremented one of them. Other connections increment other
+slots at the same time, and do not wait for it. counter_get returns the sum.
+";
 const TOUR: &str = include_str!("../../templates/tour.sql");
 
 impl Demo {
@@ -54,6 +59,13 @@ impl Demo {
         })?;
         if outcome == Outcome::Fine {
             outln!("The server is stopped and its files are removed.")?;
+            let program = std::env::args().next().unwrap_or_else(|| "slotted".into());
+            outln!(
+                "\nNext, with your own server:\n\
+                 \x20 {program} generate counters --stdout | mysql mydb        installs the package\n\
+                 \x20 {program} bench --host HOST --user USER --password       compares on your server, in a schema of its own\n\
+                 \x20 {program} advise --host HOST --user USER --password      finds rows that connections wait for"
+            )?;
         }
         Ok(outcome)
     }
@@ -67,6 +79,7 @@ impl Demo {
         outln!("\nInstalling generated/counters/setup.sql, as a DBA would source it.\n")?;
         let package = Package::new(Options::default())?;
         execute(&mut connection, &render::setup(&package))?;
+        let mut explain = false;
         for statement in script::statements(TOUR) {
             if stop() {
                 return Ok(Outcome::Interrupted);
@@ -76,6 +89,11 @@ impl Demo {
                 thread::sleep(Duration::from_millis(1100));
             }
             print_result(&mut connection, &statement)?;
+            if statement.starts_with("SELECT counter_get") {
+                explain = true;
+            } else if std::mem::take(&mut explain) {
+                outln!("{SLOTS}")?;
+            }
         }
 
         outln!(
