@@ -16,17 +16,17 @@ use crate::support::{Module, Schema, Server, keyed, measured, package, repeatabl
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(a_moved_row_loses_no_increment)
-        .on_servers(a_rejected_move_changes_nothing)
-        .on_servers(a_counter_of_another_row_is_rejected)
+        .on_families(a_rejected_move_changes_nothing)
+        .on_families(a_counter_of_another_row_is_rejected)
         .on_servers(a_row_that_meets_the_condition_later_keeps_its_count)
         .on_servers(a_column_is_moved_with_any_key)
-        .on_servers(keys_that_the_package_would_add_up_are_rejected)
+        .on_families(keys_that_the_package_would_add_up_are_rejected)
         .on_servers(a_column_becomes_named_counters)
         .on_servers(tables_of_known_designs_are_moved)
         .on_servers(a_killed_move_is_completed_by_another_one)
-        .on_servers(an_interrupted_move_ends_after_a_batch)
+        .on_families(an_interrupted_move_ends_after_a_batch)
         .on_servers(the_order_of_a_cut_over_loses_no_count)
-        .on_servers(a_move_is_not_much_slower_than_an_insert);
+        .on_families(a_move_is_not_much_slower_than_an_insert);
 }
 
 /// The command with its arguments, for a schema.

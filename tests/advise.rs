@@ -13,17 +13,25 @@ use crate::support::{Module, Schema, Server, keyed, package, repeatable, measure
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .alone()
         .on_servers(recommended_changes_remove_the_lock_waits)
-        .on_servers(hot_records_are_reported)
+        .waits()
+        .on_families(hot_records_are_reported)
+        .waits()
         .on_servers(the_condition_of_a_hot_record_finds_it)
         .on_servers(advise_reads_a_counter_whose_resize_is_incomplete)
-        .on_servers(what_an_account_cannot_see_is_named_with_its_grant)
-        .on_servers(an_account_of_one_database_observes_this_database)
-        .on_servers(a_package_whose_view_cannot_be_read_is_named)
-        .on_servers(idle_counters_get_no_advice)
-        .on_servers(connections_of_all_urls_add_up)
-        .on_servers(a_watch_prints_a_line_for_each_change)
-        .on_servers(a_hot_stock_row_becomes_a_counter_to_take_from);
+        .waits()
+        .on_families(what_an_account_cannot_see_is_named_with_its_grant)
+        .waits()
+        .on_families(an_account_of_one_database_observes_this_database)
+        .on_families(a_package_whose_view_cannot_be_read_is_named)
+        .on_families(idle_counters_get_no_advice)
+        .waits()
+        .on_families(connections_of_all_urls_add_up)
+        .waits()
+        .on_families(a_watch_prints_a_line_for_each_change)
+        .waits()
+        .on_families(a_hot_stock_row_becomes_a_counter_to_take_from);
 }
 
 /// The number of sessions that increment the hot counter.
@@ -93,7 +101,6 @@ fn of<'a>(report: &'a Value, schema: &Schema<'_>, subject: &str) -> &'a Value {
 }
 
 fn recommended_changes_remove_the_lock_waits(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run(
@@ -152,30 +159,9 @@ fn recommended_changes_remove_the_lock_waits(server: &Server) {
         let grows = of(&calm, &schema, "counters: hot")["verdict"]["do"] == "grow";
         if grows { Err(format!("{calm:#}")) } else { Ok(()) }
     });
-
-    // The bench confirms that the recommended number is sufficient and the old one is not. It uses transactions of 20 ms,
-    // because shorter ones are limited by the processor, which other tests use at the same time.
-    let ratio = |slots: &str| {
-        let connections = SESSIONS.to_string();
-        let arguments = [
-            "bench", "--url", &server.url(), "--json", "--contenders", "uncontended,counters", "--connections", &connections,
-            "--slots", slots, "--hold", "20", "--seconds", "1", "--rounds", "3",
-        ];
-        let output = slotted(&arguments);
-        assert!(output.status.success(), "{}", printed(&output));
-        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        report["comparisons"][0]["contenders"][1]["to_uncontended"].as_f64().expect("a ratio")
-    };
-    measured(|| {
-        let (few, advised) = (ratio("2"), ratio(&slots(hot).to_string()));
-        let shown = format!("of uncontended with 2 slots {few:.2}, with {} slots {advised:.2}", slots(hot));
-        println!("{}: {shown}", server.version);
-        if few < advised { Ok(()) } else { Err(shown) }
-    });
 }
 
 fn hot_records_are_reported(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
     let report = under_load(&schema, HOLD, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
@@ -188,7 +174,6 @@ fn hot_records_are_reported(server: &Server) {
 }
 
 fn the_condition_of_a_hot_record_finds_it(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     let uuid = if server.is_mysql() { "" } else { ", id UUID" };
     let key = format!("day DATE, moment DATETIME, season YEAR, kind ENUM('view', 'it''s'), token BINARY(2){uuid}");
@@ -218,7 +203,6 @@ fn the_condition_of_a_hot_record_finds_it(server: &Server) {
 }
 
 fn advise_reads_a_counter_whose_resize_is_incomplete(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('one', NULL, 3, 0); UPDATE counters SET counter_id = -3 WHERE counter_id = 3");
@@ -278,7 +262,6 @@ fn accounts(server: &Server) -> Vec<Vec<&'static str>> {
 }
 
 fn what_an_account_cannot_see_is_named_with_its_grant(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
@@ -345,7 +328,6 @@ fn what_an_account_cannot_see_is_named_with_its_grant(server: &Server) {
 }
 
 fn an_account_of_one_database_observes_this_database(server: &Server) {
-    let _alone = server.alone();
     let (schema, other) = (server.schema(), server.schema());
     for one in [&schema, &other] {
         one.install(&package(|_| {}));
@@ -369,7 +351,6 @@ fn an_account_of_one_database_observes_this_database(server: &Server) {
 }
 
 fn a_package_whose_view_cannot_be_read_is_named(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|options| options.definer = Some("'nobody'@'localhost'".parse().expect("an account"))));
     let output = slotted(&["advise", "--url", &url(server, &schema), "--seconds", "0.5"]);
@@ -380,7 +361,6 @@ fn a_package_whose_view_cannot_be_read_is_named(server: &Server) {
 }
 
 fn idle_counters_get_no_advice(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('wide', NULL, 2000, 0)");
@@ -390,7 +370,6 @@ fn idle_counters_get_no_advice(server: &Server) {
 }
 
 fn connections_of_all_urls_add_up(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('hot', NULL, 2, 0)");
@@ -409,7 +388,6 @@ fn connections_of_all_urls_add_up(server: &Server) {
 
 fn a_watch_prints_a_line_for_each_change(server: &Server) {
     use std::io::{BufRead, BufReader};
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('hot', NULL, 2, 0)");
@@ -453,7 +431,6 @@ pub fn url(server: &Server, schema: &Schema<'_>) -> String {
 }
 
 fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CREATE TABLE stock (id INT PRIMARY KEY, qty BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO stock VALUES (42, 1000000)");

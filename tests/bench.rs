@@ -14,27 +14,33 @@ use slotted::script::Query;
 use crate::support::{Module, Server, measured};
 
 pub fn promises(mut module: Module<'_>) {
+    // What the bench measures depends on the server. Its options, formats and progress do not.
     module
         .plain(limits_rejects_options_before_the_work)
+        .on_one_server(a_picture_that_cannot_be_written_is_rejected_before_the_work)
+        .waits()
+        .on_families(without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards)
+        .on_one_server(limits_measures_each_load_on_a_private_server)
+        .on_one_server(ctrl_c_ends_limits_without_a_report)
+        .alone()
         .on_servers(every_contender_counts_exactly)
-        .on_servers(many_counters_transactions_reads_and_amounts_are_counted_exactly)
-        .on_servers(the_report_has_the_slowest_and_the_fastest_round)
-        .on_servers(lists_are_measured_crosswise_and_drawn)
-        .on_servers(without_a_terminal_the_progress_is_lines)
-        .on_servers(an_account_with_only_its_own_schemas_measures_what_it_can)
-        .on_servers(an_account_that_cannot_create_schemas_is_told_the_grant)
-        .on_servers(the_limits_of_an_account_are_explained)
-        .on_servers(only_waits_of_the_own_sessions_are_reported)
-        .on_servers(a_closed_pipe_does_not_change_the_result)
-        .on_servers(a_picture_that_cannot_be_written_is_rejected_before_the_work)
-        .on_servers(an_existing_schema_is_not_changed)
-        .on_servers(several_urls_without_a_cluster_are_rejected)
-        .on_servers(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
-        .on_servers(ctrl_c_before_the_first_figure_does_not_change_the_picture)
-        .on_servers(the_load_generator_is_not_the_limit)
-        .on_servers(without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards)
-        .on_servers(limits_measures_each_load_on_a_private_server)
-        .on_servers(ctrl_c_ends_limits_without_a_report);
+        .on_families(many_counters_transactions_reads_and_amounts_are_counted_exactly)
+        .on_one_server(the_report_has_the_slowest_and_the_fastest_round)
+        .on_one_server(lists_are_measured_crosswise_and_drawn)
+        .waits()
+        .on_one_server(without_a_terminal_the_progress_is_lines)
+        .on_families(an_account_with_only_its_own_schemas_measures_what_it_can)
+        .on_families(an_account_that_cannot_create_schemas_is_told_the_grant)
+        .on_families(the_limits_of_an_account_are_explained)
+        .waits()
+        .on_families(only_waits_of_the_own_sessions_are_reported)
+        .on_one_server(a_closed_pipe_does_not_change_the_result)
+        .on_one_server(an_existing_schema_is_not_changed)
+        .on_one_server(several_urls_without_a_cluster_are_rejected)
+        .waits()
+        .on_one_server(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
+        .on_one_server(ctrl_c_before_the_first_figure_does_not_change_the_picture)
+        .on_one_server(the_load_generator_is_not_the_limit);
 }
 
 /// The bench on the server that the tests run on.
@@ -89,7 +95,6 @@ fn check(comparison: &Value, expected: &[&str]) {
 
 // One test at a time, because all use the schema slotted_bench.
 fn every_contender_counts_exactly(server: &Server) {
-    let _alone = server.alone();
     let all = names(|_| true);
     let list = all.join(",");
     let arguments = ["--json", "--contenders", &list, "--connections", "4", "--slots", "4", "--seconds", "0.1", "--rounds", "1"];
@@ -102,7 +107,6 @@ fn every_contender_counts_exactly(server: &Server) {
 }
 
 fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Server) {
-    let _alone = server.alone();
     let arguments = [
         "--json", "--connections", "8", "--slots", "2", "--counters", "20", "--zipf", "1", "--hold", "2",
         "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3", "--rounds", "1",
@@ -116,7 +120,6 @@ fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Ser
 }
 
 fn the_report_has_the_slowest_and_the_fastest_round(server: &Server) {
-    let _alone = server.alone();
     let arguments = ["--contenders", "uncontended", "--connections", "4", "--seconds", "0.1", "--rounds", "4"];
     let report = reported(&mut bench(server, &[&arguments[..], &["--json"]].concat()));
     let one = &report["comparisons"][0]["contenders"][0];
@@ -135,7 +138,6 @@ fn the_report_has_the_slowest_and_the_fastest_round(server: &Server) {
 
 /// A list measures each number of connections with each number of slots, and the picture has a line for each contender.
 fn lists_are_measured_crosswise_and_drawn(server: &Server) {
-    let _alone = server.alone();
     let folder = tempfile::tempdir().expect("a folder");
     let picture = folder.path().join("picture.svg");
     let arguments = [
@@ -173,7 +175,6 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
 
 /// Without a terminal, the progress is lines: at most one in five seconds, and the last one.
 fn without_a_terminal_the_progress_is_lines(server: &Server) {
-    let _alone = server.alone();
     let arguments =
         ["--contenders", "uncontended,single-row,queries", "--connections", "2", "--seconds", "1.5", "--rounds", "1"];
     let output = bench(server, &arguments).output().expect("the bench runs");
@@ -242,7 +243,6 @@ const ONE_SHORT_ROUND: [&str; 6] = ["--connections", "4", "--seconds", "0.1", "-
 
 /// An account without SUPER cannot create functions on a server with a binary log. Only reads need them.
 fn an_account_with_only_its_own_schemas_measures_what_it_can(server: &Server) {
-    let _alone = server.alone();
     let account = Account::new(server, "slotted_bench_own", &[OWN_SCHEMAS]);
     let settings = server.connect().query_first("SELECT @@log_bin, @@log_bin_trust_function_creators");
     let (log_bin, trusted): (bool, bool) = settings.expect("settings").expect("a row");
@@ -295,7 +295,6 @@ fn an_account_with_only_its_own_schemas_measures_what_it_can(server: &Server) {
 }
 
 fn an_account_that_cannot_create_schemas_is_told_the_grant(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     let of_schema = format!("ALL ON {}.*", schema.ident());
     let account = Account::new(server, "slotted_bench_denied", &[&of_schema]);
@@ -308,7 +307,6 @@ fn an_account_that_cannot_create_schemas_is_told_the_grant(server: &Server) {
 }
 
 fn the_limits_of_an_account_are_explained(server: &Server) {
-    let _alone = server.alone();
     let account = Account::new(server, "slotted_bench_limited", &[OWN_SCHEMAS]);
     let raised = "raise the limit with ALTER USER 'slotted_bench_limited'@'%' WITH MAX_USER_CONNECTIONS\n";
     account.run("ALTER USER slotted_bench_limited@'%' WITH MAX_USER_CONNECTIONS 5");
@@ -328,7 +326,6 @@ fn the_limits_of_an_account_are_explained(server: &Server) {
 
 /// The waits are those of the own connections, also while other sessions wait.
 fn only_waits_of_the_own_sessions_are_reported(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.run("CREATE TABLE hot (id INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO hot VALUES (1)");
     measured(|| {
@@ -363,7 +360,6 @@ fn only_waits_of_the_own_sessions_are_reported(server: &Server) {
 
 /// `slotted bench | head -1`: a reader that has ended is no error.
 fn a_closed_pipe_does_not_change_the_result(server: &Server) {
-    let _alone = server.alone();
     let arguments = [&ONE_SHORT_ROUND[..], &["--contenders", "uncontended"]].concat();
     let closed = || {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -393,7 +389,6 @@ fn a_picture_that_cannot_be_written_is_rejected_before_the_work(server: &Server)
 }
 
 fn several_urls_without_a_cluster_are_rejected(server: &Server) {
-    let _alone = server.alone();
     let output = bench(server, &["--url", &server.url()]).output().expect("the bench runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), schemas(server)), (Some(2), 0), "{stderr}");
@@ -401,7 +396,6 @@ fn several_urls_without_a_cluster_are_rejected(server: &Server) {
 }
 
 fn an_existing_schema_is_not_changed(server: &Server) {
-    let _alone = server.alone();
     server.connect().query_drop("CREATE DATABASE slotted_bench").expect("a schema");
     let output = bench(server, &[]).output().expect("the bench runs");
     assert_eq!(output.status.code(), Some(2));
@@ -434,7 +428,6 @@ fn interrupted(server: &Server, after: Duration, arguments: &[&str]) -> Output {
 }
 
 fn ctrl_c_drops_the_schema_and_reports_the_finished_rounds(server: &Server) {
-    let _alone = server.alone();
     let arguments = ["--contenders", "uncontended,counters", "--connections", "2", "--seconds", "0.1", "--rounds", "1000"];
     // After the first round, which is not measured, and the second one. A slow machine needs more time for them.
     let reports = [5, 20, 80].map(Duration::from_secs).into_iter().map(|after| {
@@ -447,7 +440,6 @@ fn ctrl_c_drops_the_schema_and_reports_the_finished_rounds(server: &Server) {
 }
 
 fn ctrl_c_before_the_first_figure_does_not_change_the_picture(server: &Server) {
-    let _alone = server.alone();
     let folder = tempfile::tempdir().expect("a folder");
     let files = ["bench.svg", "bench.html"].map(|name| folder.path().join(name));
     for file in &files {
@@ -465,7 +457,6 @@ fn ctrl_c_before_the_first_figure_does_not_change_the_picture(server: &Server) {
 
 /// A statement without work is much faster than the uncontended `UPDATE`.
 fn the_load_generator_is_not_the_limit(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     let setting = Setting { connections: 16, duration: Duration::from_millis(300), ..Setting::default() };
     let contender = Contender::named("uncontended").expect("a contender");

@@ -23,13 +23,14 @@ pub fn promises(mut module: Module<'_>) {
         .plain(a_host_that_does_not_answer_ends_after_the_timeout)
         .plain(ctrl_c_ends_a_connection_at_once)
         .plain(a_server_that_is_not_there_is_explained)
-        .on_servers(every_command_connects_with_tls)
-        .on_servers(a_password_can_have_every_character)
-        .on_servers(a_password_is_asked_for_on_the_terminal)
-        .on_servers(no_password_is_in_the_arguments_of_the_process)
-        .on_servers(option_files_are_read_as_the_clients_read_them)
-        .on_servers(values_in_option_files_are_those_of_the_client)
-        .on_servers(an_account_that_is_rejected_is_explained);
+        .on_families(every_command_connects_with_tls)
+        .on_families(a_password_can_have_every_character)
+        .on_one_server(a_password_is_asked_for_on_the_terminal)
+        .waits()
+        .on_one_server(no_password_is_in_the_arguments_of_the_process)
+        .on_families(option_files_are_read_as_the_clients_read_them)
+        .on_families(values_in_option_files_are_those_of_the_client)
+        .on_families(an_account_that_is_rejected_is_explained);
 }
 
 /// The message and the remedy of each kind of error.
@@ -200,7 +201,7 @@ fn every_character() -> String {
 }
 
 fn a_password_can_have_every_character(server: &Server) {
-    let Some(network) = Network::start(server, &[]) else { return };
+    let Some(network) = server.network() else { return };
     let password = every_character();
     network.account("'us/er'@'localhost'", &password, "");
     let advise = |arguments: &[&str]| network.command(&ADVISE, &[&["--user", "us/er"], arguments].concat());
@@ -233,14 +234,14 @@ fn a_password_can_have_every_character(server: &Server) {
 }
 
 fn a_password_is_asked_for_on_the_terminal(server: &Server) {
-    let Some(network) = Network::start(server, &[]) else { return };
-    network.account("'user'@'localhost'", "s3cret", "");
-    for arguments in [&["--user", "user", "--password"][..], &["--user", "user"]] {
+    let Some(network) = server.network() else { return };
+    network.account("'asked'@'localhost'", "s3cret", "");
+    for arguments in [&["--user", "asked", "--password"][..], &["--user", "asked"]] {
         let mut command = network.command(&ADVISE, arguments);
         // Of the terminal.
         command.stdin(Stdio::inherit());
         let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
-        terminal.exp_string(&format!("Password of user@127.0.0.1:{}: ", network.port)).expect("a question");
+        terminal.exp_string(&format!("Password of asked@127.0.0.1:{}: ", network.port)).expect("a question");
         terminal.send_line("s3cret").expect("an answer");
         let printed = terminal.exp_eof().expect("the end");
         assert!(printed.contains("Watched for 0."), "{printed}");
@@ -249,11 +250,11 @@ fn a_password_is_asked_for_on_the_terminal(server: &Server) {
 }
 
 fn no_password_is_in_the_arguments_of_the_process(server: &Server) {
-    let Some(network) = Network::start(server, &[]) else { return };
-    network.account("'user'@'localhost'", "s3cret", "");
-    let url = format!("mysql://user:s3cret@127.0.0.1:{}", network.port);
+    let Some(network) = server.network() else { return };
+    network.account("'argued'@'localhost'", "s3cret", "");
+    let url = format!("mysql://argued:s3cret@127.0.0.1:{}", network.port);
     for arguments in [
-        &["--host", "127.0.0.1", "--port", &network.port, "--user", "user", "--password=s3cret"][..],
+        &["--host", "127.0.0.1", "--port", &network.port, "--user", "argued", "--password=s3cret"][..],
         &["--url", &url],
         &[&format!("--url={url}")],
     ] {
@@ -309,7 +310,7 @@ fn values_in_option_files_are_those_of_the_client(server: &Server) {
 }
 
 fn option_files_are_read_as_the_clients_read_them(server: &Server) {
-    let Some(network) = Network::start(server, &[]) else { return };
+    let Some(network) = server.network() else { return };
     network.account("'user'@'localhost'", "s3cret", "");
     network.account("'other'@'localhost'", "another", "");
     let folder = tempfile::tempdir().expect("a folder");

@@ -12,8 +12,8 @@ use crate::support::{Module, Server, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(the_demo_runs_the_examples_and_checks_both_totals)
-        .on_servers(ctrl_c_removes_all_files_and_processes)
+        .on_families(the_demo_runs_the_examples_and_checks_both_totals)
+        .on_one_server(ctrl_c_removes_all_files_and_processes)
         .plain(a_missing_server_is_an_error_with_a_hint)
         .plain(a_failed_start_prints_the_log_of_the_server)
         .plain(the_program_needs_no_mysql_library);

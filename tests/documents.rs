@@ -22,7 +22,6 @@ use crate::support::{Module, Schema, Server, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(every_example_runs)
         .plain(every_block_is_run_or_only_shown)
         .plain(every_command_exists_with_its_options)
         .plain(ci_runs_the_scripts_of_the_readme)
@@ -32,7 +31,9 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_option_table_has_every_option)
         .plain(the_command_table_has_every_command)
         .plain(the_file_table_has_every_file)
-        .plain(readme_has_at_most_140_lines);
+        .plain(readme_has_at_most_140_lines)
+        .alone()
+        .on_servers(every_example_runs);
 }
 
 /// A document, as a Markdown renderer sees it.
@@ -158,7 +159,6 @@ fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
 }
 
 fn every_example_runs(server: &Server) {
-    let _alone = server.alone();
     for page in documents() {
         let schema = Schema::named(server, "mydb", "");
         let programs = programs(&schema);

@@ -17,12 +17,11 @@ use mysql::{Conn, OptsBuilder};
 use crate::support::{Module, Network, Schema, Server, file, free_ports, package, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
-    // The errors and the authentication of MySQL and MariaDB differ. One version of each keeps the tests short.
-    let newest = |name: &str| name != "mariadb-10.11";
     module
-        .on(newest, each_example_counts_and_repeats_after_a_lock_wait_timeout)
-        .on(newest, each_example_tells_an_unknown_counter_from_a_lost_connection)
-        .on(newest, no_example_repeats_a_transaction_whose_commit_may_have_counted)
+        .needs("examples")
+        .on_families(each_example_counts_and_repeats_after_a_lock_wait_timeout)
+        .on_families(each_example_tells_an_unknown_counter_from_a_lost_connection)
+        .on_families(no_example_repeats_a_transaction_whose_commit_may_have_counted)
         .plain(the_page_lists_every_example_with_the_installed_version);
 }
 

@@ -14,12 +14,14 @@ use crate::support::{Module, Schema, Server, package, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .alone()
+        .waits()
         .on_servers(statements_of_libraries_are_found_and_their_counts_move_exactly)
-        .on_servers(a_key_of_any_type_becomes_a_condition_that_finds_its_row)
-        .on_servers(names_of_counters_differ_if_the_rows_differ)
-        .on_servers(many_hot_rows_of_a_table_become_records)
-        .on_servers(a_statement_that_is_not_known_to_count_is_reported)
-        .on_servers(a_hot_table_without_row_locks_is_reported)
+        .on_families(a_key_of_any_type_becomes_a_condition_that_finds_its_row)
+        .on_families(names_of_counters_differ_if_the_rows_differ)
+        .on_families(many_hot_rows_of_a_table_become_records)
+        .on_families(a_statement_that_is_not_known_to_count_is_reported)
+        .on_families(a_hot_table_without_row_locks_is_reported)
         .on(|server| server == "mysql-9.7", without_performance_schema_no_row_is_called_fine);
 }
 
@@ -101,7 +103,6 @@ const STATEMENTS: [Hot; 34] = [
 const STOCK: i64 = 1_000_000_000;
 
 fn statements_of_libraries_are_found_and_their_counts_move_exactly(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     let name = |at: usize| format!("pages{at}");
@@ -250,7 +251,6 @@ const KEYS: [(&str, &str); 42] = [
 ];
 
 fn a_key_of_any_type_becomes_a_condition_that_finds_its_row(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     let of_server = |kind: &str| !server.is_mysql() || !kind.starts_with("INET") && kind != "UUID";
     let keys: Vec<_> = KEYS.iter().filter(|(kind, _)| of_server(kind)).collect();
@@ -281,7 +281,6 @@ fn a_key_of_any_type_becomes_a_condition_that_finds_its_row(server: &Server) {
 }
 
 fn names_of_counters_differ_if_the_rows_differ(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.install(&package(|_| {}));
     let long = "x".repeat(120);
@@ -324,7 +323,6 @@ fn names_of_counters_differ_if_the_rows_differ(server: &Server) {
 }
 
 fn many_hot_rows_of_a_table_become_records(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.run(
         "CREATE TABLE pages (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, hits BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
@@ -362,7 +360,6 @@ fn many_hot_rows_of_a_table_become_records(server: &Server) {
 }
 
 fn a_statement_that_is_not_known_to_count_is_reported(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     schema.run(
         "CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0);
@@ -396,7 +393,6 @@ fn a_statement_that_is_not_known_to_count_is_reported(server: &Server) {
 }
 
 fn a_hot_table_without_row_locks_is_reported(server: &Server) {
-    let _alone = server.alone();
     let schema = server.schema();
     let engines = if server.is_mysql() { &["MyISAM"][..] } else { &["MyISAM", "Aria"] };
     for engine in engines {

@@ -640,7 +640,8 @@ fn every_routine_has_its_manual(server: &Server) {
                 assert!(manual.contains(&format!("\n  {}  ", error.number())), "{name}: {error:?}");
             }
             // The example in the manual works. Each example except that of setup needs an existing counter.
-            let example = manual.lines().last().expect("an example").trim();
+            // That of compact_idle compares the counts of now with those of 60 s later. A pause of 0 s is as good.
+            let example = manual.lines().last().expect("an example").trim().replace("_idle(60,", "_idle(0,");
             let mut connection = schema.connect();
             connection.query_drop(format!("DELETE FROM {}", package.options.table)).expect("an empty table");
             if package.options.kind == Kind::Counters && routine != Routine::Setup {
@@ -651,7 +652,7 @@ fn every_routine_has_its_manual(server: &Server) {
             if package.options.kind == Kind::SlottedCounters && routine == Routine::Take {
                 connection.query_drop("CALL slotted_counter_add(123, 456, 10)").expect("add");
             }
-            connection.query::<mysql::Row, _>(example).unwrap_or_else(|error| panic!("{example}: {error}"));
+            connection.query::<mysql::Row, _>(&example).unwrap_or_else(|error| panic!("{example}: {error}"));
         }
     }
 }

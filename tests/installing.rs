@@ -20,16 +20,16 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(install_creates_each_package_and_does_nothing_the_second_time)
         .on_servers(a_package_that_a_client_has_installed_is_the_same)
         .on_servers(status_tells_differences_apart)
-        .on_servers(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
+        .on_families(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
         .on_servers(twenty_installations_at_the_same_time_give_one_package)
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
         .on_servers(other_options_replace_and_drop_what_differs)
-        .on_servers(a_definer_that_does_not_exist_is_named)
-        .on_servers(all_problems_are_listed_and_nothing_is_changed)
-        .on_servers(objects_that_are_not_of_a_package_are_not_touched)
+        .on_families(a_definer_that_does_not_exist_is_named)
+        .on_families(all_problems_are_listed_and_nothing_is_changed)
+        .on_families(objects_that_are_not_of_a_package_are_not_touched)
         .on_servers(every_error_is_as_reviewed)
-        .on_servers(a_dry_run_prints_a_script_for_the_client)
-        .on_servers(uninstall_keeps_the_counts_unless_it_is_told_otherwise);
+        .on_families(a_dry_run_prints_a_script_for_the_client)
+        .on_families(uninstall_keeps_the_counts_unless_it_is_told_otherwise);
 }
 
 /// The tool in a schema.
@@ -320,6 +320,8 @@ fn calls_of_unchanged_routines_never_fail_during_an_upgrade(server: &Server) {
                 while !stop.load(SeqCst) {
                     connection.query_drop("CALL counter_increment('hits')").expect("a call during an upgrade");
                     counted.fetch_add(1, SeqCst);
+                    // So that the processors have time for the upgrades.
+                    thread::sleep(std::time::Duration::from_millis(2));
                 }
             });
         }

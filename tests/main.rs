@@ -3,11 +3,12 @@
 //! A promise that needs a server is one test for each server: `locks::an_increment_locks_one_row::mysql_9_7`. The servers
 //! are those of `scripts/servers`, or those of SLOTTED_TEST_URLS. A server of `scripts/servers` is started for the first
 //! test that needs it, and stopped at the end of the run. Filters, `--list` and the other arguments of Rust tests work.
+//! SLOTTED_TEST_QUICK leaves out what `scripts/test --quick` leaves out.
 
 mod support;
 
 use libtest_mimic::Arguments;
-use support::{Promises, stop_servers};
+use support::{Promises, run, stop_servers};
 
 /// Declares the modules of promises and registers their promises.
 macro_rules! promises {
@@ -63,16 +64,13 @@ promises! {
 }
 
 fn main() {
-    let mut arguments = Arguments::from_args();
-    // One more than the processors, because many tests wait for servers.
-    let threads = || 1 + std::thread::available_parallelism().map_or(1, |processors| processors.get());
-    arguments.test_threads.get_or_insert_with(threads);
     ctrlc::set_handler(|| {
+        run::stop();
         stop_servers();
         std::process::exit(130);
     })
     .expect("the handler is installed once");
-    let conclusion = libtest_mimic::run(&arguments, promises().into_trials());
+    let conclusion = run::promises(promises().in_order(), Arguments::from_args());
     stop_servers();
     conclusion.exit();
 }

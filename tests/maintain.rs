@@ -10,9 +10,10 @@ use crate::support::{Module, Schema, Server, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(the_commands_change_a_counter_and_a_record)
-        .on_servers(a_command_repeats_a_call_until_it_succeeds)
-        .on_servers(a_command_that_cannot_succeed_changes_nothing);
+        .on_families(the_commands_change_a_counter_and_a_record)
+        .waits()
+        .on_families(a_command_repeats_a_call_until_it_succeeds)
+        .on_families(a_command_that_cannot_succeed_changes_nothing);
 }
 
 /// Runs a command in the database of the schema. Returns its exit code, and what it has printed.

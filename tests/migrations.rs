@@ -9,19 +9,20 @@ use slotted::package::committed;
 use slotted::render::{Format, files_of};
 use tempfile::TempDir;
 
-use crate::support::{Module, Network, Server, keyed, provided, root};
+use crate::support::{Module, Network, Schema, Server, keyed, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_statements_have_no_placeholder_and_no_delimiter)
         .on_servers(each_format_creates_and_drops_everything)
-        .on_servers(dbmate_goes_up_and_down)
-        .on_servers(sqlx_goes_up_and_down)
-        .on_servers(refinery_creates_and_drops)
-        .on_servers(rails_goes_up_and_down)
-        .on_servers(alembic_goes_up_and_down)
-        .on_servers(django_goes_up_and_down)
-        .on_servers(knex_goes_up_and_down);
+        .needs("migration-tools")
+        .on_families(dbmate_goes_up_and_down)
+        .on_families(sqlx_goes_up_and_down)
+        .on_families(refinery_creates_and_drops)
+        .on_families(rails_goes_up_and_down)
+        .on_families(alembic_goes_up_and_down)
+        .on_families(django_goes_up_and_down)
+        .on_families(knex_goes_up_and_down);
 }
 
 /// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
@@ -43,19 +44,21 @@ fn blocks(section: &str) -> Vec<(Option<String>, String, String)> {
     blocks
 }
 
-/// A folder of an application, and a database.
-struct Application {
+/// A folder of an application, and its database, whose account has the same name.
+struct Application<'a> {
     folder: TempDir,
-    network: Network,
+    network: &'a Network,
+    schema: Schema<'a>,
 }
 
-impl Application {
-    fn new(server: &Server) -> Option<Self> {
-        let network = Network::start(server, &["--log-bin-trust-function-creators=ON"])?;
-        network.account("'migrator'@'localhost'", "secret", "");
-        network.server.connect().query_drop("CREATE DATABASE app").expect("a database");
+impl<'a> Application<'a> {
+    fn new(server: &'a Server) -> Option<Self> {
+        let network = server.network()?;
+        let schema = network.server.schema();
+        schema.run("SET GLOBAL log_bin_trust_function_creators = ON");
+        network.account(&format!("'{}'@'localhost'", schema.name), "secret", "");
         let folder = tempfile::tempdir().expect("a folder");
-        Some(Self { folder, network })
+        Some(Self { folder, network, schema })
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -65,7 +68,7 @@ impl Application {
     }
 
     fn url(&self, scheme: &str) -> String {
-        format!("{scheme}://migrator:secret@127.0.0.1:{}/app", self.network.port)
+        format!("{scheme}://{0}:secret@127.0.0.1:{1}/{0}", self.schema.name, self.network.port)
     }
 
     fn shell(&self, script: &str) -> Output {
@@ -96,9 +99,10 @@ impl Application {
     }
 
     fn objects(&self) -> u64 {
-        let query = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'app' AND TABLE_NAME LIKE 'counter%')
-                          + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'app')";
-        self.network.server.connect().query_first(query).expect("objects").expect("a row")
+        self.schema.first(
+            "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'counter%')
+                  + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())",
+        )
     }
 
     /// Writes the files of a section of the page, and executes its commands except for the last two, up and down, which
@@ -269,8 +273,9 @@ fn django_goes_up_and_down(server: &Server) {
             "import sys\nimport pymysql\npymysql.version_info = (2, 2, 8, 'final', 0)\npymysql.install_as_MySQLdb()\n\
              from django.conf import settings\nfrom django.core.management import execute_from_command_line\n\
              settings.configure(INSTALLED_APPS=['counting'], DATABASES={{'default': {{'ENGINE': 'django.db.backends.mysql', \
-             'NAME': 'app', 'USER': 'migrator', 'PASSWORD': 'secret', 'HOST': '127.0.0.1', 'PORT': {}}}}})\n\
+             'NAME': '{0}', 'USER': '{0}', 'PASSWORD': 'secret', 'HOST': '127.0.0.1', 'PORT': {1}}}}})\n\
              execute_from_command_line(sys.argv)\n",
+            application.schema.name,
             application.network.port
         ),
     );

@@ -19,7 +19,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_waiting_session_is_listed_with_its_slot_and_the_session_that_blocks)
         .on_servers(the_skew_omits_row_0_and_negative_slots)
         .on_servers(two_readings_show_only_what_was_counted_between_them)
-        .on_servers(the_exporter_serves_the_metrics_of_the_page);
+        .needs("query-exporter")
+        .waits()
+        .on_families(the_exporter_serves_the_metrics_of_the_page);
 }
 
 const PAGE: &str = "docs/monitoring.md";

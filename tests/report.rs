@@ -15,13 +15,15 @@ use crate::support::{Module, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .needs("browser")
+        .alone()
         .plain(pages_are_legible_on_every_screen)
         .plain(the_check_of_pages_finds_faults)
         .plain(pages_load_nothing)
         .plain(a_benchmark_begins_with_what_was_measured)
         .plain(recommendations_begin_with_what_waits)
         .plain(names_cannot_change_a_page)
-        .on_servers(commands_write_pages);
+        .on_families(commands_write_pages);
 }
 
 /// The widths of a small and of a usual telephone, of a tablet, and of a window on a screen, in pixels.
@@ -387,7 +389,6 @@ fn names_cannot_change_a_page() {
 
 /// A page is created before the work, and has the figures of this server.
 fn commands_write_pages(server: &Server) {
-    let _alone = server.alone();
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");
     let written = |arguments: &[&str], heading: &str| {

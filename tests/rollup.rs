@@ -20,16 +20,19 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_uses_all_columns_of_the_key)
         .on_servers(a_rollup_writes_the_totals_of_every_key_type)
         .on_servers(a_rollup_neither_waits_for_slots_nor_locks_them)
-        .on_servers(concurrent_rollups_never_overwrite_a_newer_total)
         .on_servers(a_rollup_skips_locked_rows_and_delays_no_writer)
         .on_servers(a_rollup_overwrites_no_counts_that_are_not_imported)
         .on_servers(a_cut_over_at_any_time_loses_no_count)
         .on_servers(a_batch_of_long_keys_is_complete)
         .on_servers(other_options_leave_no_rollup)
+        .waits()
         .on_servers(the_event_calls_the_rollup)
         .on_servers(invalid_arguments_are_rejected_and_change_nothing)
+        .waits()
         .on_servers(only_idle_records_are_compacted)
-        .on_servers(a_batch_reads_only_its_own_records);
+        .on_servers(a_batch_reads_only_its_own_records)
+        .alone()
+        .on_servers(concurrent_rollups_never_overwrite_a_newer_total);
 }
 
 const CALL: &str = "CALL slotted_counter_rollup";
@@ -325,7 +328,6 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
 }
 
 fn concurrent_rollups_never_overwrite_a_newer_total(server: &Server) {
-    let _alone = server.alone();
     let schema = installed(server, 9);
     schema.run("CALL slotted_counter_add(123, 2, 5); CALL slotted_counter_add(123, 3, 5)");
     let mut other = schema.connect();

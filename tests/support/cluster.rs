@@ -2,7 +2,7 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::Command;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use slotted::server::{Cluster as Kind, ClusterPlan, JOINED, Program};
 
-use super::servers::{Needed, Server, all};
+use super::servers::{Needed, Server, all, quick};
 
 /// The number of nodes.
 pub const NODES: usize = 3;
@@ -24,31 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The running cluster. There is at most one, because three nodes take 0.6 to 2 GB.
 static RUNNING: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
 
-/// The promises that have come for a cluster, and those that have left it. They take turns in the order in which they come,
-/// which is that of their registration: a mutex alone would change between the clusters.
-static TURNS: Mutex<(u32, u32)> = Mutex::new((0, 0));
-static LEFT: Condvar = Condvar::new();
-
-/// Held by the promise whose turn it is.
-struct Turn;
-
-impl Turn {
-    fn wait() -> Self {
-        let mut turns = locked(&TURNS);
-        let own = turns.0;
-        turns.0 += 1;
-        drop(LEFT.wait_while(turns, |turns| turns.1 != own));
-        Self
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        locked(&TURNS).1 += 1;
-        LEFT.notify_all();
-    }
-}
-
 /// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
 pub struct Cluster {
     plan: ClusterPlan,
@@ -57,7 +32,9 @@ pub struct Cluster {
 
 /// The servers whose clusters the tests need. None with SLOTTED_TEST_URLS.
 pub fn clusters() -> impl Iterator<Item = &'static Needed> {
-    all().iter().filter(|needed| needed.program().is_some())
+    all()
+        .iter()
+        .filter(|needed| needed.program().is_some() && !quick())
 }
 
 /// The name in the names of tests, such as `galera_10_11`.
@@ -69,10 +46,14 @@ pub fn name(needed: &Needed) -> String {
     of_cluster.replace('.', "_")
 }
 
+/// The program of `scripts/servers` that the cluster needs beside the server.
+pub fn program(needed: &Needed) -> Option<&'static str> {
+    needed.name.starts_with("mariadb").then_some("galera")
+}
+
 /// Runs a promise on the cluster of a server. The cluster is started for the first promise that needs it, and stopped for the
 /// first one that needs another. A promise that fails can leave it in any state, so the next one gets a new cluster.
 pub fn on_cluster(needed: &Needed, promise: impl FnOnce(&Cluster)) -> Result<(), String> {
-    let _turn = Turn::wait();
     let program = needed.program().expect("a server of this run")?;
     let cluster = {
         let mut running = locked(&RUNNING);

@@ -5,6 +5,7 @@ mod cluster;
 pub mod ledger;
 mod network;
 mod promises;
+pub mod run;
 mod schema;
 mod servers;
 pub mod transcript;
@@ -43,6 +44,23 @@ pub fn provided(name: &str) -> PathBuf {
     folder
 }
 
+/// Waits until scripts/test, which installs programs while promises run, has installed a program.
+fn wait_for(program: &str) -> Result<(), String> {
+    let Some(folder) = std::env::var_os("SLOTTED_TEST_INSTALLING").map(PathBuf::from) else {
+        return Ok(());
+    };
+    let result = folder.join(program);
+    while !result.is_file() {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    match std::fs::read_to_string(&result).unwrap_or_default().trim() {
+        "0" => Ok(()),
+        status => Err(format!(
+            "{program} was not installed: scripts/servers {program} exited with {status}"
+        )),
+    }
+}
+
 /// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
 /// [`LOAD_TIME`], but at least a tenth. What a load promises does not depend on the number of calls.
 pub fn calls(most: usize) -> impl Iterator<Item = usize> {
@@ -51,7 +69,7 @@ pub fn calls(most: usize) -> impl Iterator<Item = usize> {
 }
 
 /// The time after which a load ends early. A load of all calls takes some seconds on a machine without other work.
-const LOAD_TIME: Duration = Duration::from_secs(8);
+const LOAD_TIME: Duration = Duration::from_secs(4);
 
 /// Asserts what a measurement shows. Other work on the machine disturbs a measurement, so it is repeated up to 4 times.
 pub fn measured(measurement: impl Fn() -> Result<(), String>) {

@@ -1,23 +1,32 @@
 //! Registers promises as tests of the test runner.
 
-use std::time::{Duration, Instant};
-
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 
 use super::cluster::{self, Cluster};
+use super::run::{Lane, Place};
 use super::servers::{self, Needed, Server, with_server_log};
 
-/// The tests of all promises.
-#[derive(Default)]
-pub struct Promises {
-    of_servers: Vec<Trial>,
-    of_clusters: Vec<Trial>,
+/// A promise and what it needs to run.
+pub struct Promise {
+    pub name: String,
+    /// The lanes in which it takes a place, one after the other.
+    pub lanes: Vec<Lane>,
+    /// A program of `scripts/servers` that it runs.
+    pub needs: Option<&'static str>,
+    run: Box<dyn FnOnce() -> Result<(), String> + Send>,
 }
+
+/// The promises of all modules.
+#[derive(Default)]
+pub struct Promises(Vec<Promise>);
 
 /// The promises of one module.
 pub struct Module<'a> {
     name: &'static str,
-    trials: &'a mut Promises,
+    promises: &'a mut Promises,
+    needs: Option<&'static str>,
+    alone: bool,
+    waits: bool,
 }
 
 impl Promises {
@@ -25,37 +34,33 @@ impl Promises {
     pub fn of(&mut self, module: &'static str) -> Module<'_> {
         Module {
             name: module,
-            trials: self,
+            promises: self,
+            needs: None,
+            alone: false,
+            waits: false,
         }
     }
 
-    /// The tests in the order in which they run. Only one test at a time has a cluster, and waits much: those of clusters are
-    /// spread evenly over the others, so that one thread runs them while the other threads run the others.
-    pub fn into_trials(self) -> Vec<Trial> {
-        let (of_servers, of_clusters) = (self.of_servers.len(), self.of_clusters.len());
-        let mut clusters = self.of_clusters.into_iter();
-        let mut trials = Vec::with_capacity(of_servers + of_clusters);
-        for (number, trial) in (1..).zip(self.of_servers) {
-            trials.push(trial);
-            let due = of_clusters * number / of_servers - (trials.len() - number);
-            trials.extend(clusters.by_ref().take(due));
-        }
-        trials.extend(clusters);
-        trials
+    /// The promises of this run in the order in which they begin. Those that need a program come last, because the program
+    /// can still be being installed.
+    pub fn in_order(mut self) -> Vec<Promise> {
+        self.0
+            .retain(|promise| promise.needs.is_none() || !servers::quick());
+        self.0.sort_by_key(|promise| promise.needs.is_some());
+        self.0
     }
 }
 
-/// A promise of this duration is printed with it.
-const SLOW: Duration = Duration::from_secs(10);
-
-/// Prints the duration of a promise that is slow.
-struct Timed<'a>(&'a str, Instant);
-
-impl Drop for Timed<'_> {
-    fn drop(&mut self) {
-        if self.1.elapsed() >= SLOW {
-            eprintln!("{} took {:.0} s", self.0, self.1.elapsed().as_secs_f64());
-        }
+impl Promise {
+    /// The test of the test runner. `number` is its place in the order.
+    pub fn into_trial(self, number: usize) -> Trial {
+        Trial::test(self.name.clone(), move || {
+            let place = Place::take(&self.lanes, number, &self.name);
+            if let Some(program) = self.needs {
+                super::wait_for(program)?;
+            }
+            Ok(place.run(self.run)?)
+        })
     }
 }
 
@@ -66,14 +71,59 @@ fn name_of<F>(_: &F) -> &'static str {
 }
 
 impl Module<'_> {
+    /// The further promises of this module run a program of `scripts/servers`, such as `browser`.
+    pub fn needs(&mut self, program: &'static str) -> &mut Self {
+        self.needs = Some(program);
+        self
+    }
+
+    /// The further promises of this module use something that exists once in a server, such as a schema with a given name, or
+    /// see the sessions of all others. One of them runs on a server at a time.
+    pub fn alone(&mut self) -> &mut Self {
+        self.alone = true;
+        self
+    }
+
+    /// The next promise waits most of its time, for locks, time-outs or a pause. It runs while others compute.
+    pub fn waits(&mut self) -> &mut Self {
+        self.waits = true;
+        self
+    }
+
+    fn add(
+        &mut self,
+        name: String,
+        lanes: Vec<Lane>,
+        run: impl FnOnce() -> Result<(), String> + Send + 'static,
+    ) {
+        self.promises.0.push(Promise {
+            name,
+            lanes,
+            needs: self.needs,
+            run: Box::new(run),
+        });
+    }
+
+    /// The lanes of the next promise.
+    fn lanes(&mut self) -> Vec<Lane> {
+        vec![if std::mem::take(&mut self.waits) {
+            Lane::Waits
+        } else {
+            Lane::Computes
+        }]
+    }
+
     /// A promise that needs no server.
     pub fn plain<F: Fn() + Send + 'static>(&mut self, promise: F) -> &mut Self {
-        let name = format!("{}::{}", self.name, name_of(&promise));
-        self.trials.of_servers.push(Trial::test(name.clone(), move || {
-            let _timed = Timed(&name, Instant::now());
-            promise();
-            Ok(())
-        }));
+        let lanes = self.lanes();
+        self.add(
+            format!("{}::{}", self.name, name_of(&promise)),
+            lanes,
+            move || {
+                promise();
+                Ok(())
+            },
+        );
         self
     }
 
@@ -82,20 +132,39 @@ impl Module<'_> {
         self.on(|_| true, promise)
     }
 
+    /// A promise of the tool, which asks all versions of MariaDB the same. It is tested on MySQL and on the newest MariaDB.
+    pub fn on_families<F: Fn(&Server) + Copy + Send + 'static>(&mut self, promise: F) -> &mut Self {
+        self.on(|name| name != "mariadb-10.11", promise)
+    }
+
+    /// A promise of the tool that does not depend on the server. It is tested on the first one.
+    pub fn on_one_server<F: Fn(&Server) + Copy + Send + 'static>(&mut self, promise: F) -> &mut Self {
+        self.on(|name| name == servers::all()[0].name, promise)
+    }
+
     /// A promise that is tested on the servers whose names, such as `mariadb-11.8`, match `chosen`.
     pub fn on<F>(&mut self, chosen: fn(&str) -> bool, promise: F) -> &mut Self
     where
         F: Fn(&Server) + Copy + Send + 'static,
     {
-        for slot in servers::all().iter().filter(|slot| chosen(&slot.name)) {
+        let lanes = self.lanes();
+        for (number, slot) in servers::all()
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| chosen(&slot.name))
+        {
             let server = slot.name.replace(['-', '.'], "_");
-            let name = format!("{}::{}::{server}", self.name, name_of(&promise));
-            self.trials.of_servers.push(Trial::test(name.clone(), move || {
-                let _timed = Timed(&name, Instant::now());
-                let server = slot.get().map_err(Failed::from)?;
-                with_server_log(&server, || promise(&server));
-                Ok(())
-            }));
+            let alone = self.alone.then_some(Lane::Server(number));
+            let lanes = alone.into_iter().chain(lanes.iter().copied()).collect();
+            self.add(
+                format!("{}::{}::{server}", self.name, name_of(&promise)),
+                lanes,
+                move || {
+                    let server = slot.get()?;
+                    with_server_log(&server, || promise(&server));
+                    Ok(())
+                },
+            );
         }
         self
     }
@@ -106,12 +175,10 @@ impl Module<'_> {
         F: Fn(&Cluster) + Copy + Send + 'static,
     {
         let name = format!("{}::{}::{}", self.name, name_of(&promise), cluster::name(needed));
-        self.trials.of_clusters.push(Trial::test(name.clone(), move || {
-            Ok(cluster::on_cluster(needed, |cluster| {
-                let _timed = Timed(&name, Instant::now());
-                promise(cluster);
-            })?)
-        }));
+        self.needs = cluster::program(needed);
+        self.add(name, vec![Lane::Cluster], move || {
+            cluster::on_cluster(needed, promise)
+        });
         self
     }
 }

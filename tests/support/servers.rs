@@ -15,6 +15,11 @@ use super::{Client, Network, Schema, cluster};
 /// The servers that the tests need, unless SLOTTED_TEST_URLS is set.
 const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
 
+/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs beside the servers.
+pub fn quick() -> bool {
+    env::var_os("SLOTTED_TEST_QUICK").is_some()
+}
+
 /// Enough connections for the 250 clients of the article and the tests that run at the same time.
 const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
 
@@ -41,7 +46,6 @@ pub struct Server {
     options: Opts,
     program: Option<Program>,
     private: Mutex<Option<PrivateServer>>,
-    alone: Mutex<()>,
     network: OnceLock<Option<Box<Network>>>,
 }
 
@@ -72,7 +76,8 @@ fn of_programs() -> Vec<Needed> {
             started: OnceLock::new(),
         }
     };
-    WANTED.iter().map(needed).collect()
+    let number = if quick() { 1 } else { WANTED.len() };
+    WANTED[..number].iter().map(needed).collect()
 }
 
 fn of_urls(urls: &str) -> Vec<Needed> {
@@ -121,7 +126,6 @@ impl Needed {
                 options: options.as_ref().clone(),
                 program: None,
                 private: Mutex::new(None),
-                alone: Mutex::new(()),
                 network: OnceLock::new(),
             },
             Source::Program(program) => Server::start(program, &ARGUMENTS)?,
@@ -159,7 +163,6 @@ impl Server {
             options: private.options().into(),
             program: Some(program.clone()),
             private: Mutex::new(Some(private)),
-            alone: Mutex::new(()),
             network: OnceLock::new(),
         })
     }
@@ -253,11 +256,6 @@ impl Server {
                 format!("mysql://{user}{password}@{host}:{port}")
             }
         }
-    }
-
-    /// A lock for tests that use something that exists once in a server, such as a schema with a given name.
-    pub fn alone(&self) -> MutexGuard<'_, ()> {
-        self.alone.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Creates an empty schema, which is dropped at the end of the test.
