@@ -104,7 +104,7 @@ fn recommended_changes_remove_the_lock_waits(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run(
-        "CALL counter_setup('hot', NULL, 2, 0); CALL counter_setup('wide', NULL, 2000, 0);
+        "CALL counter_setup('hot', NULL, 2, 0); CALL counter_setup('wide', NULL, 10000, 0);
          CALL counter_setup('it''s fine', NULL, 8, 0);
          CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0)",
     );
@@ -363,7 +363,7 @@ fn a_package_whose_view_cannot_be_read_is_named(server: &Server) {
 fn idle_counters_get_no_advice(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('wide', NULL, 2000, 0)");
+    schema.run("CALL counter_setup('wide', NULL, 10000, 0)");
     let output = slotted(&["advise", "--url", &url(server, &schema), "--seconds", "0.5"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     assert!(printed(&output).contains("its total did not change") || printed(&output).contains("usual load"), "{}", printed(&output));
