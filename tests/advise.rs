@@ -26,6 +26,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(an_account_of_one_database_observes_this_database)
         .on_families(a_package_whose_view_cannot_be_read_is_named)
         .on_families(idle_counters_get_no_advice)
+        .on_one_server(counters_with_the_ends_of_bigint_are_observed)
         .waits()
         .on_families(connections_of_all_urls_add_up)
         .waits()
@@ -367,6 +368,21 @@ fn idle_counters_get_no_advice(server: &Server) {
     let output = slotted(&["advise", "--url", &url(server, &schema), "--seconds", "0.5"]);
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     assert!(printed(&output).contains("its total did not change") || printed(&output).contains("usual load"), "{}", printed(&output));
+}
+
+fn counters_with_the_ends_of_bigint_are_observed(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('far', NULL, 3, 0); UPDATE counters SET counter = -9223372036854775808");
+    let output = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(700));
+            schema.run("UPDATE counters SET counter = 9223372036854775807");
+        });
+        slotted(&["advise", "--url", &url(server, &schema), "--seconds", "2", "--json"])
+    });
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)));
+    assert_eq!(of(&report, &schema, "counters: far")["verdict"]["do"], "fine", "{report:#}");
 }
 
 fn connections_of_all_urls_add_up(server: &Server) {

@@ -503,7 +503,7 @@ impl Observer<'_> {
                     old.map_or(0, |old| old.unwrap_or(0).abs_diff(*count))
                 })
                 .collect();
-            let counted: u64 = changes.iter().sum();
+            let counted = changes.iter().copied().fold(0, u64::saturating_add);
             let most = changes.iter().copied().max().unwrap_or_default();
             Counter {
                 schema: package.schema.clone(),
