@@ -71,6 +71,9 @@ const LONG: Duration = Duration::from_secs(1);
 /// The duration of a load that fails at once.
 const SHORT: Duration = Duration::from_secs(1);
 
+/// The time between two calls of a connection.
+const PACE: Duration = Duration::from_millis(20);
+
 /// The duration of the transactions.
 const HOLD: Duration = Duration::from_millis(5);
 
@@ -120,10 +123,11 @@ fn count(connection: &mut Conn, call: &Call<'_>, hold: Option<Duration>) -> Resu
     connection.query_drop("COMMIT").map_err(|error| (Step::Commit, error))
 }
 
-/// Runs `work` while [`SESSIONS`] threads for each node run `session` with the number of the node and of the thread, and a
+/// Runs `work` while a number of threads for each node run `session` with the number of the node and of the thread, and a
 /// flag that ends them.
 fn with_sessions<S: Send, T>(
     cluster: &Cluster,
+    sessions_of_a_node: usize,
     session: impl Fn(usize, usize, &AtomicBool) -> S + Sync,
     work: impl FnOnce() -> T,
 ) -> (T, Vec<S>) {
@@ -131,7 +135,7 @@ fn with_sessions<S: Send, T>(
     thread::scope(|scope| {
         let mut sessions = Vec::new();
         for node in 0..cluster.nodes().len() {
-            for number in 0..SESSIONS {
+            for number in 0..sessions_of_a_node {
                 let (session, stop) = (&session, &stop);
                 sessions.push(scope.spawn(move || session(node, number, stop)));
             }
@@ -144,8 +148,20 @@ fn with_sessions<S: Send, T>(
     })
 }
 
-/// Runs `work` while the connections of all nodes make a call. They fail if a connection is lost.
+/// Runs `work` while [`SESSIONS`] connections of each node make a call. They fail if a connection is lost.
 fn under_calls<T>(
+    cluster: &Cluster,
+    database: &str,
+    call: &Call<'_>,
+    hold: Option<Duration>,
+    work: impl FnOnce() -> T,
+) -> (T, Counted) {
+    under_calls_of(SESSIONS, cluster, database, call, hold, work)
+}
+
+/// The same with another number of connections of each node.
+fn under_calls_of<T>(
+    sessions_of_a_node: usize,
     cluster: &Cluster,
     database: &str,
     call: &Call<'_>,
@@ -168,7 +184,7 @@ fn under_calls<T>(
         }
         counted
     };
-    let (result, sessions) = with_sessions(cluster, session, work);
+    let (result, sessions) = with_sessions(cluster, sessions_of_a_node, session, work);
     let mut all = Counted::default();
     for counted in sessions {
         all.done += counted.done;
@@ -236,6 +252,11 @@ fn three_nodes_count_without_conflicts(cluster: &Cluster) {
     ];
     for (what, database, call, total, fails) in loads {
         let mut done = 0;
+        // So that no node is far behind: the conflicts do not depend on the speed.
+        let call: &Call<'_> = &|connection| {
+            thread::sleep(PACE);
+            call(connection)
+        };
         for hold in [None, Some(HOLD)] {
             let duration = if fails { SHORT } else { LONG };
             let ((), counted) = under_calls(cluster, database, call, hold, || thread::sleep(duration));

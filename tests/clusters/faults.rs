@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row, Value};
 
-use super::{Call, Failures, HOLD, Step, count, printed_error, with_sessions};
+use super::{Call, Failures, HOLD, SESSIONS, Step, count, printed_error, with_sessions};
 use crate::once;
 use crate::support::{Cluster, Schema, Server, package};
 
 /// The time that a step of the cluster or of the load takes at most.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The time between two calls of a connection when a node has failed.
+/// The time between two calls of a connection. A node that returns has to apply the calls of the others faster than they come.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What an application does after an error.
@@ -54,8 +54,6 @@ struct Load {
     acknowledged: Vec<AtomicU64>,
     unknown: AtomicU64,
     failed: Mutex<Failures>,
-    /// Set after the first failure of a node: a node that returns has to apply the calls of the others faster than they come.
-    slow: AtomicBool,
 }
 
 impl Load {
@@ -71,7 +69,6 @@ impl Load {
             acknowledged: nodes.iter().map(|_| AtomicU64::new(0)).collect(),
             unknown: AtomicU64::new(0),
             failed: Mutex::default(),
-            slow: AtomicBool::new(false),
             nodes,
         }
     }
@@ -83,12 +80,10 @@ impl Load {
             let mut application = Application { load: self, node, connection: None };
             while !stop.load(Relaxed) {
                 application.count(hold, stop);
-                if self.slow.load(Relaxed) {
-                    thread::sleep(PAUSE);
-                }
+                thread::sleep(PAUSE);
             }
         };
-        with_sessions(cluster, session, work).0
+        with_sessions(cluster, SESSIONS, session, work).0
     }
 
     fn note(&self, step: Step, error: &mysql::Error) {
@@ -166,7 +161,6 @@ impl Application<'_> {
     }
 
     fn change_node(&mut self) {
-        self.load.slow.store(true, Relaxed);
         self.connection = None;
         self.node = (self.node + 1) % self.load.nodes.len();
         thread::sleep(Duration::from_millis(20));
