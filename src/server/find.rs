@@ -131,11 +131,19 @@ fn choose(
 
 /// The folder with a folder for each server that `scripts/servers` has installed.
 fn provided_folder() -> Option<PathBuf> {
-    let cache = env::var_os("SLOTTED_CACHE")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(env::var_os("XDG_CACHE_HOME")?).join("slotted")))
-        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache/slotted")))?;
-    Some(cache.join("servers"))
+    Some(cache_folder()?.join("servers"))
+}
+
+/// The folder of what `scripts/servers` installs. An empty variable is as good as none, as for a shell.
+pub fn cache_folder() -> Option<PathBuf> {
+    let folder = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    folder("SLOTTED_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("slotted")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/slotted")))
 }
 
 /// The servers that `scripts/servers` has installed, MySQL first, newest first.

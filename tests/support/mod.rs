@@ -31,12 +31,7 @@ pub fn root() -> &'static std::path::Path {
 
 /// The folder of programs that scripts/servers installs, such as `migration-tools`.
 pub fn provided(name: &str) -> PathBuf {
-    let cache = std::env::var_os("SLOTTED_CACHE").map(PathBuf::from).or_else(|| {
-        let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
-        home.map(|home| home.join("slotted"))
-    });
-    let folder = cache.expect("a home").join(name);
+    let folder = slotted::server::cache_folder().expect("a home").join(name);
     assert!(
         folder.is_dir(),
         "{name} is not installed: run scripts/servers {name}"
