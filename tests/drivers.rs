@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use slotted::package::{Nodes, PackageError, Slots};
 
-use crate::support::{Module, Server, keyed, package, provided};
+use crate::support::{Module, Server, bounded, keyed, package, provided};
 
 pub fn promises(mut module: Module<'_>) {
     module.needs("examples").on_servers(pymysql_reports_the_documented_error_numbers);
@@ -42,6 +42,7 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
     schema.install(&keyed(|options| {
         options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
     }));
+    schema.install(&bounded(|_| {}));
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT); INSERT INTO pages VALUES (7, 50000)");
     schema.run("CALL slotted_counter_increment(1, 7); CALL counter_setup('x', NULL, 2, 9223372036854775807)");
     schema.run("UPDATE counters SET counter = 9223372036854775807; CALL counter_setup('empty', NULL, 2, 0)");
@@ -64,6 +65,8 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         (E::NotEnough, "CALL counter_take('empty', 1)"),
         (E::AmountNotPositive, "CALL counter_take('x', 0)"),
         (E::SlotsOfNodes, "CALL node_counter_setup('y', NULL, 2, 0)"),
+        (E::ValueNegative, "CALL bounded_counter_setup('y', NULL, 2, -1)"),
+        (E::EntryNegative, "CALL bounded_counter_add_many('[[\"x\", -1]]')"),
     ];
     assert_eq!(calls.map(|(error, _)| error), PackageError::ALL);
 

@@ -13,7 +13,7 @@ use slotted::package::{Package, Security, Slots, committed};
 use slotted::script;
 
 use crate::exactness::SetOnDrop;
-use crate::support::{Module, Schema, Server, file, keyed, package};
+use crate::support::{Module, Schema, Server, file, bounded_keyed, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -97,6 +97,7 @@ fn packages() -> Vec<Package> {
         options.rollups = vec!["record_type=1:parents.id:hits".parse().expect("a roll-up")];
         options.rollup_every = Some("1 HOUR".parse().expect("an interval"));
     }));
+    packages.push(bounded_keyed(|options| options.security = Security::Invoker));
     packages
 }
 

@@ -30,6 +30,7 @@ promises! {
     article
     bad_input
     bench
+    bounded
     clusters
     command_line
     connect

@@ -20,14 +20,14 @@ use crate::render::{self, Format};
 /// Render the SQL of a package.
 ///
 /// Without PACKAGE, renders the packages that this repository contains in the folder generated: counters, slotted_counters,
-/// and counters-fixed, which is counters with --slots 20.
+/// counters-fixed, which is counters with --slots 20, and bounded_counters, which is counters with --bounded.
 #[derive(Debug, Args)]
 pub struct Generate {
     /// The package to render
     package: Option<Kind>,
 
-    /// The output folder. Each package has its own folder in it: counters, slotted_counters, or counters-fixed for
-    /// counters with a fixed number of slots
+    /// The output folder. Each package has its own folder in it: counters, slotted_counters, counters-fixed for counters with a
+    /// fixed number of slots, or with --bounded bounded_counters or bounded_slotted_counters
     #[arg(long, value_name = "DIR", default_value = "generated")]
     out: PathBuf,
 
@@ -62,6 +62,11 @@ fn format(text: &str) -> Result<Format, String> {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the package")]
 pub(super) struct OptionFlags {
+    /// Counters that never fall below 0: stock, seats, quotas. The table rejects a negative slot, and the routine take fails if the
+    /// total is less than the amount. The table and the prefix begin with bounded_
+    #[arg(long, requires = "package")]
+    bounded: bool,
+
     /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED,
     /// CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE, DATETIME, YEAR, ENUM(..), and on MariaDB UUID [default: record_type INT, record_id BIGINT]
     #[arg(long, value_name = "COLUMNS", requires = "package")]
@@ -139,9 +144,14 @@ pub(super) struct OptionFlags {
 
 impl OptionFlags {
     pub(super) fn options(self, kind: Kind) -> Options {
-        let default = Options::of(kind);
+        let default = if self.bounded {
+            Options::bounded(kind)
+        } else {
+            Options::of(kind)
+        };
         Options {
             kind,
+            bounded: self.bounded,
             key: self.key.unwrap_or(default.key),
             slots: self.slots.unwrap_or(default.slots),
             default_slots: self.default_slots,

@@ -261,9 +261,10 @@ fn state(
             let Some(actual) = Stored::parse(statement, dialect) else {
                 return Ok(State::Changed(vec!["a statement that cannot be parsed".into()]));
             };
-            // The manual of a package begins with this line, and each routine uses the table.
+            // The manual of a package begins with one of these words, and each routine uses the table.
             let table = package.options.table.to_string();
-            if !actual.comment.starts_with("Description\n") && !actual.body.contains(&table) {
+            let manual = ["Description\n", "Private. "];
+            if !manual.iter().any(|word| actual.comment.starts_with(word)) && !actual.body.contains(&table) {
                 return Ok(State::Foreign);
             }
             let mut differences = expected.differences(&actual);

@@ -47,6 +47,10 @@ pub enum PackageError {
     NotEnough,
     /// The amount is NULL or less than 1.
     AmountNotPositive,
+    /// The value is negative, of a bounded counter.
+    ValueNegative,
+    /// The amount of an entry is negative, of a bounded counter.
+    EntryNegative,
 }
 
 /// The variable part of a message.
@@ -70,7 +74,7 @@ pub enum Detail {
 
 impl PackageError {
     /// All errors, in the order of their numbers.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::NameEmpty,
         Self::NameTooLong,
         Self::UnknownCounter,
@@ -89,6 +93,8 @@ impl PackageError {
         Self::NotEnough,
         Self::AmountNotPositive,
         Self::SlotsOfNodes,
+        Self::ValueNegative,
+        Self::EntryNegative,
     ];
 
     /// The MYSQL_ERRNO, from 30001 to 30099. PyMySQL, aiomysql and MariaDB Connector/J read the number as a signed 16-bit
@@ -113,6 +119,8 @@ impl PackageError {
             Self::NotEnough => 30016,
             Self::AmountNotPositive => 30017,
             Self::SlotsOfNodes => 30018,
+            Self::ValueNegative => 30019,
+            Self::EntryNegative => 30020,
         }
     }
 
@@ -123,6 +131,9 @@ impl PackageError {
             Self::NameEmpty => plain("p_counter_name is NULL or empty".into()),
             Self::NameTooLong => plain(format!("p_counter_name is longer than {NAME_MAX} characters")),
             Self::UnknownCounter => ("unknown counter ".into(), Detail::Name, ""),
+            Self::CounterExists if options.kind == Kind::SlottedCounters => {
+                plain("the record already has a counter".into())
+            }
             Self::CounterExists => ("counter ".into(), Detail::Name, " already exists"),
             Self::SlotsOutOfRange => {
                 let head = format!("p_slots must be between 1 and {MAX_SLOTS}, not ");
@@ -175,6 +186,11 @@ impl PackageError {
             }
             Self::NotEnough => ("not enough: ".into(), Detail::Left, ""),
             Self::AmountNotPositive => plain("p_amount must be at least 1".into()),
+            Self::ValueNegative => plain("p_value must be at least 0".into()),
+            Self::EntryNegative => {
+                let tail = " must have an amount of at least 0";
+                ("entry ".into(), Detail::Entry, tail)
+            }
         }
     }
 
@@ -200,6 +216,8 @@ impl PackageError {
             }
             Self::NotArray => "Pass an array, in several calls if it is longer.",
             Self::NotEnough => "Take less, or put an amount in with counter_add.",
+            Self::ValueNegative => "Pass 0 or a greater number: a bounded counter has no negative total.",
+            Self::EntryNegative => "Take the amount with a call of bounded_counter_take.",
             Self::AmountNotPositive => "Pass a number from 1. To put an amount in, call counter_add.",
             Self::EntryMisfit => "Correct the entry. The first entry has the number 1.",
             Self::SlotsOutOfRange | Self::SecondsOutOfRange | Self::RecordsOutOfRange => {
@@ -219,47 +237,73 @@ pub struct Signal {
     pub composed: bool,
 }
 
+/// Which routine a message begins with.
+#[derive(Debug, Clone, Copy)]
+pub enum Speaker<'a> {
+    /// The routine with this name.
+    Named(&'a str),
+    /// The one whose name is in the parameter `p_routine`. The name has at most this number of characters.
+    Parameter(usize),
+}
+
 /// The SIGNAL of `error` in the routine `routine`. `about` is the name of the column of an error about one, or the variable
 /// with the name of the counter, which is `p_counter_name` if it is None.
 /// The name of a counter or column is truncated if the message would become longer than [`MESSAGE_MAX`].
 pub fn signal(options: &Options, routine: &str, error: PackageError, about: Option<&str>) -> Signal {
+    signal_by(options, Speaker::Named(routine), error, about)
+}
+
+/// The same. `speaker` is the routine that the message names.
+pub fn signal_by(
+    options: &Options,
+    speaker: Speaker<'_>,
+    error: PackageError,
+    about: Option<&str>,
+) -> Signal {
     let (head, detail, tail) = error.sentence(options);
-    let head = format!("{routine}: {head}");
-    let room = MESSAGE_MAX.saturating_sub(head.chars().count() + tail.chars().count());
-    let (message, composed) = match detail {
-        Detail::None => (SqlStr(head + tail).to_string(), false),
+    let (begin, head, routine) = match speaker {
+        Speaker::Named(routine) => (None, format!("{routine}: {head}"), 0),
+        Speaker::Parameter(length) => (Some("p_routine"), format!(": {head}"), length),
+    };
+    let room = MESSAGE_MAX.saturating_sub(routine + head.chars().count() + tail.chars().count());
+    let text = |text: String| SqlStr(text).to_string();
+    let mut parts: Vec<String> = begin.into_iter().map(ToOwned::to_owned).collect();
+    match detail {
+        Detail::None => parts.push(text(head + tail)),
         Detail::Column => {
             let column = about.expect("an error about a column names it");
             let column: String = column.chars().take(room).collect();
-            (SqlStr(format!("{head}{column}{tail}")).to_string(), false)
+            parts.push(text(format!("{head}{column}{tail}")));
         }
         Detail::Name => {
-            let (head, tail) = (SqlStr(format!("{head}'")), SqlStr(format!("'{tail}")));
             let name = about.unwrap_or("p_counter_name");
-            let name = format!("LEFT({name}, {})", room.saturating_sub("''".len()));
-            (format!("CONCAT({head}, {name}, {tail})"), true)
+            parts.push(text(format!("{head}'")));
+            parts.push(format!("LEFT({name}, {})", room.saturating_sub("''".len())));
+            parts.push(text(format!("'{tail}")));
         }
         Detail::Left if options.kind == Kind::SlottedCounters => {
-            (format!("CONCAT({}, v_total, ' left')", SqlStr(head)), true)
+            parts.extend([text(head), "v_total".into(), text(" left".into())]);
         }
         Detail::Left => {
-            let (head, middle) = (SqlStr(head), SqlStr(" left of '".to_owned()));
             let name = room.saturating_sub("-92233720368547758080000 left of ''".len());
             let name = format!("LEFT(p_counter_name, {name})");
-            (format!("CONCAT({head}, v_total, {middle}, {name}, '''')"), true)
+            parts.extend([
+                text(head),
+                "v_total".into(),
+                text(" left of '".into()),
+                name,
+                "''''".into(),
+            ]);
         }
-        Detail::Entry => {
-            let (head, tail) = (SqlStr(head), SqlStr(tail));
-            (format!("CONCAT({head}, v_entry, {tail})"), true)
-        }
-        Detail::Nodes => {
-            let (head, tail) = (SqlStr(head), SqlStr(tail.to_owned()));
-            (format!("CONCAT({head}, {}, {tail})", options.node_count()), true)
-        }
-        Detail::Slots => (
-            format!("CONCAT({}, COALESCE(p_slots, 'NULL'))", SqlStr(head)),
-            true,
-        ),
+        Detail::Entry => parts.extend([text(head), "v_entry".into(), text(tail.into())]),
+        Detail::Nodes => parts.extend([text(head), options.node_count(), text(tail.into())]),
+        Detail::Slots => parts.extend([text(head), "COALESCE(p_slots, 'NULL')".into()]),
+    }
+    let composed = parts.len() > 1;
+    let message = if composed {
+        format!("CONCAT({})", parts.join(", "))
+    } else {
+        parts.concat()
     };
     Signal {
         number: error.number(),

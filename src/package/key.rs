@@ -316,6 +316,11 @@ impl KeyColumn {
         fits.map_or(string.clone(), |fits| format!("{string} AND {fits}"))
     }
 
+    /// Whether the column has integers.
+    pub fn is_integer(&self) -> bool {
+        matches!(self.kind, KeyType::Integer(..))
+    }
+
     /// A value of JSON_TABLE() as a value of the column.
     pub fn json_value(&self) -> String {
         let p = self.parameter.typed();

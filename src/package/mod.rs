@@ -7,7 +7,7 @@ mod options;
 mod rollup;
 mod source;
 
-pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, signal};
+pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, Speaker, signal, signal_by};
 pub(crate) use ident::quoted;
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
 use key::split_outside_quotes;
@@ -46,9 +46,35 @@ pub const ENTRIES_MAX: u32 = 10_000;
 /// The maximum length of a counter's description, in characters.
 pub const DESCRIPTION_MAX: u32 = 255;
 
+/// The length of the parameter `p_description` of bounded counters, which is wider than the column for the same reason as
+/// `p_counter_name`.
+pub const DESCRIPTION_PARAMETER: u32 = 1_000;
+
 /// A routine of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Routine {
+    /// Signals an error. Private, as the next ones up to `DeleteKilled`: only routines of a package of bounded counters call them.
+    Fail,
+    /// Rejects a name or a key that is not valid.
+    Check,
+    /// Rejects a number of slots that is not valid.
+    CheckSlots,
+    /// Rejects a counter that does not exist.
+    Unknown,
+    /// Adds to another slot than that of the connection.
+    AddElsewhere,
+    /// Creates the first slot of a record.
+    First,
+    /// Decides that a total is not enough.
+    Reject,
+    /// Takes from other slots than that of the connection.
+    TakeElsewhere,
+    /// Says which counter does not exist.
+    AddManyUnknown,
+    /// Removes a slot.
+    RemoveSlot,
+    /// Rejects a deletion that was interrupted.
+    DeleteKilled,
     /// Creates a counter with all its slots.
     Setup,
     /// Adds 1 to one slot.
@@ -79,7 +105,18 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 24] = [
+        Self::Fail,
+        Self::Check,
+        Self::CheckSlots,
+        Self::Unknown,
+        Self::AddElsewhere,
+        Self::First,
+        Self::Reject,
+        Self::TakeElsewhere,
+        Self::AddManyUnknown,
+        Self::RemoveSlot,
+        Self::DeleteKilled,
         Self::Setup,
         Self::Increment,
         Self::Add,
@@ -98,6 +135,17 @@ impl Routine {
     /// The end of the routine's name, after the prefix.
     pub fn suffix(self) -> &'static str {
         match self {
+            Self::Fail => "fail",
+            Self::Check => "check",
+            Self::CheckSlots => "check_slots",
+            Self::Unknown => "unknown",
+            Self::AddElsewhere => "add_elsewhere",
+            Self::First => "first",
+            Self::Reject => "reject",
+            Self::TakeElsewhere => "take_elsewhere",
+            Self::AddManyUnknown => "add_many_unknown",
+            Self::RemoveSlot => "remove_slot",
+            Self::DeleteKilled => "delete_killed",
             Self::Setup => "setup",
             Self::Increment => "increment",
             Self::Add => "add",
@@ -114,9 +162,49 @@ impl Routine {
         }
     }
 
-    /// The errors that the routine signals, in the order of their numbers.
+    /// Whether only routines of the package call it. Its name begins with an underscore.
+    pub fn is_private(self) -> bool {
+        matches!(
+            self,
+            Self::Fail
+                | Self::Check
+                | Self::CheckSlots
+                | Self::Unknown
+                | Self::AddElsewhere
+                | Self::First
+                | Self::Reject
+                | Self::TakeElsewhere
+                | Self::AddManyUnknown
+                | Self::RemoveSlot
+                | Self::DeleteKilled
+        )
+    }
+
+    /// The errors that the routine signals, in the order of their numbers. A private routine signals those of its callers.
     pub fn errors(self, options: &Options) -> Vec<PackageError> {
         use PackageError as E;
+        let mut errors = self.errors_unbounded(options);
+        if options.bounded {
+            let more: &[E] = match self {
+                Self::Setup if options.kind == Kind::SlottedCounters => &[E::CounterExists, E::ValueNegative],
+                Self::Setup | Self::Reset => &[E::ValueNegative],
+                Self::Add => &[E::NotEnough],
+                Self::AddMany => &[E::EntryNegative],
+                _ => &[],
+            };
+            // The server rejects the sum of slots that exceeds the range.
+            errors.retain(|error| self == Self::Get || *error != E::TotalOutOfRange);
+            errors.extend(more);
+            errors.sort_by_key(|error| error.number());
+        }
+        errors
+    }
+
+    fn errors_unbounded(self, options: &Options) -> Vec<PackageError> {
+        use PackageError as E;
+        if self.is_private() {
+            return Vec::new();
+        }
         match self {
             Self::CompactIdle => return vec![E::SecondsOutOfRange, E::RecordsOutOfRange],
             Self::Rollup => return vec![E::RecordsOutOfRange, E::NotImported],
@@ -160,6 +248,7 @@ impl Routine {
                 &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
             }
             (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
+            _ => unreachable!("private routines have no errors of their own"),
         };
         [&[E::NameEmpty, E::NameTooLong], own].concat()
     }
@@ -169,6 +258,20 @@ impl Routine {
         matches!(
             self,
             Self::Increment | Self::Add | Self::AddMany | Self::Take | Self::Get
+        )
+    }
+
+    /// Whether a routine that applications call calls it.
+    fn serves_applications(self) -> bool {
+        matches!(
+            self,
+            Self::Fail
+                | Self::Check
+                | Self::Unknown
+                | Self::AddElsewhere
+                | Self::Reject
+                | Self::TakeElsewhere
+                | Self::AddManyUnknown
         )
     }
 
@@ -203,13 +306,26 @@ impl Package {
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         options.check()?;
         let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
+        let private = |suffix: &str| {
+            Ident::new(format!("_{}{suffix}", options.prefix.name())).map_err(OptionsError::Prefix)
+        };
         let (mut names, mut absent) = (Vec::new(), Vec::new());
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
             let (of_kind, included) = match routine {
-                Routine::Setup | Routine::Resize | Routine::Drop => (named, true),
+                Routine::Fail | Routine::Check | Routine::Reject | Routine::TakeElsewhere => {
+                    (options.bounded, true)
+                }
+                Routine::CheckSlots
+                | Routine::Unknown
+                | Routine::AddElsewhere
+                | Routine::AddManyUnknown
+                | Routine::RemoveSlot => (named && options.bounded, true),
+                Routine::First | Routine::DeleteKilled => (!named && options.bounded, true),
+                Routine::Setup => (named || options.bounded, true),
+                Routine::Resize | Routine::Drop => (named, true),
                 Routine::Compact | Routine::CompactIdle => (!named, true),
-                Routine::Rollup => (!named, !options.rollups.is_empty()),
+                Routine::Rollup => (!named && !options.bounded, !options.rollups.is_empty()),
                 Routine::Get => (true, options.function),
                 Routine::Increment
                 | Routine::Add
@@ -220,7 +336,12 @@ impl Package {
             };
             if of_kind {
                 let list = if included { &mut names } else { &mut absent };
-                list.push((routine, name(routine.suffix())?));
+                let name = if routine.is_private() {
+                    private(routine.suffix())
+                } else {
+                    name(routine.suffix())
+                };
+                list.push((routine, name?));
             }
         }
         let table = |rollup: &Rollup| {
@@ -262,6 +383,18 @@ impl Package {
         self.names.iter().map(|(routine, name)| (*routine, name))
     }
 
+    /// The routines that a role needs EXECUTE on. With SQL SECURITY INVOKER, the caller of a routine also calls the private ones.
+    pub fn granted(&self, admin: bool) -> impl Iterator<Item = (Routine, &Ident)> {
+        let invoker = self.options.security == Security::Invoker;
+        self.routines().filter(move |(routine, _)| {
+            if routine.is_private() {
+                invoker && (admin || routine.serves_applications())
+            } else {
+                admin || routine.of_applications()
+            }
+        })
+    }
+
     /// The routines that the package does not have, but that a package of this kind and prefix has with other options.
     pub fn absent(&self) -> impl Iterator<Item = (Routine, &Ident)> {
         self.absent.iter().map(|(routine, name)| (*routine, name))
@@ -293,6 +426,8 @@ impl Package {
     /// The name of this package's folder in the output folder.
     pub fn folder(&self) -> &'static str {
         match (self.options.kind, self.options.slots) {
+            (Kind::Counters, _) if self.options.bounded => "bounded_counters",
+            (Kind::SlottedCounters, _) if self.options.bounded => "bounded_slotted_counters",
             (Kind::Counters, Slots::PerCounter) => "counters",
             (Kind::Counters, Slots::Fixed(_)) => "counters-fixed",
             (Kind::SlottedCounters, _) => "slotted_counters",
@@ -306,7 +441,8 @@ pub fn committed() -> Vec<Package> {
         slots: Slots::Fixed(20),
         ..Options::default()
     };
-    [Options::default(), fixed, Options::slotted_counters()]
+    let bounded = Options::bounded(Kind::Counters);
+    [Options::default(), fixed, Options::slotted_counters(), bounded]
         .map(|options| Package::new(options).expect("committed options are sound"))
         .into()
 }

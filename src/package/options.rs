@@ -242,6 +242,8 @@ impl FromStr for Collation {
 pub struct Options {
     /// The package.
     pub kind: Kind,
+    /// Whether no total falls below 0: the table rejects a negative slot.
+    pub bounded: bool,
     /// The columns that identify a counter.
     pub key: Key,
     /// Per-counter slots, or a fixed number.
@@ -278,6 +280,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             kind: Kind::Counters,
+            bounded: false,
             key: Key(vec![KeyColumn::name()]),
             slots: Slots::PerCounter,
             default_slots: None,
@@ -310,6 +313,17 @@ pub enum OptionsError {
     /// Fewer slots than nodes.
     #[error("--nodes {1} needs at least {1} slots, not {0}: each node needs a slot of its own")]
     SlotsOfNodes(u32, u32),
+    /// Random slots of bounded counters.
+    #[error(
+        "--pick random cannot be used with --bounded: the slot of a connection has its share of the total"
+    )]
+    RandomOfBounded,
+    /// A fixed number of slots of named bounded counters.
+    #[error("--slots {0} cannot be used with counters --bounded: each counter has its own number of slots")]
+    FixedOfBounded(u32),
+    /// A roll-up of bounded counters.
+    #[error("--rollup cannot be used with --bounded")]
+    RollupOfBounded,
     /// Per-counter slots for records, which do not store a number of slots.
     #[error(
         "--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own"
@@ -362,6 +376,28 @@ impl Options {
         }
     }
 
+    /// The defaults of a package of bounded counters.
+    pub fn bounded(kind: Kind) -> Self {
+        let default = Self::of(kind);
+        Self {
+            bounded: true,
+            table: Ident::new(format!("bounded_{}", default.table.name())).expect("an identifier"),
+            prefix: format!("bounded_{}", default.prefix.name())
+                .parse()
+                .expect("a prefix"),
+            ..default
+        }
+    }
+
+    /// The defaults of the package with these options.
+    fn defaults(&self) -> Self {
+        if self.bounded {
+            Self::bounded(self.kind)
+        } else {
+            Self::of(self.kind)
+        }
+    }
+
     /// The defaults of the package `slotted_counters`.
     pub fn slotted_counters() -> Self {
         Self {
@@ -386,6 +422,9 @@ impl Options {
             if self.kind == Kind::Counters {
                 return Err(OptionsError::RollupOfNamed);
             }
+            if self.bounded {
+                return Err(OptionsError::RollupOfBounded);
+            }
             rollup
                 .record(&self.key)
                 .map_err(|error| OptionsError::Rollup(Box::new(rollup.clone()), error))?;
@@ -395,6 +434,9 @@ impl Options {
             {
                 return Err(OptionsError::RollupTwice(Box::new(rollup.clone())));
             }
+        }
+        if self.bounded && self.random() {
+            return Err(OptionsError::RandomOfBounded);
         }
         if let Some(nodes) = &self.nodes {
             if self.random() {
@@ -407,6 +449,7 @@ impl Options {
         match (self.kind, self.slots, self.default_slots) {
             (Kind::SlottedCounters, Slots::PerCounter, _) => Err(OptionsError::PerRecord),
             (Kind::Counters, ..) if self.key.0 != [KeyColumn::name()] => Err(OptionsError::KeyOfNamed),
+            (Kind::Counters, Slots::Fixed(n), _) if self.bounded => Err(OptionsError::FixedOfBounded(n)),
             (_, Slots::Fixed(n), Some(default)) => Err(OptionsError::DefaultOfFixed(default, n)),
             _ => Ok(()),
         }
@@ -440,8 +483,11 @@ impl Options {
 
     /// The arguments of `slotted generate` that render these options, quoted for a POSIX shell.
     pub fn arguments(&self) -> String {
-        let default = Self::of(self.kind);
+        let default = self.defaults();
         let mut arguments = Vec::new();
+        if self.bounded {
+            arguments.push(" --bounded".to_owned());
+        }
         let mut say = |flag: &str, value: &str| {
             // After a space, a value that begins with a dash would be parsed as a flag.
             let between = if value.starts_with('-') { '=' } else { ' ' };

@@ -202,8 +202,18 @@ files! {
     "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
     "import.sql" "files/import.sql" [SlottedCounters] Parameters if has_rollups;
     "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
-    "queries.sql" "files/counter_queries.sql" [Counters] Placeholders;
-    "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders;
+    "queries.sql" "files/counter_queries.sql" [Counters] Placeholders if is_not_bounded;
+    "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders if is_not_bounded;
+    "queries.sql" "files/bounded_counter_queries.sql" [Counters] Placeholders if is_bounded;
+    "queries.sql" "files/bounded_record_queries.sql" [SlottedCounters] Placeholders if is_bounded;
+}
+
+fn is_bounded(options: &Options) -> bool {
+    options.bounded
+}
+
+fn is_not_bounded(options: &Options) -> bool {
+    !options.bounded
 }
 
 fn has_definer(options: &Options) -> bool {
@@ -333,6 +343,7 @@ impl Script<'_> {
             let errors = routine.errors(&package.options);
             let create = Routine {
                 package,
+                of: routine,
                 name,
                 errors,
                 table,

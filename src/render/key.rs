@@ -63,6 +63,8 @@ impl<'a> Key<'a> {
         invalid() "invalid"
         /// An OR for each argument that may equal a stored value although it does not fit.
         or_unfit() "or_unfit"
+        /// An AND for each argument that may equal a stored value although it does not fit.
+        and_fits() "and_fits"
         /// The declarations of the parameters.
         parameters(mode) "parameters"
         /// The columns in JSON_TABLE(), a line each.
@@ -71,6 +73,8 @@ impl<'a> Key<'a> {
         json_values() "json_values"
         /// The condition that the values of JSON_TABLE() fit the columns.
         json_fits() "json_fits"
+        /// The condition that the integers of JSON_TABLE() are written as such.
+        json_exact() "json_exact"
         /// The values of JSON_TABLE() with the names of the columns, separated by commas.
         json_list() "json_list"
         /// The parameters in the manual of a routine.

@@ -6,14 +6,15 @@ use super::rollup::Rollup;
 use super::table::{FEW, Table};
 use super::{filters, fragment};
 use crate::package::{
-    self, BATCH, DESCRIPTION_MAX, Detail, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS,
-    MESSAGE_MAX, NAME_MAX, NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX, SECONDS_MAX, Servers,
-    Signal, SqlStr,
+    self, BATCH, DESCRIPTION_MAX, DESCRIPTION_PARAMETER, Detail, ENTRIES_MAX, IDENT_MAX, Ident, KeyColumn,
+    KeyType, Kind, MAX_SLOTS, MESSAGE_MAX, NAME_MAX, NAME_PARAMETER, Package, PackageError as E, RECORDS_MAX,
+    SECONDS_MAX, Servers, Signal, Speaker, SqlStr,
 };
 
 /// A routine that a template creates.
 pub(super) struct Routine<'a> {
     pub(super) package: &'a Package,
+    pub(super) of: package::Routine,
     pub(super) name: &'a Ident,
     /// The errors that it signals.
     pub(super) errors: Vec<E>,
@@ -28,13 +29,13 @@ pub(super) struct Create {
 
 /// A template each, with the routine only.
 macro_rules! templates {
-    ($(($kind:pat, $routine:pat) $path:literal)*) => {
+    ($(($kind:pat, $bounded:pat, $routine:pat) $path:literal)*) => {
         impl Routine<'_> {
             /// The CREATE statement of a routine of the package.
             pub(super) fn create(&self, routine: package::Routine) -> Create {
                 let (r, package, table) = (self, self.package, self.table);
-                match (package.options.kind, routine) {
-                    $(($kind, $routine) => {
+                match (package.options.kind, package.options.bounded, routine) {
+                    $(($kind, $bounded, $routine) => {
                         #[derive(Template)]
                         #[template(path = $path)]
                         #[allow(dead_code, reason = "few templates use all three")]
@@ -45,7 +46,7 @@ macro_rules! templates {
                         }
                         Create { template: $path, statement: fragment(&Statement { r, package, table }) }
                     })*
-                    (kind, routine) => unreachable!("{} has no {routine:?}", kind.name()),
+                    (kind, _, routine) => unreachable!("{} has no {routine:?}", kind.name()),
                 }
             }
         }
@@ -54,26 +55,54 @@ macro_rules! templates {
 
 use package::Routine as R;
 templates! {
-    (Kind::Counters, R::Setup) "counters/counter_setup.sql"
-    (Kind::Counters, R::Increment) "counters/counter_increment.sql"
-    (Kind::Counters, R::Add) "counters/counter_add.sql"
-    (Kind::Counters, R::AddMany) "counters/counter_add_many.sql"
-    (Kind::Counters, R::Take) "counters/counter_take.sql"
-    (Kind::Counters, R::Reset) "counters/counter_reset.sql"
-    (Kind::Counters, R::Resize) "counters/counter_resize.sql"
-    (Kind::Counters, R::Delete) "counters/counter_delete.sql"
-    (Kind::Counters, R::Drop) "counters/counter_drop.sql"
-    (Kind::Counters, R::Get) "counters/counter_get.sql"
-    (Kind::SlottedCounters, R::Increment) "slotted_counters/slotted_counter_increment.sql"
-    (Kind::SlottedCounters, R::Add) "slotted_counters/slotted_counter_add.sql"
-    (Kind::SlottedCounters, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
-    (Kind::SlottedCounters, R::Take) "slotted_counters/slotted_counter_take.sql"
-    (Kind::SlottedCounters, R::Reset) "slotted_counters/slotted_counter_reset.sql"
-    (Kind::SlottedCounters, R::Compact) "slotted_counters/slotted_counter_compact.sql"
-    (Kind::SlottedCounters, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
-    (Kind::SlottedCounters, R::Rollup) "slotted_counters/slotted_counter_rollup.sql"
-    (Kind::SlottedCounters, R::Delete) "slotted_counters/slotted_counter_delete.sql"
-    (Kind::SlottedCounters, R::Get) "slotted_counters/slotted_counter_get.sql"
+    (Kind::Counters, _, R::Setup) "counters/counter_setup.sql"
+    (Kind::Counters, _, R::Increment) "counters/counter_increment.sql"
+    (Kind::Counters, false, R::Add) "counters/counter_add.sql"
+    (Kind::Counters, false, R::AddMany) "counters/counter_add_many.sql"
+    (Kind::Counters, false, R::Take) "counters/counter_take.sql"
+    (Kind::Counters, false, R::Reset) "counters/counter_reset.sql"
+    (Kind::Counters, false, R::Resize) "counters/counter_resize.sql"
+    (Kind::Counters, false, R::Delete) "counters/counter_delete.sql"
+    (Kind::Counters, _, R::Drop) "counters/counter_drop.sql"
+    (Kind::Counters, _, R::Get) "counters/counter_get.sql"
+    (Kind::SlottedCounters, false, R::Increment) "slotted_counters/slotted_counter_increment.sql"
+    (Kind::SlottedCounters, false, R::Add) "slotted_counters/slotted_counter_add.sql"
+    (Kind::SlottedCounters, false, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
+    (Kind::SlottedCounters, false, R::Take) "slotted_counters/slotted_counter_take.sql"
+    (Kind::SlottedCounters, false, R::Reset) "slotted_counters/slotted_counter_reset.sql"
+    (Kind::SlottedCounters, false, R::Compact) "slotted_counters/slotted_counter_compact.sql"
+    (Kind::SlottedCounters, _, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
+    (Kind::SlottedCounters, false, R::Rollup) "slotted_counters/slotted_counter_rollup.sql"
+    (Kind::SlottedCounters, false, R::Delete) "slotted_counters/slotted_counter_delete.sql"
+    (Kind::SlottedCounters, _, R::Get) "slotted_counters/slotted_counter_get.sql"
+    (_, true, R::Fail) "bounded/fail.sql"
+    (Kind::Counters, true, R::Check) "bounded/counter_check.sql"
+    (Kind::Counters, true, R::CheckSlots) "bounded/counter_check_slots.sql"
+    (Kind::Counters, true, R::Unknown) "bounded/counter_unknown.sql"
+    (Kind::Counters, true, R::AddElsewhere) "bounded/counter_add_elsewhere.sql"
+    (Kind::Counters, true, R::Reject) "bounded/counter_reject.sql"
+    (Kind::Counters, true, R::TakeElsewhere) "bounded/counter_take_elsewhere.sql"
+    (Kind::Counters, true, R::AddManyUnknown) "bounded/counter_add_many_unknown.sql"
+    (Kind::Counters, true, R::RemoveSlot) "bounded/counter_remove_slot.sql"
+    (Kind::Counters, true, R::Add) "bounded/counter_add.sql"
+    (Kind::Counters, true, R::Take) "bounded/counter_take.sql"
+    (Kind::Counters, true, R::AddMany) "bounded/counter_add_many.sql"
+    (Kind::Counters, true, R::Reset) "bounded/counter_reset.sql"
+    (Kind::Counters, true, R::Resize) "bounded/counter_resize.sql"
+    (Kind::Counters, true, R::Delete) "bounded/counter_delete.sql"
+    (Kind::SlottedCounters, true, R::Check) "bounded/record_check.sql"
+    (Kind::SlottedCounters, true, R::First) "bounded/record_first.sql"
+    (Kind::SlottedCounters, true, R::Reject) "bounded/record_reject.sql"
+    (Kind::SlottedCounters, true, R::TakeElsewhere) "bounded/record_take_elsewhere.sql"
+    (Kind::SlottedCounters, true, R::DeleteKilled) "bounded/record_delete_killed.sql"
+    (Kind::SlottedCounters, true, R::Setup) "bounded/record_setup.sql"
+    (Kind::SlottedCounters, true, R::Increment) "bounded/record_increment.sql"
+    (Kind::SlottedCounters, true, R::Add) "bounded/record_add.sql"
+    (Kind::SlottedCounters, true, R::Take) "bounded/record_take.sql"
+    (Kind::SlottedCounters, true, R::AddMany) "bounded/record_add_many.sql"
+    (Kind::SlottedCounters, true, R::Reset) "bounded/record_reset.sql"
+    (Kind::SlottedCounters, true, R::Compact) "bounded/record_compact.sql"
+    (Kind::SlottedCounters, true, R::Delete) "bounded/record_delete.sql"
 }
 
 /// A part of a routine each: its template and its arguments.
@@ -116,6 +145,10 @@ impl<'a> Routine<'a> {
         count_record(amount: &'a str, check: bool) "slotted_counters/_count.sql"
         /// Rejects a key that is not valid.
         check_key() "slotted_counters/_check_key.sql"
+        /// Changes the slot of this connection of a bounded counter, or calls the routine for the rest.
+        count_bounded(change: &'a str, amount: &'a str) "bounded/_count.sql"
+        /// Sets `v_new`: whether the snapshot of `p_total` is certainly new. `total` is the same sum as an expression.
+        find_certainty(total: &'a str) "bounded/_certain.sql"
         /// Rejects a text that is not a JSON array, or an array that is too long.
         check_array() "shared/_check_array.sql"
         /// Rejects an array that has an entry that is not valid.
@@ -129,7 +162,7 @@ impl<'a> Routine<'a> {
 
     pub(super) fn signal(&self, error: E) -> String {
         debug_assert!(
-            self.errors.contains(&error),
+            self.of.is_private() || self.errors.contains(&error),
             "{} does not list {error:?}",
             self.name
         );
@@ -148,11 +181,36 @@ impl<'a> Routine<'a> {
     fn signal_about(&self, error: E, about: Option<&str>) -> String {
         #[derive(Template)]
         #[template(path = "shared/_signal.sql")]
-        struct Statement {
+        struct Statement<'a> {
             signal: Signal,
+            /// The routine that signals for all routines of a package of bounded counters.
+            fail: Option<&'a Ident>,
         }
-        let signal = package::signal(&self.package.options, self.name.name(), error, about);
-        fragment(&Statement { signal })
+        let options = &self.package.options;
+        let speaker = match self.speaker() {
+            Some(routine) => Speaker::Named(routine.name()),
+            // The longest name that a routine passes.
+            None => Speaker::Parameter(options.prefix.name().chars().count() + "increment".len()),
+        };
+        let signal = package::signal_by(options, speaker, error, about);
+        let fail = self.package.routine(R::Fail);
+        fragment(&Statement { signal, fail })
+    }
+
+    /// The routine that messages begin with. None for the one whose name is in `p_routine`.
+    fn speaker(&self) -> Option<&Ident> {
+        match self.of {
+            R::Check | R::CheckSlots | R::Unknown | R::AddElsewhere => None,
+            R::Reject | R::TakeElsewhere => Some(self.sibling(R::Take)),
+            R::AddManyUnknown => Some(self.sibling(R::AddMany)),
+            _ => Some(self.name),
+        }
+    }
+
+    /// The same as an expression.
+    fn speaker_text(&self) -> String {
+        self.speaker()
+            .map_or_else(|| "p_routine".into(), |name| SqlStr(name.name()).to_string())
     }
 
     /// The name of another routine of the package.

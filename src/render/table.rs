@@ -5,7 +5,8 @@ use askama::Template;
 use super::key::{Arguments, Key, text_type};
 use super::{filters, fragment};
 use crate::package::{
-    DESCRIPTION_MAX, ENTRIES_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers, Slots,
+    DESCRIPTION_MAX, ENTRIES_MAX, IDENT_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers,
+    Slots,
 };
 
 /// The table of a package as statements see it.
@@ -26,11 +27,17 @@ const STEP_TRIES: u32 = 20;
 /// [`MAX_SLOTS`] as a limit.
 const ALL: &str = "10000";
 
+/// The same, and slot 0 of a bounded record.
+const ALL_AND_FIRST: &str = "10001";
+
 /// A condition of slot numbers, its LIMIT or empty, and what follows FOR UPDATE.
 type Range<'a> = (&'a str, &'a str, &'a str);
 
 /// Skips the slots that other transactions have locked.
 const SKIP: &str = " SKIP LOCKED";
+
+/// The lock on slots that a statement changes.
+const FOR_UPDATE: &str = "FOR UPDATE";
 
 /// A column of a package's table.
 pub(super) struct Column {
@@ -176,6 +183,22 @@ impl<'a> Table<'a> {
         take_slot(amount, slot) "slotted_counters/_take_slot.sql"
         /// Creates the row that a sum is put into.
         first_row() "slotted_counters/_first_row.sql"
+        /// Sets the total of a bounded counter or record.
+        reset_bounded(value, restart) "bounded/_reset.sql"
+        /// Moves the counts of a bounded record to slot 0.
+        fold_record() "bounded/_fold_record.sql"
+        /// Deletes the slots of a bounded record whose count is 0.
+        delete_empty() "bounded/_delete_empty.sql"
+        /// Moves the count of a slot of a bounded counter to slot 1, and gives the slot the negative of its number.
+        fold_slot(slot) "bounded/_fold_slot.sql"
+        /// Deletes a slot of a bounded counter that was folded.
+        delete_folded_slot(slot) "bounded/_delete_folded_slot.sql"
+        /// Creates the missing slots of a bounded counter.
+        grow(slots) "bounded/_grow.sql"
+        /// Reads the amount of the slot of the connection into `v_have`. `own` is the condition for the rows of the counter.
+        read_own_slot(own) "bounded/_read_own_slot.sql"
+        /// The distance of a slot from that of the connection, as an expression. Those of other nodes are farther.
+        distance(own, slots) "bounded/_distance.sql"
         /// The CREATE TABLE statement of named counters.
         create_counters() "counters/counters.sql"
         /// The CREATE TABLE statement of counters keyed by record.
@@ -186,16 +209,22 @@ impl<'a> Table<'a> {
     /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
     /// number, so that a slot cannot move past this subquery.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(self.ranges(), false)
+        self.locked_slots(self.ranges(), FOR_UPDATE, false)
     }
 
     /// The same slots, and a row 0.
     pub(super) fn all_slots_and_mark(&self) -> String {
-        self.locked_slots(self.ranges(), true)
+        self.locked_slots(self.ranges(), FOR_UPDATE, true)
     }
 
     fn ranges(&self) -> &'static [Range<'static>] {
-        if self.keyed() {
+        if self.bounded() {
+            if self.keyed() {
+                &[("= 0", "", ""), ("> 0", ALL, "")]
+            } else {
+                &[("= 1", "", ""), ("> 1", ALL, ""), ("< 1", "", "")]
+            }
+        } else if self.keyed() {
             &[("> 0", ALL, ""), ("= 0", "", "")]
         } else {
             &[("> 1", ALL, ""), ("= 1", "", ""), ("< 1", "", "")]
@@ -204,7 +233,11 @@ impl<'a> Table<'a> {
 
     /// The slot of the connection and another one, without those that other transactions have locked.
     pub(super) fn two_unlocked_slots(&self) -> String {
-        self.locked_slots(&[("= v_slot", "", SKIP), ("= v_other", "", SKIP)], false)
+        self.locked_slots(
+            &[("= v_slot", "", SKIP), ("= v_other", "", SKIP)],
+            FOR_UPDATE,
+            false,
+        )
     }
 
     /// The slots that no other transaction has locked, and the first slot.
@@ -214,7 +247,7 @@ impl<'a> Table<'a> {
         } else {
             &[("> 1", ALL, SKIP), ("= 1", "", "")]
         };
-        self.locked_slots(ranges, false)
+        self.locked_slots(ranges, FOR_UPDATE, false)
     }
 
     /// The slot of the connection in a routine, as an expression.
@@ -228,7 +261,7 @@ impl<'a> Table<'a> {
 
     /// The slot `v_next` and the first one.
     pub(super) fn next_and_first(&self) -> String {
-        self.locked_slots(&[("= v_next", "", ""), ("= 0", "", "")], false)
+        self.locked_slots(&[("= v_next", "", ""), ("= 0", "", "")], FOR_UPDATE, false)
     }
 
     /// The number of nodes of the cluster, as an expression.
@@ -255,7 +288,11 @@ impl<'a> Table<'a> {
 
     /// The slot `into` and the retired slots. `retired` is their number.
     pub(super) fn retired_slots(&self, into: &str, retired: &str) -> String {
-        self.locked_slots(&[(&format!("= {into}"), "", ""), ("< 1", retired, "")], false)
+        self.locked_slots(
+            &[(&format!("= {into}"), "", ""), ("< 1", retired, "")],
+            FOR_UPDATE,
+            false,
+        )
     }
 
     /// The slot of an UPDATE of many counters, as an expression: the lowest one of the node if its slot is retired, and slot 1 if
@@ -287,17 +324,19 @@ END"
     /// counter, and then locks also the slots that a resize has just retired (seen on 11.8). A limit ends both. Without
     /// LIMIT, the server ignores ORDER BY here.
     /// `mark` adds a row 0 with the amount 0.
-    fn locked_slots(&self, ranges: &[Range<'_>], mark: bool) -> String {
+    fn locked_slots(&self, ranges: &[Range<'_>], lock: &str, mark: bool) -> String {
         #[derive(Template)]
         #[template(path = "shared/_locked_slots.sql")]
         struct Part<'a> {
             table: &'a Table<'a>,
             ranges: &'a [Range<'a>],
+            lock: &'a str,
             mark: bool,
         }
         fragment(&Part {
             table: self,
             ranges,
+            lock,
             mark,
         })
     }
@@ -310,6 +349,74 @@ END"
     /// The same, and from sql_safe_updates: MariaDB rejects a change of many slots otherwise (1175).
     pub(super) fn over_checks(&self) -> String {
         self.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF")
+    }
+
+    /// The same for a read, of a package of bounded counters: in a trigger, MariaDB locks what a SELECT reads.
+    pub(super) fn over_snapshot_of_read(&self) -> String {
+        if self.bounded() {
+            self.over_snapshot()
+        } else {
+            String::new()
+        }
+    }
+
+    /// The slots of a bounded counter or record, the first one first: whoever holds it holds the counter together.
+    pub(super) fn first_and_others(&self) -> String {
+        self.locked_slots(self.ranges_from_first(), FOR_UPDATE, false)
+    }
+
+    /// The same with shared locks.
+    pub(super) fn first_and_others_shared(&self) -> String {
+        self.locked_slots(self.ranges_from_first(), "LOCK IN SHARE MODE", false)
+    }
+
+    fn ranges_from_first(&self) -> &'static [Range<'static>] {
+        if self.keyed() {
+            &[("= 0", "", ""), ("> 0", ALL, "")]
+        } else {
+            &[("= 1", "", ""), ("> 1", ALL, "")]
+        }
+    }
+
+    /// The first slot and those that no other transaction has locked, or all if `v_all` is TRUE.
+    pub(super) fn gathered_slots(&self) -> String {
+        let unlocked = ("> 1\n       AND NOT v_all", ALL, SKIP);
+        let all = ("> 1\n       AND v_all", ALL, "");
+        self.locked_slots(&[("= 1", "", ""), unlocked, all], FOR_UPDATE, false)
+    }
+
+    /// The same with shared locks, and the first slot only if `v_first` is TRUE.
+    pub(super) fn first_if_found_and_others(&self) -> String {
+        let ranges = [
+            ("= 0\n       AND v_first", "", ""),
+            (">= v_first", ALL_AND_FIRST, ""),
+        ];
+        self.locked_slots(&ranges, "LOCK IN SHARE MODE", false)
+    }
+
+    /// How many numbers slots of a bounded record can have.
+    pub(super) fn all_numbers(&self) -> String {
+        (self.options().setup_slots() + 1).to_string()
+    }
+
+    /// Slot 1 and another slot.
+    pub(super) fn first_and(&self, slot: &str) -> String {
+        self.locked_slots(
+            &[("= 1", "", ""), (&format!("= {slot}"), "", "")],
+            FOR_UPDATE,
+            false,
+        )
+    }
+
+    pub(super) fn bounded(&self) -> bool {
+        self.options().bounded
+    }
+
+    /// The name of the CHECK of a table of bounded counters. In MySQL, it is unique in the schema.
+    pub(super) fn not_negative(&self) -> Ident {
+        const END: &str = "_not_negative";
+        let table = self.name.name().chars().take(IDENT_MAX - END.len());
+        Ident::new(table.chain(END.chars()).collect::<String>()).expect("at most as long as an identifier")
     }
 
     fn options(&self) -> &'a Options {
@@ -343,7 +450,11 @@ END"
 
     /// What the number of a slot has before it if slots are counted from 1.
     fn counted_from(&self) -> &'static str {
-        if self.keyed() { "" } else { "1 + " }
+        if self.keyed() && !self.bounded() {
+            ""
+        } else {
+            "1 + "
+        }
     }
 
     /// The number of slots that an increment selects from: the variable of the routine, the parameter of the statement,

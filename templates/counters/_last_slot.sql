@@ -1,5 +1,5 @@
 -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-{% if !lock.is_empty() %}{{ table.over_snapshot()|before(0) }}{% endif -%}
+{% if !lock.is_empty() || table.bounded() %}{{ table.over_snapshot()|before(0) }}{% endif -%}
 SELECT MAX(counter_id)
   INTO {{ variable }}
   FROM {{ table.name }}

@@ -29,7 +29,7 @@ BEGIN
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 
-  SELECT SUM(counter)
+  {{ table.over_snapshot_of_read()|before(2) }}SELECT SUM(counter)
     INTO v_total
     FROM {{ table.name }}
    WHERE counter_name = p_counter_name;

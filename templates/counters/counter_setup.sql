@@ -1,6 +1,10 @@
 {{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
+{%- if package.options.bounded %}
+  IN p_description {{ table.varchar(DESCRIPTION_PARAMETER) }},
+{%- else %}
   IN p_description {{ table.varchar(DESCRIPTION_MAX) }},
+{%- endif %}
   IN p_slots BIGINT,
   IN p_value BIGINT
 )
@@ -19,10 +23,13 @@ Parameters
 {%- else %}
   p_slots BIGINT: NULL or {{ package.options.setup_slots() }}, the number of slots of every counter of this package
 {%- endif %}
-  p_value BIGINT: the initial total; NULL means 0
+  p_value BIGINT: the initial total{% if package.options.bounded %}, at least 0{% endif %}; NULL means 0
 
 Errors
 {{ r.manual_errors() }}
+{%- if package.options.bounded %}
+  1265, 1406  p_description is longer than {{ DESCRIPTION_MAX }} characters (errors of the server)
+{%- endif %}
 
 Example
   CALL {{ r.name.typed() }}('downloads', 'Downloads of the installer', NULL, NULL);
@@ -44,6 +51,11 @@ BEGIN
     {{ r.signal(E::SlotsFixed)|indent(4) }}
   END IF;
   {{ r.check_nodes("v_slots")|indent(2) }}
+{%- endif %}
+{%- if package.options.bounded %}
+  IF p_value < 0 THEN
+    {{ r.signal(E::ValueNegative)|indent(4) }}
+  END IF;
 {%- endif %}
 
   -- Query the counter first: an INSERT that fails holds a lock on slot 1 until the caller commits.

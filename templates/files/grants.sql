@@ -20,10 +20,8 @@
 
 CREATE ROLE IF NOT EXISTS {{ roles.application }}, {{ roles.admin }};
 {% for (role, admin) in script.grantees() %}
-{%- for (routine, name) in package.routines() %}
-{%- if admin || routine.of_applications() %}
+{%- for (routine, name) in package.granted(*admin) %}
 GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ role }};
-{%- endif %}
 {%- endfor %}
 GRANT SELECT ON {{ package.totals }} TO {{ role }};
 GRANT SELECT ON {{ package.package }} TO {{ role }};

@@ -11,7 +11,7 @@
      ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
      LIMIT {{ limit }}
 {%- endif %}
-       FOR UPDATE{{ skip }}
+{% if lock.starts_with('F') %}       {% else %}      {% endif %}{{ lock }}{{ skip }}
   )
 {%- endfor %}
 {%- if mark %}

@@ -1,4 +1,7 @@
-{%- if signal.composed -%}
+{%- if let Some(fail) = fail -%}
+CALL {{ fail }}({{ signal.number }},{% if signal.composed %}
+  {{ signal.message }}{% else %} {{ signal.message }}{% endif %});
+{%- else if signal.composed -%}
 BEGIN
   DECLARE v_message VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4
     DEFAULT {{ signal.message }};

@@ -1,3 +1,7 @@
+{%- if table.bounded() -%}
+{{ slots }} - MOD({{ slots }}, {{ table.nodes() }})
+{%- else -%}
 IF({{ slots }} < {{ table.nodes() }},
    {{ slots }},
    {{ slots }} - MOD({{ slots }}, {{ table.nodes() }}))
+{%- endif %}

@@ -54,6 +54,13 @@
 {%- endfor -%}
 {%- endblock %}
 
+{#- For each argument that may equal a stored value although it does not fit: that it fits. -#}
+{% block and_fits -%}
+{%- for column in key.columns() -%}
+{%- if let Some(unfit) = column.may_equal() %} AND NOT ({{ unfit }}){% endif -%}
+{%- endfor -%}
+{%- endblock %}
+
 {#- The parameters of a routine that identify a counter, a line each. -#}
 {% block parameters -%}
 {%- for column in key.columns() %}
@@ -80,6 +87,15 @@
 {%- for column in key.columns() -%}
 {{ column.json_fits(*loop.index0) }}
    AND {% endfor -%}
+{%- endblock %}
+
+{#- True if the numbers are written as integers: MariaDB reads 15e-1 as 2. -#}
+{% block json_exact -%}
+{%- for column in key.columns() -%}
+{%- if column.is_integer() %}
+   AND CAST(json_{{ loop.index0 }} AS CHAR) = CAST({{ column.parameter.typed() }} AS CHAR)
+{%- endif -%}
+{%- endfor -%}
 {%- endblock %}
 
 {#- The values with the names of the columns, a line each. -#}

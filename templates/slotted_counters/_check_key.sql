@@ -1,3 +1,6 @@
+{%- if package.options.bounded && r.of != R::Check -%}
+CALL {{ r.sibling(R::Check) }}({{ r.speaker_text() }}, {{ table.key.arguments() }});
+{%- else -%}
 {#- One condition in the normal case. -#}
 IF {{ table.key.invalid() }} THEN
 {%- for column in table.key.columns() %}
@@ -11,3 +14,4 @@ IF {{ table.key.invalid() }} THEN
 {%- endif %}
 {%- endfor %}
 END IF;
+{%- endif %}

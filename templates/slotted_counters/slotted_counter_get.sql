@@ -28,7 +28,7 @@ BEGIN
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 
-  SELECT SUM(`count`)
+  {{ table.over_snapshot_of_read()|before(2) }}SELECT SUM(`count`)
     INTO v_total
     FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};

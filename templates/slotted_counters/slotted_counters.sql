@@ -6,11 +6,14 @@ CREATE TABLE {{ table.name }} (
     COMMENT 'Key of the record{% if table.key.columns().len() > 1 %}, column {{ loop.index }} of {{ table.key.columns().len() }}{% endif %}',
 {%- endfor %}
   slot INT NOT NULL
-    COMMENT 'Number of the slot, from 0; the first increment of a slot inserts its row',
+    COMMENT {% if table.bounded() %}'Number of the slot: 0 belongs to no connection; connections have 1 to {{ table.slots() }}, each inserted when it is first written'{% else %}'Number of the slot, from 0; the first increment of a slot inserts its row'{% endif %},
   `count` BIGINT NOT NULL DEFAULT 0
-    COMMENT 'Count of the slot, may be negative; the total of the record is the sum of its slots',
+    COMMENT 'Count of the slot, {% if table.bounded() %}never{% else %}may be{% endif %} negative; the total of the record is the sum of its slots',
   PRIMARY KEY ({{ table.key.list() }}, slot)
+{%- if table.bounded() %},
+  CONSTRAINT {{ table.not_negative() }} CHECK (`count` >= 0)
+{%- endif %}
 )
   ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE {{ table.package.options.collation }}
-  COMMENT = {% filter sql_string %}Counters keyed by record. The total of a record is the sum of its slots. Version and options: view {{ table.package.package.typed() }}{% endfilter %};
+  COMMENT = {% filter sql_string %}Counters keyed by record{% if table.bounded() %} that never fall below 0{% endif %}. The total of a record is the sum of its slots. Version and options: view {{ table.package.package.typed() }}{% endfilter %};

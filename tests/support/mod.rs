@@ -21,7 +21,7 @@ pub use slotted::server::free_ports;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use slotted::package::{Options, Package, Pick, Slots};
+use slotted::package::{Kind, Options, Package, Pick, Slots};
 use slotted::{render, script};
 
 /// The folder of this crate.
@@ -133,4 +133,18 @@ pub fn variants() -> Vec<(String, Package)> {
         }
     }
     variants
+}
+
+/// The package of named bounded counters with the default options, changed by `change`.
+pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
+    let mut options = Options::bounded(Kind::Counters);
+    change(&mut options);
+    Package::new(options).expect("valid options")
+}
+
+/// The package of bounded counters keyed by record with the default options, changed by `change`.
+pub fn bounded_keyed(change: impl FnOnce(&mut Options)) -> Package {
+    let mut options = Options::bounded(Kind::SlottedCounters);
+    change(&mut options);
+    Package::new(options).expect("valid options")
 }
