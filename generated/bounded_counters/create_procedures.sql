@@ -396,7 +396,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
   SQL SECURITY DEFINER
   COMMENT 'Private. A take whose slot has less than the amount. Each way to the amount is one statement that decides by rows that it has
   locked. The counts that are left go to slot 1 when there are few, so that calls wait for one row instead of searching.'
-take: BEGIN
+BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
@@ -411,7 +411,7 @@ take: BEGIN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
 
-  LOOP
+  take: LOOP
     -- A hint where to look. Other transactions can have changed the slots since.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT SUM(counter), MAX(counter_id)
@@ -1008,10 +1008,11 @@ Errors
 
 Example
   CALL bounded_counter_take(''seats'', 2);'
-take: BEGIN
+BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
   DECLARE v_have BIGINT;
+  DECLARE v_rows BIGINT DEFAULT 0;
 
   -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -1037,11 +1038,11 @@ take: BEGIN
        AND counter_id = v_slot
        AND counter >= p_amount
        AND CHAR_LENGTH(p_counter_name) <= 100;
-    IF ROW_COUNT() > 0 THEN
-      LEAVE take;
-    END IF;
+    SET v_rows = ROW_COUNT();
   END IF;
-  CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount);
+  IF v_rows = 0 THEN
+    CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount);
+  END IF;
 END;;
 DELIMITER ;
 

@@ -21,19 +21,20 @@ Errors
 Example
   CALL {{ r.name.typed() }}('seats', 2);
 {%- endfilter %}
-take: BEGIN
+BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
   DECLARE v_have BIGINT;
+  DECLARE v_rows BIGINT DEFAULT 0;
 
   {{ table.last_slot("v_slots", "")|indent(2) }}
   SET v_slot = {{ table.slot_of_call()|indent(2) }};
   {{ table.read_own_slot("counter_name = LEFT(p_counter_name, 100)")|indent(2) }}
   IF v_have >= p_amount AND p_amount > 0 THEN
     {{ table.update_slot("- p_amount", "v_slot", "counter >= p_amount")|indent(4) }}
-    IF ROW_COUNT() > 0 THEN
-      LEAVE take;
-    END IF;
+    SET v_rows = ROW_COUNT();
   END IF;
-  CALL {{ r.sibling(R::TakeElsewhere) }}(p_counter_name, p_amount);
+  IF v_rows = 0 THEN
+    CALL {{ r.sibling(R::TakeElsewhere) }}(p_counter_name, p_amount);
+  END IF;
 END

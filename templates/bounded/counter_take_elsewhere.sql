@@ -8,7 +8,7 @@
 Private. A take whose slot has less than the amount. Each way to the amount is one statement that decides by rows that it has
   locked. The counts that are left go to slot 1 when there are few, so that calls wait for one row instead of searching.
 {%- endfilter %}
-take: BEGIN
+BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
@@ -23,7 +23,7 @@ take: BEGIN
     {{ r.signal(E::AmountNotPositive)|indent(4) }}
   END IF;
 
-  LOOP
+  take: LOOP
     -- A hint where to look. Other transactions can have changed the slots since.
     {{ table.over_snapshot()|before(4) }}SELECT SUM(counter), MAX(counter_id)
       INTO v_total, v_slots

@@ -21,16 +21,17 @@ Errors
 Example
   CALL {{ r.name.typed() }}({{ r.example() }}, 2);
 {%- endfilter %}
-take: BEGIN
+BEGIN
   DECLARE v_slot BIGINT DEFAULT {{ table.slot_of_call()|indent(2) }};
   DECLARE v_have BIGINT;
+  DECLARE v_rows BIGINT DEFAULT 0;
 
   {{ table.read_own_slot(table.key.equals(""))|indent(2) }}
   IF v_have >= p_amount AND p_amount > 0{{ table.key.and_fits() }} THEN
     {{ table.take_slot("p_amount", "v_slot")|indent(4) }}
-    IF ROW_COUNT() > 0 THEN
-      LEAVE take;
-    END IF;
+    SET v_rows = ROW_COUNT();
   END IF;
-  CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, v_slot);
+  IF v_rows = 0 THEN
+    CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, v_slot);
+  END IF;
 END

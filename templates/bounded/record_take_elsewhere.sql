@@ -8,7 +8,7 @@
 Private. A take whose slot, p_slot, has less than the amount. Each way to the amount is one statement that decides by rows that
   it has locked. The counts that are left go to slot 0 when there are few, so that calls wait for one row instead of searching.
 {%- endfilter %}
-take: BEGIN
+BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
   DECLARE v_first BIGINT;
@@ -24,7 +24,7 @@ take: BEGIN
     {{ r.signal(E::AmountNotPositive)|indent(4) }}
   END IF;
 
-  LOOP
+  take: LOOP
     -- A hint where to look. Other transactions can have changed the slots since.
     {{ table.over_snapshot()|before(4) }}SELECT COALESCE(SUM(`count`), 0), COUNT(*), MAX(IF(slot = 0, `count`, NULL)), MAX(IF(slot = p_slot, slot, 0))
       INTO v_total, v_slots, v_first, v_guard
