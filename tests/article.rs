@@ -15,8 +15,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(the_examples_of_the_article_give_its_results)
         .on_servers(random_selection_uses_several_slots)
         .on_servers(counter_drop_and_counter_delete_remove_one_counter)
-        .on_servers(the_load_of_the_article_is_counted_exactly)
-        .plain(the_demo_runs_the_statements_of_the_article);
+        .plain(the_demo_runs_the_statements_of_the_article)
+        .alone()
+        .on_servers(the_load_of_the_article_is_counted_exactly);
 }
 
 const TRANSCRIPT: &str = include_str!("article/transcript.txt");

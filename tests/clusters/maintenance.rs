@@ -17,7 +17,7 @@ const CALLS: u64 = 3_000;
 
 /// The time between two calls of a connection. The nodes of a group fall behind without it, and a node that is behind cannot
 /// change the slots of others.
-const PACE: Duration = Duration::from_millis(40);
+const PACE: Duration = Duration::from_millis(60);
 
 /// The number of connections of each node that call without a pause. They saturate the processors.
 const WITHOUT_PAUSE: usize = 4;

@@ -43,7 +43,7 @@ impl Lane {
     fn places(index: usize) -> usize {
         match index {
             0 => thread::available_parallelism().map_or(1, usize::from),
-            1 => 3,
+            1 => 2,
             _ => 1,
         }
     }
