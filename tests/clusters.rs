@@ -123,11 +123,10 @@ fn count(connection: &mut Conn, call: &Call<'_>, hold: Option<Duration>) -> Resu
     connection.query_drop("COMMIT").map_err(|error| (Step::Commit, error))
 }
 
-/// Runs `work` while a number of threads for each node run `session` with the number of the node and of the thread, and a
+/// Runs `work` while [`SESSIONS`] threads for each node run `session` with the number of the node and of the thread, and a
 /// flag that ends them.
 fn with_sessions<S: Send, T>(
     cluster: &Cluster,
-    sessions_of_a_node: usize,
     session: impl Fn(usize, usize, &AtomicBool) -> S + Sync,
     work: impl FnOnce() -> T,
 ) -> (T, Vec<S>) {
@@ -135,7 +134,7 @@ fn with_sessions<S: Send, T>(
     thread::scope(|scope| {
         let mut sessions = Vec::new();
         for node in 0..cluster.nodes().len() {
-            for number in 0..sessions_of_a_node {
+            for number in 0..SESSIONS {
                 let (session, stop) = (&session, &stop);
                 sessions.push(scope.spawn(move || session(node, number, stop)));
             }
@@ -150,18 +149,6 @@ fn with_sessions<S: Send, T>(
 
 /// Runs `work` while [`SESSIONS`] connections of each node make a call. They fail if a connection is lost.
 fn under_calls<T>(
-    cluster: &Cluster,
-    database: &str,
-    call: &Call<'_>,
-    hold: Option<Duration>,
-    work: impl FnOnce() -> T,
-) -> (T, Counted) {
-    under_calls_of(SESSIONS, cluster, database, call, hold, work)
-}
-
-/// The same with another number of connections of each node.
-fn under_calls_of<T>(
-    sessions_of_a_node: usize,
     cluster: &Cluster,
     database: &str,
     call: &Call<'_>,
@@ -184,7 +171,7 @@ fn under_calls_of<T>(
         }
         counted
     };
-    let (result, sessions) = with_sessions(cluster, sessions_of_a_node, session, work);
+    let (result, sessions) = with_sessions(cluster, session, work);
     let mut all = Counted::default();
     for counted in sessions {
         all.done += counted.done;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row, Value};
 
-use super::{Call, Failures, HOLD, SESSIONS, Step, count, printed_error, with_sessions};
+use super::{Call, Failures, HOLD, Step, count, printed_error, with_sessions};
 use crate::once;
 use crate::support::{Cluster, Schema, Server, package};
 
@@ -83,7 +83,7 @@ impl Load {
                 thread::sleep(PAUSE);
             }
         };
-        with_sessions(cluster, SESSIONS, session, work).0
+        with_sessions(cluster, session, work).0
     }
 
     fn note(&self, step: Step, error: &mysql::Error) {

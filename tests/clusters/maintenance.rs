@@ -8,7 +8,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use slotted::package::Slots;
 
-use super::{Call, Counted, HOLD, SESSIONS, under_calls, under_calls_of, under_load};
+use super::{Call, Counted, HOLD, under_calls, under_load};
 use crate::advise::{printed, slotted};
 use crate::support::{Cluster, Schema, keyed, package};
 
@@ -18,9 +18,6 @@ const CALLS: u64 = 3_000;
 /// The time between two calls of a connection. The nodes of a group fall behind without it, and a node that is behind cannot
 /// change the slots of others.
 const PACE: Duration = Duration::from_millis(60);
-
-/// The number of connections of each node that call without a pause. They saturate the processors.
-const WITHOUT_PAUSE: usize = 4;
 
 /// The maximum number of calls of a routine until one succeeds.
 const REPEATS: usize = 20;
@@ -61,7 +58,6 @@ fn under_enough_calls(
     schema: &Schema<'_>,
     call: &Call<'_>,
     hold: Option<Duration>,
-    sessions_of_a_node: usize,
     work: impl FnOnce(),
 ) -> Counted {
     let made = AtomicU64::new(0);
@@ -70,7 +66,7 @@ fn under_enough_calls(
         made.fetch_add(1, Relaxed);
         Ok(())
     };
-    let ((), counted) = under_calls_of(sessions_of_a_node, cluster, &schema.name, &call, hold, || {
+    let ((), counted) = under_calls(cluster, &schema.name, &call, hold, || {
         thread::sleep(Duration::from_millis(500));
         work();
         let (start, before) = (Instant::now(), made.load(Relaxed));
@@ -102,7 +98,7 @@ pub fn a_resize_ends_under_load_and_keeps_the_counts(cluster: &Cluster) {
     for hold in [None, Some(HOLD)] {
         let url = first.url();
         let tool = ["resize", "hot", "33", "--url", &url, "--database", &schema.name];
-        let counted = under_enough_calls(cluster, &schema, &*paced("CALL counter_increment('hot')", PACE), hold, SESSIONS, || {
+        let counted = under_enough_calls(cluster, &schema, &*paced("CALL counter_increment('hot')", PACE), hold, || {
             repeated(&schema, "CALL counter_resize('hot', 33)");
             repeated(&schema, "CALL counter_resize('hot', 99)");
             let output = slotted(&tool);
@@ -127,7 +123,7 @@ pub fn a_resize_ends_at_full_speed(cluster: &Cluster) {
     let mut done = 0;
     for hold in [None, Some(HOLD)] {
         let call = paced("CALL counter_increment('hot')", Duration::ZERO);
-        let counted = under_enough_calls(cluster, &schema, &*call, hold, WITHOUT_PAUSE, || {
+        let counted = under_enough_calls(cluster, &schema, &*call, hold, || {
             thread::sleep(Duration::from_millis(1500));
             for slots in ["33", "99"] {
                 let options = ["--timeout", "300", "--database", &schema.name];
@@ -158,7 +154,7 @@ pub fn compactions_and_rollups_end_under_load_and_keep_the_counts(cluster: &Clus
     // Without a pause, a compaction leaves the slots of other nodes that are ahead.
     for (hold, pace) in [(None, PACE), (None, Duration::ZERO), (Some(HOLD), Duration::ZERO)] {
         let call = paced("CALL slotted_counter_increment(1, 2)", pace);
-        let counted = under_enough_calls(cluster, &schema, &*call, hold, SESSIONS, || {
+        let counted = under_enough_calls(cluster, &schema, &*call, hold, || {
             repeated(&schema, "CALL slotted_counter_compact(1, 2)");
             repeated(&schema, "CALL slotted_counter_rollup(NULL)");
         });
