@@ -117,7 +117,7 @@ fn recommended_changes_remove_the_lock_waits(server: &Server) {
     ];
     let report = under_load(&schema, HOLD, &load, || {
         thread::sleep(Duration::from_millis(500));
-        advised(&server.url(), "3")
+        advised_in(server, &schema, "3")
     });
 
     let slots = |advice: &Value| advice["verdict"]["slots"].as_u64().expect("a number");
@@ -167,7 +167,7 @@ fn hot_records_are_reported(server: &Server) {
     schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
     let report = under_load(&schema, HOLD, &[("CALL slotted_counter_increment(1, 2)", SESSIONS)], || {
         thread::sleep(Duration::from_millis(300));
-        advised(&server.url(), "2")
+        advised_in(server, &schema, "2")
     });
     let record = of(&report, &schema, "slotted_counters: record_type = 1 AND record_id = 2");
     assert_eq!(record["verdict"]["do"], "grow", "{report:#}");
@@ -190,7 +190,7 @@ fn the_condition_of_a_hot_record_finds_it(server: &Server) {
     let call = format!("CALL slotted_counter_increment({record})");
     let report = under_load(&schema, HOLD, &[(&call, SESSIONS)], || {
         thread::sleep(Duration::from_millis(300));
-        advised(&server.url(), "2")
+        advised_in(server, &schema, "2")
     });
     let subject = format!("{}.slotted_counters: ", schema.ident().name());
     let advice = report["advice"].as_array().expect("a list");
@@ -454,7 +454,7 @@ fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
     let load = [("UPDATE stock SET qty = qty - 1 WHERE id = 42 AND qty >= 1", 8)];
     let report = under_load(&schema, HOLD, &load, || {
         thread::sleep(Duration::from_millis(500));
-        advised(&server.url(), "2")
+        advised_in(server, &schema, "2")
     });
     let row = of(&report, &schema, "stock: id = 42");
     let run = row["run"].as_str().expect("a command").to_owned();
