@@ -109,7 +109,7 @@ fn every_contender_counts_exactly(server: &Server) {
 fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Server) {
     let arguments = [
         "--json", "--connections", "8", "--slots", "2", "--counters", "20", "--zipf", "1", "--hold", "2",
-        "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.3", "--rounds", "1",
+        "--read-ratio", "0.5", "--add-per-call", "7", "--seconds", "0.1", "--rounds", "1",
     ];
     let report = reported(&mut bench(server, &arguments));
     // Parts are measured only if they are named.
@@ -176,7 +176,7 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
 /// Without a terminal, the progress is lines: at most one in five seconds, and the last one.
 fn without_a_terminal_the_progress_is_lines(server: &Server) {
     let arguments =
-        ["--contenders", "uncontended,single-row,queries", "--connections", "2", "--seconds", "1.5", "--rounds", "1"];
+        ["--contenders", "uncontended,single-row,queries", "--connections", "2", "--hold", "50", "--seconds", "1.5", "--rounds", "1"];
     let output = bench(server, &arguments).output().expect("the bench runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{stderr}");

@@ -27,7 +27,6 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, a_node_that_joins_without_data_has_the_totals)
             .on_cluster(cluster, three_nodes_count_without_conflicts)
             .on_cluster(cluster, maintenance::a_resize_ends_under_load_and_keeps_the_counts)
-            .on_cluster(cluster, maintenance::a_resize_ends_at_full_speed)
             .on_cluster(cluster, maintenance::compactions_and_rollups_end_under_load_and_keep_the_counts)
             .on_cluster(cluster, maintenance::resets_and_deletes_end_under_load)
             .on_cluster(cluster, maintenance::an_add_of_the_difference_sets_the_total_at_any_load)
@@ -39,8 +38,10 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, faults::a_killed_node_returns_and_no_acknowledged_count_is_lost)
             .on_cluster(cluster, faults::a_stopped_node_returns);
         if cluster.name.starts_with("mysql") {
-            module.on_cluster(cluster, faults::a_new_primary_counts);
+            // Three nodes of Group Replication fall behind beside other promises, and more calls conflict.
+            module.on_cluster(cluster, faults::a_new_primary_counts).last();
         }
+        module.on_cluster(cluster, maintenance::a_resize_ends_at_full_speed);
         // The tool asks both versions of Galera the same.
         if cluster.name != "mariadb-10.11" {
             module

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
 use slotted::package::{Package, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, cases, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -636,7 +636,7 @@ fn first_seed() -> u64 {
 
 fn equals_the_model(server: &Server, kind: Kind) {
     let package = kind.package();
-    let cases = setting("SLOTTED_MODEL_CASES").map_or(CASES, |cases| cases as u32);
+    let cases = setting("SLOTTED_MODEL_CASES").map_or(cases(CASES), |cases| cases as u32);
     let schema = server.schema();
     schema.install(&package);
     let table = package.options.table.to_string();
@@ -713,7 +713,7 @@ const WORKERS: u64 = 8;
 
 fn interleaved_equals_the_model(server: &Server, kind: Kind) {
     let package = kind.package();
-    let all = setting("SLOTTED_MODEL_CASES").map_or(INTERLEAVED_CASES, |cases| cases as u32);
+    let all = setting("SLOTTED_MODEL_CASES").map_or(cases(INTERLEAVED_CASES), |cases| cases as u32);
     thread::scope(|scope| {
         let worker = |number: u64| {
             let package = &package;

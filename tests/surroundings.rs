@@ -10,7 +10,7 @@ use slotted::package::{Ident, Kind, Options, Package, Routine, Slots, SqlStr};
 use slotted::render;
 
 use crate::queries::Queries;
-use crate::support::{Module, Schema, Server, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, cases, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -419,7 +419,7 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
     // Without leading spaces, which servers remove from an alias. They keep them in the name of a table or routine.
     let identifier = "[^\\p{Cc}\u{10000}-\u{10FFFF}\\s][^\\p{Cc}\u{10000}-\u{10FFFF}]{0,40}[^\\p{Cc}\u{10000}-\u{10FFFF} ]";
     let string = any::<String>();
-    let mut runner = TestRunner::new(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() });
+    let mut runner = TestRunner::new(ProptestConfig { cases: cases(300), failure_persistence: None, ..ProptestConfig::default() });
     let result = runner.run(&(identifier, string), |(name, text)| {
         let mut connection = connection.borrow_mut();
         let ident = Ident::new(&name).map_err(|error| TestCaseError::fail(format!("{name:?}: {error}")))?;

@@ -296,12 +296,14 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Copies a file. Blocks of zeros become holes: 97 % of the data directory of a new MariaDB server, 77 % of MySQL's.
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    // A comparison of whole blocks is fast in a debug build, too.
+    const ZEROS: [u8; 4096] = [0; 4096];
     let (mut source, mut copy) = (File::open(from)?, File::create(to)?);
-    let mut block = [0; 4096];
+    let mut block = ZEROS;
     loop {
         match source.read(&mut block)? {
             0 => break,
-            length if block[..length].iter().all(|byte| *byte == 0) => {
+            length if block[..length] == ZEROS[..length] => {
                 copy.seek(SeekFrom::Current(length as i64))?;
             }
             length => copy.write_all(&block[..length])?,

@@ -15,7 +15,7 @@ pub use cluster::{Cluster, clusters};
 pub use network::Network;
 pub use promises::{Module, Promises};
 pub use schema::{Schema, error_of, repeatable};
-pub use servers::{Server, stop_servers};
+pub use servers::{Server, quick, stop_servers};
 pub use slotted::server::free_ports;
 
 use std::path::PathBuf;
@@ -57,10 +57,15 @@ fn wait_for(program: &str) -> Result<(), String> {
 }
 
 /// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
-/// [`LOAD_TIME`], but at least a tenth. What a load promises does not depend on the number of calls.
+/// [`LOAD_TIME`], but at least a tenth. The time of `scripts/test --quick` is a quarter. What a load promises does not depend on the number of calls.
 pub fn calls(most: usize) -> impl Iterator<Item = usize> {
-    let end = Instant::now() + LOAD_TIME;
+    let end = Instant::now() + LOAD_TIME / if quick() { 4 } else { 1 };
     (0..most).take_while(move |call| *call < most / 10 || Instant::now() < end)
+}
+
+/// The number of random cases: a quarter of `all` with `scripts/test --quick`.
+pub fn cases(all: u32) -> u32 {
+    if quick() { all / 4 } else { all }
 }
 
 /// The time after which a load ends early. A load of all calls takes some seconds on a machine without other work.

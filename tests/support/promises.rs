@@ -27,6 +27,7 @@ pub struct Module<'a> {
     needs: Option<&'static str>,
     alone: bool,
     waits: bool,
+    last: bool,
 }
 
 impl Promises {
@@ -38,15 +39,26 @@ impl Promises {
             needs: None,
             alone: false,
             waits: false,
+            last: false,
         }
     }
 
-    /// The promises of this run in the order in which they begin. Those that need a program come last, because the program
-    /// can still be being installed.
+    /// The promises of this run in the order in which they begin. The clusters begin first, because they end last: Group
+    /// Replication after Galera, as it stays for those that have the machine to themselves. Those that need another program
+    /// come late, because it can still be being installed.
     pub fn in_order(mut self) -> Vec<Promise> {
         self.0
             .retain(|promise| promise.needs.is_none() || !servers::quick());
-        self.0.sort_by_key(|promise| promise.needs.is_some());
+        self.0.sort_by_key(|promise| {
+            let has = |lane| promise.lanes.contains(&lane);
+            match (has(Lane::Machine), has(Lane::Cluster), promise.needs) {
+                (true, ..) => 4,
+                (_, true, Some(_)) => 0,
+                (_, true, None) => 1,
+                (_, false, None) => 2,
+                (_, false, Some(_)) => 3,
+            }
+        });
         self.0
     }
 }
@@ -87,6 +99,12 @@ impl Module<'_> {
     /// The next promise waits most of its time, for locks, time-outs or a pause. It runs while others compute.
     pub fn waits(&mut self) -> &mut Self {
         self.waits = true;
+        self
+    }
+
+    /// The next promise fails if others take its processors. It has the machine to itself, after all others.
+    pub fn last(&mut self) -> &mut Self {
+        self.last = true;
         self
     }
 
@@ -177,7 +195,9 @@ impl Module<'_> {
         let name = format!("{}::{}::{}", self.name, name_of(&promise), cluster::name(needed));
         self.needs = cluster::program(needed);
         // Three nodes of Group Replication that fall behind fail more often: they have the place of another promise.
-        let lanes = if self.needs.is_some() {
+        let lanes = if std::mem::take(&mut self.last) {
+            vec![Lane::Machine, Lane::Cluster]
+        } else if self.needs.is_some() {
             vec![Lane::Cluster]
         } else {
             vec![Lane::Cluster, Lane::Computes]

@@ -15,7 +15,8 @@ use super::{Client, Network, Schema, cluster};
 /// The servers that the tests need, unless SLOTTED_TEST_URLS is set.
 const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
 
-/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs beside the servers.
+/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs beside the servers, with
+/// shorter loads.
 pub fn quick() -> bool {
     env::var_os("SLOTTED_TEST_QUICK").is_some()
 }
