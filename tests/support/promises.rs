@@ -3,7 +3,7 @@
 use libtest_mimic::Trial;
 
 use super::cluster::{self, Cluster};
-use super::run::{Lane, Place};
+use super::run::{self, Lane, Place};
 use super::servers::{self, Needed, Server, with_server_log};
 
 /// A promise and what it needs to run.
@@ -67,10 +67,11 @@ impl Promise {
     /// The test of the test runner. `number` is its place in the order.
     pub fn into_trial(self, number: usize) -> Trial {
         Trial::test(self.name.clone(), move || {
-            let place = Place::take(&self.lanes, number, &self.name);
             if let Some(program) = self.needs {
+                run::begin_without();
                 super::wait_for(program)?;
             }
+            let place = Place::take(&self.lanes, number, &self.name, self.needs.is_some());
             Ok(place.run(self.run)?)
         })
     }
