@@ -10,7 +10,7 @@ use mysql::prelude::Queryable;
 use serde_json::Value;
 
 use crate::advise::{advised_in, printed, slotted, under_load, url};
-use crate::support::{Module, Schema, Server, package, repeatable};
+use crate::support::{Module, Schema, Server, bounded, package, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -195,6 +195,10 @@ fn advice(report: &Value, schema: &Schema<'_>, table: &str, condition: &str) -> 
 fn run(advice: &Value, server: &Server, schema: &Schema<'_>) {
     assert_eq!(advice["verdict"]["do"], "adopt", "{advice}");
     let lines = advice["run"].as_str().expect("commands");
+    let takes = lines.contains("--prefix bounded_counter_");
+    if takes && schema.first::<u64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'bounded_counters'") == 0 {
+        schema.install(&bounded(|_| {}));
+    }
     for line in lines.lines().filter(|line| line.starts_with("slotted adopt")) {
         let url = format!("'{}'", url(server, schema));
         let line = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1).replace("URL", &url);

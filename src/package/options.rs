@@ -460,6 +460,11 @@ impl Options {
         self.slots == Slots::PerCounter
     }
 
+    /// Whether the server can be a node of a cluster, on which maintenance of unbounded counters changes one slot in each statement.
+    pub fn steps(&self) -> bool {
+        !self.bounded && self.nodes.as_ref().is_none_or(|nodes| nodes.count > 1)
+    }
+
     /// The number of nodes of the cluster, as an expression. It is 1 on a single server.
     pub(crate) fn node_count(&self) -> String {
         match &self.nodes {
