@@ -21,5 +21,5 @@ SELECT first.counter_name, number, first.description, first.start_date, 0
    AND first.counter_id = 1
    AND number <= 20
  ORDER BY first.counter_name, number
-   FOR UPDATE /*!80000 OF first */
+ /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `counters`.counter;

@@ -36,7 +36,7 @@ SET @slotted_problem = (
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
          AND GRANTEE = CONCAT(
-           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -877,7 +877,7 @@ BEGIN
            AND first.counter_id = 1
            AND number <= p_slots
          ORDER BY first.counter_name, number
-           FOR UPDATE /*!80000 OF first */
+         /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
         ON DUPLICATE KEY UPDATE counter = `counters`.counter;
       END IF;
       SET v_passes = v_passes + 1,

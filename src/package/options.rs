@@ -204,6 +204,17 @@ impl Servers {
     }
 }
 
+impl Servers {
+    /// The locking clause for shared locks on the rows of a table. The same as for [`Servers::of`].
+    pub fn share(self, table: &str) -> String {
+        match self {
+            Self::Both => format!("/*!80000 FOR SHARE OF {table} */ /*M!100000 LOCK IN SHARE MODE */"),
+            Self::Mysql => format!("FOR SHARE OF {table}"),
+            Self::Mariadb => "LOCK IN SHARE MODE".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

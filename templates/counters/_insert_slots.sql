@@ -7,5 +7,5 @@ SELECT first.counter_name, number, first.description, first.start_date, 0
    AND first.counter_id = 1
    AND number <= {{ table.slots_wanted() }}
  ORDER BY first.counter_name, number
-   FOR UPDATE{{ table.package.options.servers.of("first") }}
+ {{ table.package.options.servers.share("first") }}
 ON DUPLICATE KEY UPDATE counter = {{ table.name }}.counter;
