@@ -340,15 +340,15 @@ impl<'a> Table<'a> {
 
     /// The slots of a record or a bounded counter, the first one first.
     pub(super) fn first_and_others(&self) -> String {
-        self.locked_slots(&self.from_first(), Lock::Update)
+        self.locked_slots(&self.first_then_others(), Lock::Update)
     }
 
     /// The same with shared locks.
     pub(super) fn first_and_others_shared(&self) -> String {
-        self.locked_slots(&self.from_first(), Lock::Share)
+        self.locked_slots(&self.first_then_others(), Lock::Share)
     }
 
-    fn from_first(&self) -> [Range<'static>; 2] {
+    fn first_then_others(&self) -> [Range<'static>; 2] {
         let first = self.first_slot();
         [Range::one(first), Range::after(first)]
     }
