@@ -210,6 +210,8 @@ DELETE target
       WHERE record_type = ?
        AND record_id = ?
         AND slot = 0
+      ORDER BY slot
+      LIMIT 1
         FOR UPDATE)
     UNION ALL
     (SELECT slot AS slot, `count` AS amount

@@ -581,6 +581,8 @@ BEGIN
           WHERE record_type = p_record_type
            AND record_id = p_record_id
             AND slot = 0
+          ORDER BY slot
+          LIMIT 1
             FOR UPDATE)
         UNION ALL
         (SELECT slot AS slot, `count` AS amount

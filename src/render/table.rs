@@ -39,6 +39,8 @@ struct Range<'a> {
 enum Slot<'a> {
     /// The slot with this number.
     One(&'a str),
+    /// The same, with a limit that keeps conditions on the result apart from it.
+    OneApart(&'a str),
     /// The slots after this number, read downwards.
     After(&'a str),
     /// The slots from this number on, read upwards.
@@ -75,7 +77,7 @@ impl<'a> Range<'a> {
     /// The comparison with the number of a slot.
     fn comparison(&self) -> String {
         match self.slots {
-            Slot::One(number) => format!("= {number}"),
+            Slot::One(number) | Slot::OneApart(number) => format!("= {number}"),
             Slot::After(number) => format!("> {number}"),
             Slot::From(number) => format!(">= {number}"),
             Slot::Retired(_) => "< 1".into(),
@@ -90,6 +92,7 @@ impl<'a> Range<'a> {
     fn limit(&self) -> Option<String> {
         match self.slots {
             Slot::One(_) => None,
+            Slot::OneApart(_) => Some("1".to_owned()),
             Slot::After(_) => Some(MAX_SLOTS.to_string()),
             // Slot 0 of a record, too.
             Slot::From(_) => Some((MAX_SLOTS + 1).to_string()),
@@ -346,6 +349,14 @@ impl<'a> Table<'a> {
     /// The same with shared locks.
     pub(super) fn first_and_others_shared(&self) -> String {
         self.locked_slots(&self.first_then_others(), Lock::Share)
+    }
+
+    /// The same for a statement that changes the other slots only. MariaDB would apply this condition to the part of the first slot,
+    /// find that it has no row, and not lock it first (seen on 10.11 and 11.8).
+    pub(super) fn first_apart_and_others(&self) -> String {
+        let first = self.first_slot();
+        let first_apart = Range::of(Slot::OneApart(first));
+        self.locked_slots(&[first_apart, Range::after(first)], Lock::Update)
     }
 
     fn first_then_others(&self) -> [Range<'static>; 2] {
