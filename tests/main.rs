@@ -60,6 +60,7 @@ promises! {
     rollup
     slotted_counters
     surroundings
+    take
     transactions
 }
 

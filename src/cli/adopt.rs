@@ -86,8 +86,7 @@ pub struct Adopt {
     #[arg(long, value_name = "N", value_parser = crate::package::slot_count)]
     slots: Option<u32>,
 
-    /// The prefix of the package's routines, if the database has several packages. A bounded package is only used if it is named,
-    /// or if there is no other
+    /// The prefix of the package's routines, if the database has several packages
     #[arg(long)]
     prefix: Option<Prefix>,
 
@@ -143,7 +142,7 @@ impl Adopt {
         }
     }
 
-    /// The package of --prefix, or the only one that is suitable and not bounded.
+    /// The package of --prefix, or the only one that is suitable.
     fn package<'a>(&self, packages: &'a [Package]) -> anyhow::Result<&'a Package> {
         let suitable = |package: &&Package| {
             let of_kind = match package.options.kind {
@@ -156,11 +155,7 @@ impl Adopt {
                     .as_ref()
                     .is_none_or(|prefix| *prefix == package.options.prefix)
         };
-        let mut suitable: Vec<_> = packages.iter().filter(suitable).collect();
-        // The counts of a bounded package were not below 0, which only the application knows.
-        if self.prefix.is_none() && suitable.iter().any(|package| !package.options.bounded) {
-            suitable.retain(|package| !package.options.bounded);
-        }
+        let suitable: Vec<_> = packages.iter().filter(suitable).collect();
         let list = |packages: &[&Package]| {
             packages
                 .iter()

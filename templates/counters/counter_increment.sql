@@ -21,5 +21,9 @@ Example
 {%- endfilter %}
 BEGIN
 {%- include "counters/_count_variables.sql" %}
-  {{ r.count("+ 1", "1", "")|indent(2) }}
+{%- if package.options.bounded %}
+  {{ r.count_bounded("+ 1", "1")|indent(2) }}
+{%- else %}
+  {{ r.count_named("+ 1")|indent(2) }}
+{%- endif %}
 END

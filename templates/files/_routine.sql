@@ -1,7 +1,5 @@
-DELIMITER ;;
-
 -- From templates/{{ create.template }}
-{% if !drop.is_empty() %}{{ drop }};
-{% endif -%}
+{{ drop|before(0) }}
+DELIMITER ;;
 {{ create.statement }};;
 DELIMITER ;

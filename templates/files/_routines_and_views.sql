@@ -1,3 +1,3 @@
-
-{{ script.routines_and_views_text() }}
-
+{%- for object in script.routines_and_views() %}
+{{ object.text }}
+{% endfor -%}

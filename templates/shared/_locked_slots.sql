@@ -1,17 +1,21 @@
 (
-{%- for range in ranges %}
+{%- for (slots, limit, skip) in ranges %}
   {% if !loop.first %}UNION ALL
-  {% endif %}(SELECT {{ table.slot() }} AS slot, {{ table.count() }} AS amount
-     FROM {{ table.name }}
-    WHERE {{ table.key.equals("")|indent(2) }}
-      AND {{ table.slot() }} {{ range.comparison() }}
-{%- if !range.condition.is_empty() %}
-      AND {{ range.condition }}
+  {% endif %}(
+    SELECT {{ table.slot() }} AS slot,
+           {{ table.count() }} AS amount
+      FROM {{ table.name }}
+     WHERE {{ table.key.equals("")|indent(4) }}
+       AND {{ table.slot() }} {{ slots }}
+{%- if !limit.is_empty() %}
+     ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
+     LIMIT {{ limit }}
 {%- endif %}
-{%- if let Some(limit) = range.limit() %}
-    ORDER BY {{ table.slot() }}{% if range.descending() %} DESC{% endif %}
-    LIMIT {{ limit }}
-{%- endif %}
-{% if lock.changes() %}      FOR UPDATE{% else %}     LOCK IN SHARE MODE{% endif %}{% if range.skip %} SKIP LOCKED{% endif %})
+{% if lock.starts_with('F') %}       {% else %}      {% endif %}{{ lock }}{{ skip }}
+  )
 {%- endfor %}
+{%- if mark %}
+  UNION ALL
+  SELECT 0, 0
+{%- endif %}
 ) AS locked

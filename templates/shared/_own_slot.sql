@@ -1,1 +1,1 @@
-{{ table.counted_from() }}MOD(CONNECTION_ID(), {{ slots }})
+{{ table.counted_from() }}MOD(CONNECTION_ID(), {{ table.slots() }})

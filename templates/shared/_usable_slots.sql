@@ -1,1 +1,7 @@
-{{ slots }} - MOD({{ slots }}, LEAST({{ slots }}, {{ table.nodes() }}))
+{%- if table.bounded() -%}
+{{ slots }} - MOD({{ slots }}, {{ table.nodes() }})
+{%- else -%}
+IF({{ slots }} < {{ table.nodes() }},
+   {{ slots }},
+   {{ slots }} - MOD({{ slots }}, {{ table.nodes() }}))
+{%- endif %}

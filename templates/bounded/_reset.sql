@@ -1,0 +1,15 @@
+{{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, {{ table.slot() }}, {% if !table.keyed() %}start_date, {% endif %}{{ table.count() }})
+SELECT {{ table.key.arguments() }}, slot, {% if !table.keyed() %}NOW(), {% endif %}share
+  FROM (
+    SELECT slot,
+           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0), 0) AS share,
+           SUM(slot = {{ table.first_slot() }}) OVER () AS firsts
+      FROM {{ table.first_and_others()|indent(6) }}
+  ) AS found
+ WHERE firsts = 1
+ON DUPLICATE KEY UPDATE
+  {{ table.count() }} = found.share
+{%- if !table.keyed() %},
+  start_date = IF({{ restart }}, NOW(), {{ table.name }}.start_date)
+{%- endif -%}
+;

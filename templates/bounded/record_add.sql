@@ -1,0 +1,33 @@
+{{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }},
+  IN p_amount BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ package.options.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Description
+  Adds an amount to one slot of a {{ table.subject() }}. A negative amount is taken: {{ r.sibling(R::Take).typed() }} does it, its error messages too.
+  The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
+
+Parameters
+{{ table.key.manual() }}
+  p_amount BIGINT: the amount; 0 changes nothing
+
+Errors
+{{ r.manual_errors() }}
+  1690   the count of the slot, or the amount with the other sign, exceeds the range of BIGINT (error of the server)
+
+Example
+  CALL {{ r.name.typed() }}({{ r.example() }}, 10);
+{%- endfilter %}
+BEGIN
+  IF p_amount > 0 AND {{ table.key.valid()|indent(2) }} THEN
+    {{ table.upsert("p_amount", table.slot_of_call())|indent(4) }}
+  ELSEIF p_amount < 0 THEN
+    CALL {{ r.sibling(R::Take) }}({{ table.key.arguments() }}, -p_amount);
+  ELSE
+    {{ r.check_key()|indent(4) }}
+    IF p_amount IS NULL THEN
+      {{ r.signal(E::AmountNull)|indent(6) }}
+    END IF;
+  END IF;
+END

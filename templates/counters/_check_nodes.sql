@@ -1,0 +1,3 @@
+IF {{ slots }} < {{ table.nodes() }} THEN
+  {{ r.signal(E::SlotsOfNodes)|indent(2) }}
+END IF;
