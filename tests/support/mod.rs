@@ -57,7 +57,8 @@ fn wait_for(program: &str) -> Result<(), String> {
 }
 
 /// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
-/// [`LOAD_TIME`], but at least a tenth. The time of `scripts/test --quick` is a quarter. What a load promises does not depend on the number of calls.
+/// [`LOAD_TIME`], but at least a tenth. The time of `scripts/test --quick` is a quarter. What a load promises does not depend on
+/// the number of calls.
 pub fn calls(most: usize) -> impl Iterator<Item = usize> {
     let end = Instant::now() + LOAD_TIME / if quick() { 4 } else { 1 };
     (0..most).take_while(move |call| *call < most / 10 || Instant::now() < end)

@@ -67,12 +67,12 @@ impl Promise {
     /// The test of the test runner. `number` is its place in the order.
     pub fn into_trial(self, number: usize) -> Trial {
         Trial::test(self.name.clone(), move || {
-            if let Some(program) = self.needs {
+            let installed = self.needs.map_or(Ok(()), |program| {
                 run::begin_without();
-                super::wait_for(program)?;
-            }
+                super::wait_for(program)
+            });
             let place = Place::take(&self.lanes, number, &self.name, self.needs.is_some());
-            Ok(place.run(self.run)?)
+            Ok(place.run(|| installed.and_then(|()| (self.run)()))?)
         })
     }
 }
@@ -103,7 +103,7 @@ impl Module<'_> {
         self
     }
 
-    /// The next promise fails if others take its processors. It has the machine to itself, after all others.
+    /// The next promise of a cluster fails if others take its processors. It has the machine to itself, after all others.
     pub fn last(&mut self) -> &mut Self {
         self.last = true;
         self

@@ -21,9 +21,8 @@ pub fn quick() -> bool {
     env::var_os("SLOTTED_TEST_QUICK").is_some()
 }
 
-/// Enough connections for the 250 clients of the article and the tests that run at the same time, which share the processors:
-/// a thread that waits for a mutex leaves them to the others.
-const ARGUMENTS: [&str; 2] = ["--max-connections=800", "--innodb-sync-spin-loops=0"];
+/// Enough connections for the 250 clients of the article and the tests that run at the same time.
+const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
 
 /// Set when the run ends, which ends the starts of servers.
 static STOPPING: AtomicBool = AtomicBool::new(false);
