@@ -8,6 +8,7 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
+use slotted::package::{Kind, Options, Package};
 
 use crate::support::{Module, Schema, Server, keyed, package, repeatable, measured};
 
@@ -449,7 +450,7 @@ pub fn url(server: &Server, schema: &Schema<'_>) -> String {
 
 fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
     let schema = server.schema();
-    schema.install(&package(|_| {}));
+    schema.install(&Package::new(Options::bounded(Kind::Counters)).expect("a package"));
     schema.run("CREATE TABLE stock (id INT PRIMARY KEY, qty BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO stock VALUES (42, 1000000)");
     let load = [("UPDATE stock SET qty = qty - 1 WHERE id = 42 AND qty >= 1", 8)];
     let report = under_load(&schema, HOLD, &load, || {
@@ -464,6 +465,8 @@ fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
     let line = adopt.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1).replace("URL", &url);
     let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
     assert!(output.status.success(), "{line}: {}", printed(&output));
+    let (take, install) = take.split_once(" after: ").expect("how to install the package");
+    assert_eq!(install, "slotted install counters --bounded");
     schema.run(&take.replace("amount", "2"));
-    assert_eq!(schema.first::<i64>("SELECT total FROM counter_totals"), left - 2);
+    assert_eq!(schema.first::<i64>("SELECT total FROM bounded_counter_totals"), left - 2);
 }

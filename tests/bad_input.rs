@@ -189,8 +189,11 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
                         continue;
                     }
                     let mut message = format!("{routine}: unknown counter '{text}'");
-                    if message.chars().count() > MESSAGE_MAX {
-                        message = message.chars().take(MESSAGE_MAX - 1).collect::<String>() + "'";
+                    // A private routine that signals for others has room for the longest of their names.
+                    let passed_on = ["counter_add", "counter_delete", "counter_increment"].contains(&routine);
+                    let room = MESSAGE_MAX - if passed_on { "counter_increment".len() - routine.len() } else { 0 };
+                    if message.chars().count() > room {
+                        message = message.chars().take(room - 1).collect::<String>() + "'";
                     }
                     rejected(&call.replace("{}", name), 30003, &message);
                 }
@@ -200,10 +203,8 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
                 rejected(call, *number, message);
             }
         }
-        // The view returns the total of 'vast', and a reset corrects it.
-        let total: String = schema.first("SELECT total FROM counter_totals WHERE counter_name = 'vast'");
-        let slots = i128::from(package.options.setup_slots());
-        assert_eq!(total.parse(), Ok(slots * i128::from(i64::MAX)));
+        // The view returns the greatest BIGINT for the total of 'vast', and a reset corrects it.
+        assert_eq!(schema.first::<i64>("SELECT total FROM counter_totals WHERE counter_name = 'vast'"), i64::MAX);
         schema.run("CALL counter_reset('vast', 1, FALSE)");
         assert_eq!(schema.first::<i64>("SELECT counter_get('vast')"), 1);
     }

@@ -210,7 +210,7 @@ fn three_nodes_count_without_conflicts(cluster: &Cluster) {
     fixed.run("CALL counter_setup('hot', NULL, NULL, 0)");
     let [of_names, of_records] = [named, records].map(|package| Queries::of(&package));
     let slots = of_names.slots(&mut schema.connect(), "plain").expect("the counter exists");
-    let plain = |connection: &mut Conn| of_names.count(connection, "plain", slots).map(|exists| assert!(exists));
+    let plain = |connection: &mut Conn| of_names.count_on_nodes(connection, "plain", slots).map(|exists| assert!(exists));
     let procedure = |connection: &mut Conn| connection.query_drop("CALL counter_increment('hot')");
     let loads: [(&str, &str, &Call<'_>, &str, bool); 6] = [
         ("counters", &schema.name, &procedure, "SELECT counter_get('hot')", false),
@@ -226,7 +226,7 @@ fn three_nodes_count_without_conflicts(cluster: &Cluster) {
         (
             "queries.sql of slotted_counters",
             &schema.name,
-            &|connection| of_records.run(connection, "increment", &[1, 3]),
+            &|connection| of_records.run(connection, "increment_on_nodes", &[1, 3]),
             "SELECT slotted_counter_get(1, 3)",
             false,
         ),

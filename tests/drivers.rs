@@ -45,7 +45,7 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
     schema.install(&bounded(|_| {}));
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT); INSERT INTO pages VALUES (7, 50000)");
     schema.run("CALL slotted_counter_increment(1, 7); CALL counter_setup('x', NULL, 2, 9223372036854775807)");
-    schema.run("UPDATE counters SET counter = 9223372036854775807; CALL counter_setup('empty', NULL, 2, 0)");
+    schema.run("UPDATE counters SET counter = 9223372036854775807; CALL bounded_counter_setup('empty', NULL, 2, 0)");
     let calls = [
         (E::NameEmpty, "CALL counter_increment(NULL)"),
         (E::NameTooLong, "CALL counter_increment(REPEAT('a', 101))"),
@@ -62,8 +62,8 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         (E::NotImported, "CALL slotted_counter_rollup(NULL)"),
         (E::NotArray, "CALL counter_add_many('{}')"),
         (E::EntryMisfit, "CALL slotted_counter_add_many('[[1, 7, 2], [1, 7]]')"),
-        (E::NotEnough, "CALL counter_take('empty', 1)"),
-        (E::AmountNotPositive, "CALL counter_take('x', 0)"),
+        (E::NotEnough, "CALL bounded_counter_take('empty', 1)"),
+        (E::AmountNotPositive, "CALL bounded_counter_take('empty', 0)"),
         (E::SlotsOfNodes, "CALL node_counter_setup('y', NULL, 2, 0)"),
         (E::ValueNegative, "CALL bounded_counter_setup('y', NULL, 2, -1)"),
         (E::EntryNegative, "CALL bounded_counter_add_many('[[\"x\", -1]]')"),

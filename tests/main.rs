@@ -60,7 +60,6 @@ promises! {
     rollup
     slotted_counters
     surroundings
-    take
     transactions
 }
 

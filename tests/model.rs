@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
 use slotted::package::{Package, Slots};
 
-use crate::support::{Module, Schema, Server, cases, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, cases, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -24,7 +24,11 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(counters_with_fixed_slots_equal_the_model)
         .on_servers(slotted_counters_equal_the_model)
         .on_servers(interleaved_transactions_of_counters_equal_the_model)
-        .on_servers(interleaved_transactions_of_slotted_counters_equal_the_model);
+        .on_servers(interleaved_transactions_of_slotted_counters_equal_the_model)
+        .on_servers(bounded_counters_equal_the_model)
+        .on_servers(bounded_records_equal_the_model)
+        .on_servers(interleaved_transactions_of_bounded_counters_equal_the_model)
+        .on_servers(interleaved_transactions_of_bounded_records_equal_the_model);
 }
 
 /// The sequences of a promise in a test run. They take a few seconds.
@@ -90,6 +94,8 @@ enum Kind {
     PerCounter,
     Fixed,
     Records,
+    Bounded,
+    BoundedRecords,
 }
 
 /// The error of a key that is not valid.
@@ -108,12 +114,32 @@ impl Kind {
             Self::PerCounter => package(|_| {}),
             Self::Fixed => package(|options| options.slots = Slots::Fixed(FIXED as u32)),
             Self::Records => keyed(|options| options.slots = Slots::Fixed(FIXED as u32)),
+            Self::Bounded => bounded(|_| {}),
+            Self::BoundedRecords => bounded_keyed(|options| options.slots = Slots::Fixed(FIXED as u32)),
         }
+    }
+
+    fn records(self) -> bool {
+        matches!(self, Self::Records | Self::BoundedRecords)
+    }
+
+    fn bounded(self) -> bool {
+        matches!(self, Self::Bounded | Self::BoundedRecords)
+    }
+
+    /// The slots that a setup of named counters creates, if the number is an argument.
+    fn slots_argument(self) -> Option<i64> {
+        (self != Self::Fixed).then_some(4)
+    }
+
+    /// Takes an amount, if the total is enough.
+    fn take(self, counters: &mut Counters, key: Key, amount: i64) -> Outcome {
+        self.change(counters, key, |total| if total < amount { Err(30016) } else { Ok(total - amount) })
     }
 
     /// Changes a total. A record without rows has the total 0.
     fn change(self, counters: &mut Counters, key: Key, change: impl Fn(i64) -> Result<i64, u16>) -> Outcome {
-        if self == Self::Records {
+        if self.records() {
             let before = counters.get(key).map_or(0, |counter| counter.total);
             let total = change(before)?;
             if total != before {
@@ -128,9 +154,10 @@ impl Kind {
 
     /// What a call does to the counters, and what it returns. After an error, the counters are as before.
     fn call(self, counters: &mut Counters, call: &Call) -> Outcome {
-        let records = self == Self::Records;
+        let records = self.records();
         match call {
             Call::AddMany(entries) if entries.iter().any(|(key, _)| key_error(key).is_some()) => Err(30015),
+            Call::AddMany(entries) if self.bounded() && entries.iter().any(|(_, amount)| *amount < 0) => Err(30020),
             Call::AddMany(entries) => {
                 let mut sums: BTreeMap<Key, i64> = BTreeMap::new();
                 entries.iter().for_each(|(key, amount)| *sums.entry(key).or_default() += amount);
@@ -158,6 +185,12 @@ impl Kind {
             {
                 Err(key_error(key).expect("an error"))
             }
+            Call::Setup(_, _, Some(value)) | Call::Reset(_, Some(value), _) if self.bounded() && *value < 0 => Err(30019),
+            Call::Setup(key, _, _) if records && counters.contains_key(*key) => Err(30004),
+            Call::Setup(key, _, value) if records => {
+                counters.insert(key.to_string(), Counter { total: value.unwrap_or(0), slots: None });
+                Ok(None)
+            }
             Call::Setup(key, slots, value) => {
                 let slots = match self {
                     Self::Fixed if slots.is_some_and(|slots| slots != FIXED) => return Err(30006),
@@ -176,11 +209,10 @@ impl Kind {
             }
             Call::Increment(key) => self.change(counters, key, |total| Ok(total + 1)),
             Call::Add(_, None) => Err(30007),
+            Call::Add(key, Some(amount)) if self.bounded() && *amount < 0 => self.take(counters, key, -amount),
             Call::Add(key, Some(amount)) => self.change(counters, key, |total| Ok(total + amount)),
             Call::Take(_, amount) if *amount < 1 => Err(30017),
-            Call::Take(key, amount) => self.change(counters, key, |total| {
-                if total < *amount { Err(30016) } else { Ok(total - amount) }
-            }),
+            Call::Take(key, amount) => self.take(counters, key, *amount),
             Call::Reset(key, value, _) if records => {
                 counters.insert(key.to_string(), Counter { total: value.unwrap_or(0), slots: None });
                 Ok(None)
@@ -209,7 +241,12 @@ impl Kind {
     }
 
     fn statement(self, step: &Step) -> String {
-        let prefix = if self == Self::Records { "slotted_counter" } else { "counter" };
+        let prefix = match self {
+            Self::PerCounter | Self::Fixed => "counter",
+            Self::Records => "slotted_counter",
+            Self::Bounded => "bounded_counter",
+            Self::BoundedRecords => "bounded_slotted_counter",
+        };
         let or_null = |number: &Option<i64>| number.map_or("NULL".to_owned(), |number| number.to_string());
         let call = match step {
             Step::Call(call) => call,
@@ -221,6 +258,9 @@ impl Kind {
             Step::Release(name) => return format!("RELEASE SAVEPOINT {name}"),
         };
         match call {
+            Call::Setup(key, _, value) if self.records() => {
+                format!("CALL {prefix}_setup({key}, {})", or_null(value))
+            }
             Call::Setup(key, slots, value) => {
                 format!("CALL {prefix}_setup({key}, NULL, {}, {})", or_null(slots), or_null(value))
             }
@@ -233,7 +273,7 @@ impl Kind {
                 format!("CALL {prefix}_add_many('[{}]')", entries.join(", "))
             }
             Call::Take(key, amount) => format!("CALL {prefix}_take({key}, {amount})"),
-            Call::Reset(key, value, _) if self == Self::Records => {
+            Call::Reset(key, value, _) if self.records() => {
                 format!("CALL {prefix}_reset({key}, {})", or_null(value))
             }
             Call::Reset(key, value, restart) => {
@@ -249,26 +289,22 @@ impl Kind {
 
     /// The totals and the numbers of slots that a connection reads. A resize that is incomplete is a failure.
     fn read(self, connection: &mut Conn) -> Counters {
-        let query = match self {
-            Self::Records => {
-                "SELECT CONCAT(record_type, ', ', record_id), CAST(SUM(`count`) AS SIGNED), COUNT(*), 0 \
-                 FROM slotted_counters GROUP BY record_type, record_id"
-            }
-            _ => {
-                "SELECT CONCAT('\\'', counter_name, '\\''), CAST(total AS SIGNED), slots, resize_incomplete \
-                 FROM counter_totals"
-            }
+        let bounded = if self.bounded() { "bounded_" } else { "" };
+        let query = if self.records() {
+            format!("SELECT CONCAT(record_type, ', ', record_id), total, slots, 0 FROM {bounded}slotted_counter_totals")
+        } else {
+            format!("SELECT CONCAT('\\'', counter_name, '\\''), total, slots, resize_incomplete FROM {bounded}counter_totals")
         };
         let counter = |(key, total, slots, incomplete): (String, i64, i64, i64)| {
             let slots = if incomplete == 0 { slots } else { -1 };
             (key, Counter { total, slots: Some(slots) })
         };
-        connection.query_map(query, counter).expect(query).into_iter().collect()
+        connection.query_map(&query, counter).expect(&query).into_iter().collect()
     }
 
     fn calls(self) -> BoxedStrategy<Call> {
         let key = move || match self {
-            Self::Records => prop_oneof![
+            Self::Records | Self::BoundedRecords => prop_oneof![
                 12 => Just(RECORDS[0]), 6 => Just(RECORDS[1]), 1 => Just(RECORDS[2]), 1 => Just(RECORDS[3])
             ]
             .boxed(),
@@ -279,7 +315,6 @@ impl Kind {
             4 => key().prop_map(Call::Increment),
             4 => (key(), prop::option::weighted(0.95, -20i64..60)).prop_map(|(key, amount)| Call::Add(key, amount)),
             3 => prop::collection::vec((key(), -5i64..20), 0..4).prop_map(Call::AddMany),
-            5 => (key(), prop_oneof![1 => -1i64..2, 6 => 1i64..40]).prop_map(|(key, amount)| Call::Take(key, amount)),
             2 => (key(), value(), any::<bool>())
                 .prop_map(|(key, value, restart)| Call::Reset(key, value, restart)),
             1 => key().prop_map(Call::Delete),
@@ -288,7 +323,23 @@ impl Kind {
         let setup = |slots: BoxedStrategy<Option<i64>>| {
             (key(), slots, value()).prop_map(|(key, slots, value)| Call::Setup(key, slots, value))
         };
+        let take = || {
+            (key(), prop_oneof![1 => -1i64..2, 6 => 1i64..40]).prop_map(|(key, amount)| Call::Take(key, amount))
+        };
         let more = match self {
+            Self::Bounded => prop_oneof![
+                1 => setup(prop::option::of(0i64..8).boxed()),
+                2 => (key(), 0i64..9).prop_map(|(key, slots)| Call::Resize(key, slots)),
+                6 => take(),
+            ]
+            .boxed(),
+            Self::BoundedRecords => prop_oneof![
+                1 => setup(Just(None).boxed()),
+                4 => key().prop_map(Call::Compact),
+                1 => Just(Call::CompactIdle),
+                10 => take(),
+            ]
+            .boxed(),
             Self::PerCounter => prop_oneof![
                 1 => setup(prop::option::of(0i64..8).boxed()),
                 2 => (key(), 0i64..9).prop_map(|(key, slots)| Call::Resize(key, slots)),
@@ -297,22 +348,29 @@ impl Kind {
             Self::Fixed => setup(prop::option::of(FIXED - 1..=FIXED).boxed()).boxed(),
             Self::Records => prop_oneof![4 => key().prop_map(Call::Compact), 1 => Just(Call::CompactIdle)].boxed(),
         };
-        prop_oneof![5 => changes, 1 => more].boxed()
+        prop_oneof![if self.bounded() { 2 } else { 5 } => changes, 1 => more].boxed()
     }
 
-    /// Calls that only depend on the totals of existing counters, and that do not make a total negative.
+    /// Calls that only depend on the totals of existing counters. Those of bounded counters subtract only by a take.
     fn interleaved_calls(self) -> BoxedStrategy<Call> {
-        let keys = if self == Self::Records { [RECORDS[0], RECORDS[1]] } else { [NAMES[0], NAMES[1]] };
+        let keys = if self.records() { [RECORDS[0], RECORDS[1]] } else { [NAMES[0], NAMES[1]] };
+        let least: i64 = if self.bounded() { 0 } else { -30 };
         let key = move || prop_oneof![4 => Just(keys[0]), 1 => Just(keys[1])];
-        let more = match self {
-            Self::Records => key().prop_map(Call::Compact).boxed(),
-            _ => (key(), 1i64..9).prop_map(|(key, slots)| Call::Resize(key, slots)).boxed(),
+        let more = if self.records() {
+            key().prop_map(Call::Compact).boxed()
+        } else {
+            (key(), 1i64..9).prop_map(|(key, slots)| Call::Resize(key, slots)).boxed()
+        };
+        let take = if self.bounded() {
+            (key(), 1i64..40).prop_map(|(key, amount)| Call::Take(key, amount)).boxed()
+        } else {
+            (key(), -40i64..0).prop_map(|(key, amount)| Call::Add(key, Some(amount))).boxed()
         };
         prop_oneof![
             5 => key().prop_map(Call::Increment),
-            3 => (key(), 0i64..60).prop_map(|(key, amount)| Call::Add(key, Some(amount))),
-            2 => prop::collection::vec((key(), 1i64..20), 1..3).prop_map(Call::AddMany),
-            5 => (key(), 1i64..40).prop_map(|(key, amount)| Call::Take(key, amount)),
+            3 => (key(), least..60).prop_map(|(key, amount)| Call::Add(key, Some(amount))),
+            2 => prop::collection::vec((key(), least / 3..20), 1..3).prop_map(Call::AddMany),
+            5 => take,
             1 => (key(), 0i64..100).prop_map(|(key, value)| Call::Reset(key, Some(value), false)),
             3 => key().prop_map(Call::Get),
             2 => more,
@@ -579,8 +637,8 @@ fn run(connections: &mut Connections, table: &str, kind: Kind, isolation: &str, 
     let mut model = Model::new(kind);
     let mut script = Script::new(isolation);
     // Most calls of named counters need one.
-    let setup = (kind != Kind::Records)
-        .then(|| (0, Step::Call(Call::Setup(NAMES[0], (kind == Kind::PerCounter).then_some(4), Some(10)))));
+    let setup =
+        (!kind.records()).then(|| (0, Step::Call(Call::Setup(NAMES[0], kind.slots_argument(), Some(10)))));
     for (connection, step) in setup.iter().chain(steps).chain(&[(0, Step::Rollback)]) {
         let connection = if model.open.is_some() { model.connection } else { *connection };
         let statement = kind.statement(step);
@@ -660,9 +718,9 @@ fn run_interleaved(
     let mut script = Script::new(isolation);
     let setup = |key| match kind {
         Kind::Records => Call::Add(key, Some(30)),
-        _ => Call::Setup(key, (kind == Kind::PerCounter).then_some(4), Some(30)),
+        _ => Call::Setup(key, kind.slots_argument(), Some(30)),
     };
-    let keys = if kind == Kind::Records { &RECORDS[..2] } else { &NAMES[..2] };
+    let keys = if kind.records() { &RECORDS[..2] } else { &NAMES[..2] };
     for key in keys {
         let statement = kind.statement(&Step::Call(setup(key)));
         script.add(0, &statement);
@@ -686,18 +744,18 @@ fn run_interleaved(
     // A call that has waited for a lock can have changed a part of the slots. A second call completes the work.
     for key in keys {
         let call = match kind {
-            Kind::PerCounter => Call::Resize(key, 3),
+            Kind::PerCounter | Kind::Bounded => Call::Resize(key, 3),
             Kind::Fixed => continue,
-            Kind::Records => Call::Compact(key),
+            Kind::Records | Kind::BoundedRecords => Call::Compact(key),
         };
         let statement = kind.statement(&Step::Call(call));
         script.add(0, &statement);
         assert_eq!(connections.call(0, &statement), Ok(None), "{}", script.text);
     }
     let slots = match kind {
-        Kind::PerCounter => 3,
+        Kind::PerCounter | Kind::Bounded => 3,
         Kind::Fixed => FIXED,
-        Kind::Records => 1,
+        Kind::Records | Kind::BoundedRecords => 1,
     };
     let counter = |key: &Key| (key.to_string(), Counter { total: model.total(key, None, false), slots: Some(slots) });
     let expected: Counters = keys.iter().map(counter).collect();
@@ -758,4 +816,20 @@ fn interleaved_transactions_of_counters_equal_the_model(server: &Server) {
 
 fn interleaved_transactions_of_slotted_counters_equal_the_model(server: &Server) {
     interleaved_equals_the_model(server, Kind::Records);
+}
+
+fn bounded_counters_equal_the_model(server: &Server) {
+    equals_the_model(server, Kind::Bounded);
+}
+
+fn bounded_records_equal_the_model(server: &Server) {
+    equals_the_model(server, Kind::BoundedRecords);
+}
+
+fn interleaved_transactions_of_bounded_counters_equal_the_model(server: &Server) {
+    interleaved_equals_the_model(server, Kind::Bounded);
+}
+
+fn interleaved_transactions_of_bounded_records_equal_the_model(server: &Server) {
+    interleaved_equals_the_model(server, Kind::BoundedRecords);
 }

@@ -11,7 +11,7 @@ use mysql::{Conn, Error};
 use rand::RngExt;
 
 use super::exactness::SetOnDrop;
-use crate::support::{Module, Schema, Server, calls, error_of, package, sql_statements};
+use crate::support::{Module, Schema, Server, bounded, calls, error_of, package, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -217,19 +217,24 @@ fn a_repeated_operation_waits_for_the_open_transaction(server: &Server) {
 
 fn a_rejected_call_leaves_no_operation_key(server: &Server) {
     let schema = installed(server);
+    schema.install(&bounded(|_| {}));
+    schema.run("CALL bounded_counter_setup('downloads', NULL, 100, 0)");
+    let state = || -> (u64, u64) {
+        schema.first("SELECT bounded_counter_get('downloads'), (SELECT COUNT(*) FROM counter_operations)")
+    };
     let take: Vec<_> = transaction(1)
         .iter()
-        .map(|statement| statement.replace("CALL counter_add('downloads', 1)", "CALL counter_take('downloads', 2)"))
+        .map(|statement| statement.replace("CALL counter_add('downloads', 1)", "CALL bounded_counter_take('downloads', 2)"))
         .collect();
     let mut connection = schema.connect();
     assert_eq!(error_of(run(&mut connection, &take)).0, 30016);
     connection.query_drop("ROLLBACK").expect("a rollback");
-    assert_eq!(state(&schema), (0, 0));
-    schema.run("CALL counter_add('downloads', 3)");
+    assert_eq!(state(), (0, 0));
+    schema.run("CALL bounded_counter_add('downloads', 3)");
     run(&mut connection, &take).expect("the same key");
     assert_eq!(error_of(run(&mut connection, &take)).0, 1062);
     connection.query_drop("ROLLBACK").expect("a rollback");
-    assert_eq!(state(&schema), (1, 1));
+    assert_eq!(state(), (1, 1));
 }
 
 fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {

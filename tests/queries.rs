@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use mysql::prelude::{FromRow, Queryable};
-use mysql::{Conn, Params, Row, TxOpts, Value};
+use mysql::{Conn, Params, Row, Value};
 use slotted::package::{Package, Pick, Slots};
 use slotted::script::{self, Query};
 
@@ -60,9 +60,19 @@ impl Queries {
 
     /// Increments a named counter in the steps that the comment in queries.sql describes. Returns whether it exists.
     pub fn count(&self, connection: &mut impl Queryable, counter: &str, slots: i64) -> mysql::Result<bool> {
+        self.count_by("increment", connection, counter, slots)
+    }
+
+    /// The same on a node of a cluster.
+    pub fn count_on_nodes(&self, connection: &mut impl Queryable, counter: &str, slots: i64) -> mysql::Result<bool> {
+        let name = if self.0.contains_key("increment_on_nodes") { "increment_on_nodes" } else { "increment" };
+        self.count_by(name, connection, counter, slots)
+    }
+
+    fn count_by(&self, name: &str, connection: &mut impl Queryable, counter: &str, slots: i64) -> mysql::Result<bool> {
         for slots in [slots, 1] {
             let arguments = [("counter_name", counter.into()), ("slots", slots.into()), ("random", random().into())];
-            if self.change(connection, "increment", &arguments)? == 1 {
+            if self.change(connection, name, &arguments)? == 1 {
                 return Ok(true);
             }
         }
@@ -90,33 +100,18 @@ impl Queries {
         Ok(())
     }
 
-    /// Takes an amount in the steps that the comments in queries.sql describe. Returns whether a slot had it.
-    pub fn take(&self, connection: &mut Conn, counter: &str, slots: i64, amount: i64) -> bool {
-        let with = |slot: i64| {
-            let numbers = [("amount", amount), ("slots", slots), ("slot", slot)];
-            let mut arguments: Vec<_> = numbers.map(|(name, number)| (name, Value::from(number))).into();
-            arguments.extend([("counter_name", Value::from(counter)), ("random", random().into())]);
-            arguments
-        };
-        if self.change(connection, "take", &with(0)).expect("take") == 1 {
-            return true;
-        }
-        let found: Vec<i64> = self.rows(connection, "slots_to_take_from", vec![counter.into(), amount.into()]);
-        let mut from = |slot: i64| self.change(connection, "take_from_slot", &with(slot)).expect("take_from_slot") == 1;
-        found.into_iter().any(&mut from)
-    }
-
     /// Adds amounts to many counters in the steps that the comments in queries.sql describe.
     pub fn add_many(&self, connection: &mut Conn, amounts: &str) {
         if !self.0.contains_key("add_many_slots") {
             self.exec(connection, "add_many", vec![amounts.into()]).expect("add_many");
             return;
         }
-        let found: Vec<(i64, String, Option<i64>)> = self.rows(connection, "add_many_slots", vec![amounts.into()]);
+        let found: Vec<(i64, String, i64)> = self.rows(connection, "add_many_slots", vec![amounts.into()]);
         let (counters, amounts, unknown) = found.into_iter().next().expect("a row");
-        assert_eq!(unknown, None);
+        assert_eq!(unknown, 0);
         let arguments = [("amounts", amounts.into()), ("counters", counters.into())];
-        assert_eq!(self.change(connection, "add_many", &arguments).expect("add_many"), counters as u64);
+        // INSERT .. ON DUPLICATE KEY UPDATE reports 2 rows for each row that it updates.
+        assert_eq!(self.change(connection, "add_many", &arguments).expect("add_many"), 2 * counters as u64);
     }
 
     pub fn rows<R: FromRow>(&self, connection: &mut impl Queryable, name: &str, values: Vec<Value>) -> Vec<R> {
@@ -138,14 +133,11 @@ impl Queries {
 
     /// Compacts a record in the steps that the comment in queries.sql describes.
     fn compact(&self, connection: &mut Conn, key: (i64, i64)) -> mysql::Result<()> {
-        let slots: Vec<(i64, i64)> = connection.exec(&self.0["compact_slots"].sql, key)?;
-        for (slot, count) in slots {
-            let mut transaction = connection.start_transaction(TxOpts::default())?;
-            self.run(&mut transaction, "add_to_slot", &[key.0, key.1, 0, count, count])?;
-            self.run(&mut transaction, "add_to_slot", &[key.0, key.1, slot, -count, -count])?;
-            transaction.commit()?;
+        self.run(connection, "first_slot", &[key.0, key.1])?;
+        for name in ["compact", "compact_rest"] {
+            self.run(connection, name, &[key.0, key.1].repeat(3))?;
         }
-        self.run(connection, "compact_rest", &[key.0, key.1])
+        Ok(())
     }
 }
 
@@ -342,15 +334,13 @@ fn queries_need_only_the_table(server: &Server) {
         assert_eq!(rows, [(0, -2)]);
 
         queries.run(&mut schema.connect(), "increment", &[1, 1]).expect("increment");
-        let mut transaction = connection.start_transaction(TxOpts::default()).expect("a transaction");
-        queries.run(&mut transaction, "reset_first", &[1, 1, 1000, 1000]).expect("reset_first");
-        queries.run(&mut transaction, "reset_rest", &[1, 1]).expect("reset_rest");
-        transaction.commit().expect("a commit");
+        queries.run(&mut connection, "first_slot", &[1, 1]).expect("first_slot");
+        queries.run(&mut connection, "reset", &[1, 1, 1000, 1, 1, 1, 1]).expect("reset");
         assert_eq!(queries.total(&mut connection, (1, 1)), 1000);
 
         let totals: Vec<(i64, i64, i64, i64)> = connection.query(&queries.0["totals"].sql).expect("totals");
         assert_eq!(totals.iter().map(|(_, record, _, total)| (*record, *total)).collect::<Vec<_>>(), [(1, 1000), (2, 1)]);
-        queries.run(&mut connection, "delete", &[1, 1]).expect("delete");
+        queries.run(&mut connection, "delete", &[1; 6]).expect("delete");
         assert_eq!(queries.total(&mut connection, (1, 1)), 0);
         assert_eq!(queries.total(&mut connection, (1, 2)), 1);
 
@@ -368,11 +358,11 @@ fn queries_work_after_a_select_in_the_same_transaction(server: &Server) {
     for (name, values, total) in [
         ("increment", vec![1, 1], 2),
         ("add", vec![1, 1, 7, 7], 8),
-        ("add_to_slot", vec![1, 1, 0, 7, 7], 8),
-        ("reset_first", vec![1, 1, 7, 7], 7),
-        ("reset_rest", vec![1, 1], 1),
-        ("compact_rest", vec![1, 1], 1),
-        ("delete", vec![1, 1], 0),
+        ("first_slot", vec![1, 1], 1),
+        ("reset", vec![1, 1, 7, 1, 1, 1, 1], 7),
+        ("compact", vec![1; 6], 1),
+        ("compact_rest", vec![1; 6], 1),
+        ("delete", vec![1; 6], 0),
     ] {
         let schema = with_table(server, &package);
         schema.run("INSERT INTO slotted_counters VALUES (1, 1, 0, 0), (1, 1, 5, 0)");

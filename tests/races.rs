@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Package, Slots};
+use slotted::package::{Kind, Package, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(concurrent_calls_of_counters_are_serializable)
-        .on_servers(concurrent_calls_of_slotted_counters_are_serializable);
+        .on_servers(concurrent_calls_of_slotted_counters_are_serializable)
+        .on_servers(concurrent_calls_of_bounded_counters_are_serializable)
+        .on_servers(concurrent_calls_of_bounded_records_are_serializable);
 }
 
 /// A race: the calls of the first session before it, and its sessions. For records, the second session also runs these
@@ -46,12 +48,18 @@ const OF_COUNTERS: &[Race] = &[
     // The total is set.
     ("setup 3 10", &["begin, reset 100 | commit", "begin, increment | add 5 | commit", "get"]),
     ("setup 3 10", &["begin, reset 100 | commit", "begin, resize 1 | commit", "increment"]),
+];
+
+const OF_BOUNDED_COUNTERS: &[Race] = &[
     // The last ones of a stock are taken, and one is put back.
     ("setup 3 3", &["take 2", "take 2", "add 2", "get"]),
     ("setup 3 3", &["begin, take 2 | commit", "begin, take 2 | commit", "add 2"]),
     ("setup 3 3", &["begin, take 2 | rollback", "begin, take 2 | commit", "get"]),
     ("setup 3 90, take 1", &["begin, take 30 | take 30 | commit", "begin, take 50 | commit"]),
     ("setup 3 90, take 1", &["begin, take 50 | commit", "begin, resize 1 | commit", "take 50"]),
+    ("setup 3 3", &["begin, reset 1 | commit", "begin, take 2 | commit", "add -1"]),
+    ("setup 3 3", &["begin, resize 6 | commit", "begin, take 2 | take 1 | commit", "increment"]),
+    ("setup 3 3", &["begin, delete | commit", "begin, take 2 | commit", "get"]),
 ];
 
 const OF_RECORDS: &[Race] = &[
@@ -62,9 +70,15 @@ const OF_RECORDS: &[Race] = &[
     ("add 10", &["begin, reset 100 | commit", "begin, increment | add 5 | commit", "increment"]),
     ("add 10", &["begin, delete | commit", "begin, increment | commit", "compact"]),
     ("add 10", &["begin, delete | rollback", "begin, increment | commit", "get"]),
+];
+
+const OF_BOUNDED_RECORDS: &[Race] = &[
     ("add 2", &["take 3", "take 3", "add 3", "get"]),
     ("add 2", &["begin, take 3 | commit", "begin, take 3 | commit", "add 3"]),
     ("add 2", &["begin, take 3 | rollback", "begin, take 3 | commit", "get"]),
+    ("add 10", &["begin, compact | commit", "begin, take 15 | add 5 | commit", "get"]),
+    ("add 10", &["begin, reset 3 | commit", "begin, take 15 | commit", "increment"]),
+    ("add 10", &["begin, delete | commit", "begin, take 1 | commit", "add -2"]),
 ];
 
 /// The remainders of the connection IDs of the sessions modulo 6. With 3 slots, the first and the third session have the
@@ -94,30 +108,40 @@ struct Transaction {
 }
 
 impl Transaction {
-    fn new(text: &'static str, records: bool) -> Self {
+    fn new(text: &'static str, words: &Words) -> Self {
         let names: Vec<_> = text.split('|').map(str::trim).collect();
-        let step = |(number, name): (usize, &&str)| (statements(name, records), number == 0);
+        let step = |(number, name): (usize, &&str)| (words.statements(name), number == 0);
         let steps = names.iter().enumerate().map(step).collect();
         Self { names, steps }
     }
 }
 
-/// The statements of words like `begin, add 5`.
-fn statements(words: &str, records: bool) -> Vec<String> {
-    let (prefix, key) = if records { ("slotted_counter", "1, 7") } else { ("counter", "'a'") };
-    let statement = |word: &str| {
-        let (verb, arguments) = word.split_once(' ').unwrap_or((word, ""));
-        match verb {
-            "begin" => "START TRANSACTION".to_owned(),
-            "commit" | "rollback" => verb.to_uppercase(),
-            "get" => format!("SELECT {prefix}_get({key})"),
-            "setup" => format!("CALL {prefix}_setup({key}, NULL, {})", arguments.replace(' ', ", ")),
-            "reset" if !records => format!("CALL {prefix}_reset({key}, {arguments}, FALSE)"),
-            _ if arguments.is_empty() => format!("CALL {prefix}_{verb}({key})"),
-            _ => format!("CALL {prefix}_{verb}({key}, {arguments})"),
-        }
-    };
-    words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(statement).collect()
+/// What the words of a race stand for.
+struct Words {
+    /// The prefix of the routines.
+    prefix: String,
+    records: bool,
+}
+
+impl Words {
+    /// The statements of words like `begin, add 5`.
+    fn statements(&self, words: &str) -> Vec<String> {
+        let Self { prefix, records } = self;
+        let key = if *records { "1, 7" } else { "'a'" };
+        let statement = |word: &str| {
+            let (verb, arguments) = word.split_once(' ').unwrap_or((word, ""));
+            match verb {
+                "begin" => "START TRANSACTION".to_owned(),
+                "commit" | "rollback" => verb.to_uppercase(),
+                "get" => format!("SELECT {prefix}get({key})"),
+                "setup" if !records => format!("CALL {prefix}setup({key}, NULL, {})", arguments.replace(' ', ", ")),
+                "reset" if !records => format!("CALL {prefix}reset({key}, {arguments}, FALSE)"),
+                _ if arguments.is_empty() => format!("CALL {prefix}{verb}({key})"),
+                _ => format!("CALL {prefix}{verb}({key}, {arguments})"),
+            }
+        };
+        words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(statement).collect()
+    }
 }
 
 /// Runs the statements of a step. Returns nothing if the server has rolled back the transaction, which has not counted. On
@@ -224,7 +248,7 @@ type Id = (usize, usize);
 struct Stage<'a> {
     schema: &'a Schema<'a>,
     table: String,
-    records: bool,
+    words: Words,
     sessions: Vec<Session>,
 }
 
@@ -240,8 +264,8 @@ impl Stage<'_> {
         patience: Duration,
     ) -> Option<(Ending, Vec<(Id, Id)>)> {
         self.schema.run(&format!("DELETE FROM {}", self.table));
-        let before = (statements(before, self.records), true);
-        for session in &mut self.sessions[..if self.records { 2 } else { 1 }] {
+        let before = (self.words.statements(before), true);
+        for session in &mut self.sessions[..if self.words.records { 2 } else { 1 }] {
             session.step(&before, END);
             let ended = session.end().expect("the calls before a race end");
             assert!(ended.iter().flatten().flatten().all(Result::is_ok), "{before:?}: {ended:?}");
@@ -287,13 +311,13 @@ impl Stage<'_> {
             results.push(transactions.iter().enumerate().map(result).collect());
         }
         // A compaction that runs together with a delete can leave a record with the total 0.
-        let query = if self.records {
-            "SELECT CONCAT(record_type, ', ', record_id), CAST(SUM(`count`) AS SIGNED), 0 FROM slotted_counters \
-             GROUP BY 1 HAVING SUM(`count`) <> 0"
+        let totals = format!("{}totals", self.words.prefix);
+        let query = if self.words.records {
+            format!("SELECT CONCAT(record_type, ', ', record_id), total, 0 FROM {totals} WHERE total <> 0")
         } else {
-            "SELECT counter_name, CAST(total AS SIGNED), IF(resize_incomplete, -1, slots) FROM counter_totals"
+            format!("SELECT counter_name, total, IF(resize_incomplete, -1, slots) FROM {totals}")
         };
-        Some((Ending { counters: self.schema.connect().query(query).expect(query), results }, pairs))
+        Some((Ending { counters: self.schema.connect().query(&query).expect(&query), results }, pairs))
     }
 
     /// All serial orders of the transactions without the `skipped` ones, and their endings.
@@ -325,7 +349,7 @@ impl Stage<'_> {
     /// Runs a race in every order. Returns the number of orders, and of those in which the server rolled back a transaction.
     fn race(&mut self, (before, sessions): &Race) -> (usize, usize) {
         let transactions = |session: &&'static str| {
-            session.split("||").map(|text| Transaction::new(text, self.records)).collect::<Vec<_>>()
+            session.split("||").map(|text| Transaction::new(text, &self.words)).collect::<Vec<_>>()
         };
         let race: Vec<_> = sessions.iter().map(transactions).collect();
         let steps = |session: &Vec<Transaction>| session.iter().map(|transaction| transaction.steps.len()).sum();
@@ -384,7 +408,10 @@ fn are_serializable(server: &Server, package: &Package, races: &[Race], isolatio
                 let mut stage = Stage {
                     schema: &schema,
                     table: package.options.table.to_string(),
-                    records: package.routine(slotted::package::Routine::Setup).is_none(),
+                    words: Words {
+                        prefix: package.options.prefix.name().to_owned(),
+                        records: package.options.kind == Kind::SlottedCounters,
+                    },
                     sessions: SLOTS.iter().map(|slot| Session::new(&schema, *slot, isolation)).collect(),
                 };
                 let next = || todo.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
@@ -403,14 +430,25 @@ fn are_serializable(server: &Server, package: &Package, races: &[Race], isolatio
     eprintln!("{}, {isolation}: {orders} orders, {rolled_back} of them with a transaction that was rolled back", server.version);
 }
 
-fn concurrent_calls_of_counters_are_serializable(server: &Server) {
+/// The races at both isolation levels that servers have as a default.
+fn all_are_serializable(server: &Server, package: &Package, races: &[Race]) {
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        are_serializable(server, &package(|_| {}), OF_COUNTERS, isolation);
+        are_serializable(server, package, races, isolation);
     }
 }
 
+fn concurrent_calls_of_counters_are_serializable(server: &Server) {
+    all_are_serializable(server, &package(|_| {}), OF_COUNTERS);
+}
+
 fn concurrent_calls_of_slotted_counters_are_serializable(server: &Server) {
-    for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        are_serializable(server, &keyed(|options| options.slots = Slots::Fixed(3)), OF_RECORDS, isolation);
-    }
+    all_are_serializable(server, &keyed(|options| options.slots = Slots::Fixed(3)), OF_RECORDS);
+}
+
+fn concurrent_calls_of_bounded_counters_are_serializable(server: &Server) {
+    all_are_serializable(server, &bounded(|_| {}), OF_BOUNDED_COUNTERS);
+}
+
+fn concurrent_calls_of_bounded_records_are_serializable(server: &Server) {
+    all_are_serializable(server, &bounded_keyed(|options| options.slots = Slots::Fixed(3)), OF_BOUNDED_RECORDS);
 }

@@ -14,7 +14,8 @@ pub fn promises(mut module: Module<'_>) {
         .plain(error_texts_are_as_reviewed)
         .plain(a_message_fits_whatever_the_names)
         .plain(no_routine_does_what_a_routine_must_not)
-        .plain(bounded_counters_have_no_update_of_several_tables)
+        .plain(no_statement_but_that_of_a_rollup_updates_several_tables)
+        .plain(no_committed_file_has_a_backslash)
         .plain(a_private_routine_comes_before_its_callers_and_says_that_it_is_private)
         .plain(sql_for_one_server_has_no_words_for_the_other)
         .plain(a_name_that_ends_a_comment_needs_one_server)
@@ -141,7 +142,7 @@ fn an_option_changes_only_its_own_words() {
     let end = default.find("-- From templates/").expect("the first object");
     let default = format!("{}{}", &default[..begin], &default[end..]);
     let default = default.replace("SET SESSION TRANSACTION READ WRITE;\n", "");
-    let function = default.find("-- From templates/counters/counter_get.sql").expect("the function is the last");
+    let function = default.find("DELIMITER ;;\n\n-- From templates/counters/counter_get.sql").expect("the function is the last");
     let end = default[function..].find("DELIMITER ;\n\n").expect("its end") + function + "DELIMITER ;\n\n".len();
     assert_eq!(without, format!("{}{}", &default[..function], &default[end..]), "--no-function also changes more");
 }
@@ -200,8 +201,6 @@ fn routines() -> Vec<String> {
         .chain(chosen)
         .chain(committed())
         .flat_map(|package| script::statements(&render::setup(&package)))
-        // A label.
-        .map(|statement| statement.replace("\ntake: BEGIN\n", "\nBEGIN\n"))
         .filter(|statement| statement.contains("\nBEGIN\n"))
         .collect()
 }
@@ -245,11 +244,11 @@ fn no_routine_does_what_a_routine_must_not() {
         let rollup = code.contains("p_records") && code.contains("JSON_TABLE");
         assert_eq!(code.contains("SKIP LOCKED"), rollup || code.contains("v_taken") || code.contains("v_tried"), "{code}");
         // Only to see the end of a cursor: of a SELECT it would hide that there was no row.
-        assert_eq!(code.contains("FOR NOT FOUND"), code.contains("CURSOR"), "{code}");
+        assert!(!code.contains("FOR NOT FOUND") || code.contains("CURSOR"), "{code}");
         // Session variables: only the server's own, which begin with two.
         assert!(!code.replace("@@", "").contains('@'), "{code}");
         let head = routine.split_once("\nBEGIN\n").expect("a head").0;
-        assert!(!head.contains("OUT p_"), "{head}");
+        assert!(!head.contains("OUT p_") || head.contains("in_steps`("), "{head}");
         // No result set: every SELECT that is a statement fills a variable.
         for statement in code.split(';') {
             let begin = ["THEN\n", "BEGIN\n", "ELSE\n", "REPEAT\n", "*/\n", "OFF FOR\n"]
@@ -262,15 +261,17 @@ fn no_routine_does_what_a_routine_must_not() {
         // RAND() picks a slot into a variable or an array, never in a WHERE.
         for (at, _) in code.match_indices("RAND()") {
             let line = code[..at].rsplit('\n').next().unwrap_or_default();
-            assert!(line.contains("SET v_slot =") || line.contains("JSON_ARRAY("), "{line}");
+            assert!(["SET v_slot =", "JSON_ARRAY(", "VALUES (", "SELECT "].iter().any(|begin| line.contains(begin)), "{line}");
         }
     }
 }
 
-/// On MariaDB, an UPDATE of several tables that waits while a table with triggers is renamed ends the server.
-fn bounded_counters_have_no_update_of_several_tables() {
+/// On MariaDB, an UPDATE of several tables that waits while a table with triggers is renamed ends the server. A roll-up has one
+/// for the table of its column.
+fn no_statement_but_that_of_a_rollup_updates_several_tables() {
     let mut updates = 0;
-    for package in [bounded(|_| {}), bounded_keyed(|_| {})] {
+    let fixed = package(|o| o.slots = Slots::Fixed(20));
+    for package in [package(|_| {}), fixed, keyed(|_| {}), bounded(|_| {}), bounded_keyed(|_| {})] {
         for file in render::files(&package) {
             let lines: Vec<_> = file.text.lines().map(str::trim_start).collect();
             for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("UPDATE ")) {
@@ -283,8 +284,17 @@ fn bounded_counters_have_no_update_of_several_tables() {
     assert!(updates > 20, "{updates}");
 }
 
+/// The meaning of a backslash depends on the sql_mode of the session that runs a script.
+fn no_committed_file_has_a_backslash() {
+    for package in committed() {
+        for file in render::files(&package) {
+            assert!(!file.text.contains('\\'), "{}", file.name);
+        }
+    }
+}
+
 fn a_private_routine_comes_before_its_callers_and_says_that_it_is_private() {
-    for package in [bounded(|_| {}), bounded_keyed(|_| {})] {
+    for package in [package(|_| {}), keyed(|_| {}), bounded(|_| {}), bounded_keyed(|_| {})] {
         let mut public = 0;
         for object in render::objects(&package).iter().filter(|object| object.kind.is_routine()) {
             let statements = object.statements();
@@ -294,7 +304,7 @@ fn a_private_routine_comes_before_its_callers_and_says_that_it_is_private() {
             assert!(!private || public == 0, "{object} comes after a public routine");
             public += usize::from(!private);
         }
-        assert!(public >= 9, "{public}");
+        assert!(public >= 8, "{public}");
     }
 }
 
@@ -318,25 +328,21 @@ fn sql_for_one_server_has_no_words_for_the_other() {
     assert!(!mysql.contains("/*") && !mysql.contains("SET STATEMENT") && !mysql.contains("OR REPLACE PROCEDURE"));
     let mariadb = everything(Servers::Mariadb);
     assert!(!mariadb.contains("/*") && mariadb.contains(exempt) && mariadb.contains("CREATE OR REPLACE PROCEDURE"));
-    // All three have the same statements, except that only MariaDB ends a statement without an error.
-    let (begin, end) = ("BEGIN DECLARE v_left BIGINT;", "'Query execution was interrupted'; END IF; END;");
-    let errors = |lines: Vec<String>| {
-        let mut text = lines.join(" ");
-        while let Some(at) = text.find(begin) {
-            let length = text[at..].find(end).expect("the end") + end.len();
-            text.replace_range(at..at + length + 1, "");
-        }
-        text.replace("IF ROW_COUNT() = 0 THEN END IF; ", "")
-    };
+    // All three have the same statements.
     let plain = |text: &str| -> Vec<String> {
         // The tables of a locking clause.
-        let text = text.replace(" /*!80000 OF existing */", "").replace(" OF existing", "");
+        let shared = "LOCK IN SHARE MODE";
+        let text = text.replace(&format!("/*!80000 FOR SHARE OF first */ /*M!100000 {shared} */"), shared);
+        let text = text.replace("FOR SHARE OF first", shared);
+        let text = ["existing", "first"].iter().fold(text, |text, table| {
+            text.replace(&format!(" /*!80000 OF {table} */"), "").replace(&format!(" OF {table}"), "")
+        });
         let lines = text.lines().map(|line| line.trim().to_owned());
         let own = ["--", "/*", "DROP", "SET STATEMENT", "SET SESSION t", "CREATE", "'both'", "'mysql'", "'mariadb'"];
         let of_both = |line: &String| !own.iter().any(|word| line.starts_with(word)) && !line.ends_with("AS arguments;");
         lines.filter(|line| !line.is_empty() && of_both(line)).collect()
     };
-    assert_eq!(errors(plain(&both)), plain(&mysql).join(" "));
+    assert_eq!(plain(&both), plain(&mysql));
     assert_eq!(plain(&both), plain(&mariadb));
 }
 

@@ -35,7 +35,7 @@ SET @slotted_problem = (
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
          AND GRANTEE = CONCAT(
-           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -161,10 +161,10 @@ SET @slotted_problem = (
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
--- From templates/bounded/fail.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_fail` */;
-
 DELIMITER ;;
+
+-- From templates/shared/fail.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_fail` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_fail`(
   IN p_number INT,
   IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
@@ -183,12 +183,9 @@ BEGIN
      SET MYSQL_ERRNO = p_number,
          MESSAGE_TEXT = p_message;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_check.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_check` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_check.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_check` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_check`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -198,20 +195,15 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_check`(
   COMMENT 'Private. Rejects a name that no counter can have. p_routine is the name for the message.'
 BEGIN
   IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    CALL `_bounded_counter_fail`(30001,
-      CONCAT(p_routine, ': p_counter_name is NULL or empty'));
+    CALL `_bounded_counter_fail`(30001, CONCAT(p_routine, ': p_counter_name is NULL or empty'));
   END IF;
   IF CHAR_LENGTH(p_counter_name) > 100 THEN
-    CALL `_bounded_counter_fail`(30002,
-      CONCAT(p_routine, ': p_counter_name is longer than 100 characters'));
+    CALL `_bounded_counter_fail`(30002, CONCAT(p_routine, ': p_counter_name is longer than 100 characters'));
   END IF;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_check_slots.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_check_slots` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_check_slots.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_check_slots` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_check_slots`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_slots BIGINT
@@ -220,25 +212,16 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_check_slots`(
   SQL SECURITY DEFINER
   COMMENT 'Private. Rejects a number of slots that no counter can have on this server. p_routine is the name for the message.'
 BEGIN
-  IF p_slots IS NULL THEN
-    CALL `_bounded_counter_fail`(30005,
-      CONCAT(p_routine, ': p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
-  END IF;
-  IF p_slots < 1 OR p_slots > 10000 THEN
-    CALL `_bounded_counter_fail`(30005,
-      CONCAT(p_routine, ': p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
+  IF p_slots IS NULL OR p_slots NOT BETWEEN 1 AND 10000 THEN
+    CALL `_bounded_counter_fail`(30005, CONCAT(p_routine, ': p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
   END IF;
   IF p_slots < @@GLOBAL.auto_increment_increment THEN
-    CALL `_bounded_counter_fail`(30018,
-      CONCAT(p_routine, ': p_slots must be at least ', @@GLOBAL.auto_increment_increment, ' on this cluster'));
+    CALL `_bounded_counter_fail`(30018, CONCAT(p_routine, ': p_slots must be at least ', @@GLOBAL.auto_increment_increment, ' on this cluster'));
   END IF;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_unknown.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_unknown` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_unknown.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_unknown` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_unknown`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -257,18 +240,14 @@ BEGIN
     FROM `bounded_counters`
    WHERE counter_name = p_counter_name
      AND counter_id = 1
-    LOCK IN SHARE MODE;
+     FOR UPDATE;
   IF v_rows = 0 THEN
-    CALL `_bounded_counter_fail`(30003,
-      CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 83), ''''));
+    CALL `_bounded_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 83), ''''));
   END IF;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_add_elsewhere.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_elsewhere` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_add_elsewhere.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_elsewhere`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -277,24 +256,33 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_elsewhere`(
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Private. An addition that has not found the slot of its connection: a resize has removed the slot, or the name or the
-  amount is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
+  COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
+  argument is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
 BEGIN
   DECLARE v_slots BIGINT DEFAULT p_slots;
   DECLARE v_slot BIGINT;
-  DECLARE v_rows BIGINT;
+  DECLARE v_rows, v_tries BIGINT DEFAULT 0;
 
   CALL `_bounded_counter_check`(p_routine, p_counter_name);
   IF p_amount IS NULL THEN
-    CALL `_bounded_counter_fail`(30007,
-      CONCAT(p_routine, ': p_amount is NULL'));
+    CALL `_bounded_counter_fail`(30007, CONCAT(p_routine, ': p_amount is NULL'));
+  END IF;
+  IF p_amount = 0 THEN
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT MAX(counter_id)
+      INTO v_slots
+      FROM `bounded_counters`
+     WHERE counter_name = LEFT(p_counter_name, 100);
+    IF v_slots IS NULL THEN
+      CALL `_bounded_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 83), ''''));
+    END IF;
   END IF;
 
   -- If all connections selected slot 1, they would wait for each other.
-  REPEAT
+  WHILE p_amount <> 0 AND v_rows = 0 DO
     SET v_slot = COALESCE(1 + MOD(
       CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-      v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)), 1);
+      v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1);
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `bounded_counters`
        SET counter = counter + p_amount
@@ -302,23 +290,21 @@ BEGIN
        AND counter_id = v_slot
        AND CHAR_LENGTH(p_counter_name) <= 100;
     SET v_rows = ROW_COUNT(),
-        v_slots = v_slot - 1;
-  UNTIL v_rows > 0 OR v_slot = 1 END REPEAT;
-
-  IF v_rows = 0 THEN
-    CALL `_bounded_counter_unknown`(p_routine, p_counter_name);
-    -- Slot 1 is there and was not changed: on MariaDB 11.8, KILL QUERY can end an UPDATE without an error.
-    IF p_amount <> 0 THEN
-      CALL `_bounded_counter_fail`(1317, NULL);
+        v_slots = GREATEST(v_slot - 1, 1);
+    IF v_rows = 0 AND v_slot = 1 THEN
+      CALL `_bounded_counter_unknown`(p_routine, p_counter_name);
+      -- Slot 1 is there: another session has created the counter since, or KILL QUERY has ended the UPDATE without an error,
+      -- as on MariaDB 11.8.
+      SET v_tries = v_tries + 1;
+      IF v_tries > 3 THEN
+        CALL `_bounded_counter_fail`(1317, NULL);
+      END IF;
     END IF;
-  END IF;
+  END WHILE;
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_reject.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT,
@@ -354,40 +340,30 @@ BEGIN
     SELECT SUM(amount), SUM(slot = 1) > 0
       INTO v_total, v_complete
       FROM (
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `bounded_counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id = 1
-            LOCK IN SHARE MODE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id = 1
+           LOCK IN SHARE MODE)
         UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `bounded_counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id > 1
-           ORDER BY counter_id DESC
-           LIMIT 10000
-            LOCK IN SHARE MODE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
+           LOCK IN SHARE MODE)
       ) AS locked;
   END IF;
   IF v_total IS NULL THEN
     CALL `_bounded_counter_unknown`('bounded_counter_take', p_counter_name);
   ELSEIF v_total < p_amount AND v_complete THEN
-    CALL `_bounded_counter_fail`(30016,
-      CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 59), ''''));
+    CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 59), ''''));
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_take_elsewhere.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
@@ -424,7 +400,7 @@ BEGIN
 
     SET v_slot = 1 + MOD(
           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)),
+          v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))),
         v_distance = 0,
         v_tries = 3;
     IF v_total - p_amount < 10 * v_slots THEN
@@ -504,38 +480,29 @@ BEGIN
                      SUM(slot = 1) OVER () AS firsts,
                      ROW_NUMBER() OVER (ORDER BY slot) AS number
                 FROM (
-                  (
-                    SELECT counter_id AS slot,
-                           counter AS amount
-                      FROM `bounded_counters`
-                     WHERE counter_name = p_counter_name
-                       AND counter_id = 1
-                       FOR UPDATE
-                  )
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM `bounded_counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id = 1
+                      FOR UPDATE)
                   UNION ALL
-                  (
-                    SELECT counter_id AS slot,
-                           counter AS amount
-                      FROM `bounded_counters`
-                     WHERE counter_name = p_counter_name
-                       AND counter_id > 1
-                       AND NOT v_all
-                     ORDER BY counter_id DESC
-                     LIMIT 10000
-                       FOR UPDATE SKIP LOCKED
-                  )
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM `bounded_counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id > 1
+                      AND NOT v_all
+                    ORDER BY counter_id DESC
+                    LIMIT 10000
+                      FOR UPDATE SKIP LOCKED)
                   UNION ALL
-                  (
-                    SELECT counter_id AS slot,
-                           counter AS amount
-                      FROM `bounded_counters`
-                     WHERE counter_name = p_counter_name
-                       AND counter_id > 1
-                       AND v_all
-                     ORDER BY counter_id DESC
-                     LIMIT 10000
-                       FOR UPDATE
-                  )
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM `bounded_counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id > 1
+                      AND v_all
+                    ORDER BY counter_id DESC
+                    LIMIT 10000
+                      FOR UPDATE)
                 ) AS locked
             ) AS summed
         ) AS spread
@@ -550,50 +517,39 @@ BEGIN
     SET v_tried = TRUE;
   END LOOP;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_add_many_unknown.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_many_unknown` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_add_many_unknown.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_many_unknown` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_many_unknown`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
   READS SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Private. Called after an add_many that has changed no row: says which counter does not exist.'
+  COMMENT 'Private. Fails if a counter of an add_many does not exist, and says which.'
 BEGIN
   DECLARE v_entry BIGINT;
 
-  -- A locking read sees what the statement has seen. A read of the snapshot can see less or more.
+  -- A locking read sees what the statements of the package change. A read of the snapshot can see less or more.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MIN(entries.entry)
     INTO v_entry
-    FROM JSON_TABLE(
-      p_amounts, '$[*]' COLUMNS (
-        entry FOR ORDINALITY,
-        p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-        p_amount BIGINT PATH '$[1]'
-      )
-    ) AS entries
+    FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
+      entry FOR ORDINALITY,
+      p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+      p_amount BIGINT PATH '$[1]'
+    )) AS entries
     LEFT JOIN `bounded_counters` AS existing
       ON existing.counter_name = entries.p_counter_name
      AND existing.counter_id = 1
    WHERE existing.counter_id IS NULL
      FOR UPDATE /*!80000 OF existing */;
-  -- All counters are there: on MariaDB 11.8, KILL QUERY can end a statement without an error.
-  IF v_entry IS NULL THEN
-    CALL `_bounded_counter_fail`(1317, NULL);
+  IF v_entry IS NOT NULL THEN
+    CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_add_many: unknown counter ''', LEFT(JSON_UNQUOTE(JSON_EXTRACT(p_amounts, CONCAT('$[', v_entry - 1, '][0]'))), 84), ''''));
   END IF;
-  CALL `_bounded_counter_fail`(30003,
-    CONCAT('bounded_counter_add_many: unknown counter ''', LEFT(JSON_UNQUOTE(JSON_EXTRACT(p_amounts, CONCAT('$[', v_entry - 1, '][0]'))), 84), ''''));
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_remove_slot.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_remove_slot` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_remove_slot` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_remove_slot`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slot BIGINT
@@ -616,23 +572,17 @@ BEGIN
              IF(slot = 1, SUM(amount) OVER (), 0) AS moved,
              COUNT(*) OVER () AS found
         FROM (
-          (
-            SELECT counter_id AS slot,
-                   counter AS amount
-              FROM `bounded_counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id = 1
-               FOR UPDATE
-          )
+          (SELECT counter_id AS slot, counter AS amount
+             FROM `bounded_counters`
+            WHERE counter_name = p_counter_name
+              AND counter_id = 1
+              FOR UPDATE)
           UNION ALL
-          (
-            SELECT counter_id AS slot,
-                   counter AS amount
-              FROM `bounded_counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id = p_slot
-               FOR UPDATE
-          )
+          (SELECT counter_id AS slot, counter AS amount
+             FROM `bounded_counters`
+            WHERE counter_name = p_counter_name
+              AND counter_id = p_slot
+              FOR UPDATE)
         ) AS locked
     ) AS folded
    WHERE found = 2
@@ -644,12 +594,9 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = -p_slot;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_setup.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_setup` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_setup` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_setup`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_description VARCHAR(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -680,58 +627,38 @@ Errors
 Example
   CALL bounded_counter_setup(''downloads'', ''Downloads of the installer'', NULL, NULL);'
 BEGIN
-  DECLARE v_slots BIGINT;
+  DECLARE v_slots BIGINT DEFAULT COALESCE(p_slots, GREATEST(5, @@GLOBAL.auto_increment_increment));
   DECLARE v_existing BIGINT;
   -- Another session has created the counter between the SELECT and the INSERT. Other errors reach the caller.
   DECLARE EXIT HANDLER FOR 1062
-    CALL `_bounded_counter_fail`(30004,
-      CONCAT('bounded_counter_setup: counter ''', LEFT(p_counter_name, 80), ''' already exists'));
+    CALL `_bounded_counter_fail`(30004, CONCAT('bounded_counter_setup: counter ''', LEFT(p_counter_name, 80), ''' already exists'));
 
   CALL `_bounded_counter_check`('bounded_counter_setup', p_counter_name);
-  SET v_slots = COALESCE(p_slots, GREATEST(5, @@GLOBAL.auto_increment_increment));
   CALL `_bounded_counter_check_slots`('bounded_counter_setup', v_slots);
   IF p_value < 0 THEN
     CALL `_bounded_counter_fail`(30019, 'bounded_counter_setup: p_value must be at least 0');
   END IF;
 
   -- Query the counter first: an INSERT that fails holds a lock on slot 1 until the caller commits.
-  -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter_id)
     INTO v_existing
     FROM `bounded_counters`
    WHERE counter_name = LEFT(p_counter_name, 100);
   IF v_existing IS NOT NULL THEN
-    CALL `_bounded_counter_fail`(30004,
-      CONCAT('bounded_counter_setup: counter ''', LEFT(p_counter_name, 80), ''' already exists'));
+    CALL `_bounded_counter_fail`(30004, CONCAT('bounded_counter_setup: counter ''', LEFT(p_counter_name, 80), ''' already exists'));
   END IF;
 
   -- In the order of the key, so that two sessions that create the same counter do not deadlock.
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
-  SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
-    FROM (
-      WITH digits (digit) AS (
-        SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-      )
-      SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-        FROM digits AS units
-       CROSS JOIN digits AS tens
-       CROSS JOIN digits AS hundreds
-       CROSS JOIN digits AS thousands
-       WHERE tens.digit <= (v_slots - 1) DIV 10
-         AND hundreds.digit <= (v_slots - 1) DIV 100
-         AND thousands.digit <= (v_slots - 1) DIV 1000
-    ) AS numbers
-   WHERE numbers.number <= v_slots
-   ORDER BY numbers.number;
+  SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
+    FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', v_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+   WHERE number <= v_slots
+   ORDER BY number;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_increment.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_increment` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_increment` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_increment`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -757,7 +684,6 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
 
-  -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter_id)
     INTO v_slots
@@ -770,18 +696,15 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = 1 + MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment))
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))
      AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
     CALL `_bounded_counter_add_elsewhere`('bounded_counter_increment', p_counter_name, 1, v_slots);
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_add.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_add` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_add` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
@@ -810,7 +733,6 @@ BEGIN
   DECLARE v_slots BIGINT;
 
   IF p_amount > 0 THEN
-    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT MAX(counter_id)
       INTO v_slots
@@ -823,7 +745,7 @@ BEGIN
      WHERE counter_name = p_counter_name
        AND counter_id = 1 + MOD(
              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-             v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment))
+             v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))
        AND CHAR_LENGTH(p_counter_name) <= 100;
     IF ROW_COUNT() = 0 THEN
       CALL `_bounded_counter_add_elsewhere`('bounded_counter_add', p_counter_name, p_amount, v_slots);
@@ -834,12 +756,9 @@ BEGIN
     CALL `_bounded_counter_add_elsewhere`('bounded_counter_add', p_counter_name, p_amount, 1);
   END IF;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_add_many.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_add_many` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_add_many.sql
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_add_many` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add_many`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
@@ -848,12 +767,12 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add_many`(
   COMMENT 'Description
   Adds amounts to many counters in one statement: all of them or, after an error, none. The change is part of the
   transaction of the caller: COMMIT and ROLLBACK apply to it.
-  The call locks one slot of each counter, in the order of the key. To take amounts from several counters, call
-  bounded_counter_take for each in one transaction.
+  The call locks one slot of each counter, in the order of the names. Two calls with the same counters cannot deadlock.
+  To take amounts from several counters, call bounded_counter_take for each in one transaction.
 
 Parameters
-  p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the name of a counter and an integer of
-    at least 0. A counter can have several entries.
+  p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the name of a counter and an
+    integer of at least 0. A counter can have several entries.
 
 Errors
   30003  unknown counter ''...''
@@ -863,14 +782,12 @@ Errors
   1264, 1690  the new count of a slot exceeds the range of BIGINT (errors of the server)
 
 Example
-  CALL bounded_counter_add_many(''[["seats", 3], ["tickets", 1]]'');'
+  CALL bounded_counter_add_many(''[["downloads", 3], ["signups", 1]]'');'
 BEGIN
-  DECLARE v_counters BIGINT;
+  DECLARE v_counters, v_entry, v_negative BIGINT;
   DECLARE v_amounts LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE v_invalid BIGINT;
-  DECLARE v_entry BIGINT;
-  DECLARE v_rows BIGINT DEFAULT 0;
-  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_unknown BOOLEAN;
+  DECLARE v_rows, v_tries BIGINT DEFAULT 0;
 
   IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
     CALL `_bounded_counter_fail`(30014, 'bounded_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
@@ -880,14 +797,16 @@ BEGIN
   END IF;
 
   -- The amount and the slot of each counter, again as JSON: a subquery of the INSERT would lock the last slot of each counter.
-  -- The text of a number is compared, because MariaDB reads 15e-1 as 2, and MySQL a number beyond BIGINT as a negative one.
   /*M!101108 SET STATEMENT group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF FOR */
-  SELECT COUNT(*),
-         JSON_ARRAYAGG(JSON_ARRAY(counter_name, 1 + MOD(
+  SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
+         -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
+         JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)), CAST(amount AS CHAR))),
-         MIN(invalid), MIN(negative)
-    INTO v_counters, v_amounts, v_invalid, v_entry
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+         COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown,
+         MIN(invalid),
+         MIN(negative)
+    INTO v_counters, v_amounts, v_unknown, v_entry, v_negative
     FROM (
       SELECT sums.*,
              (
@@ -902,87 +821,84 @@ BEGIN
           SELECT p_counter_name AS counter_name,
                  SUM(p_amount) AS amount,
                  MIN(IF((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
-                   AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
-                   AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-                   AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
-                   AND more = 0) IS TRUE, NULL, entry)) AS invalid,
+                    AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
+                    AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
+                    AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
+                    AND more = 0) IS TRUE, NULL, entry)) AS invalid,
                  MIN(IF(p_amount < 0, entry, NULL)) AS negative
-            FROM JSON_TABLE(
-              p_amounts, '$[*]' COLUMNS (
-                entry FOR ORDINALITY,
-                p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-                json_0 JSON PATH '$[0]',
-                json_amount JSON PATH '$[1]',
-                more INT EXISTS PATH '$[2]',
-                p_amount BIGINT PATH '$[1]'
-              )
-            ) AS entries
+            FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
+              entry FOR ORDINALITY,
+              p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+              json_0 JSON PATH '$[0]',
+              json_amount JSON PATH '$[1]',
+              more INT EXISTS PATH '$[2]',
+              p_amount BIGINT PATH '$[1]'
+            )) AS entries
            GROUP BY p_counter_name
         ) AS sums
        -- Without LIMIT, MariaDB moves the outer condition into the subquery and does not find the column (1054).
        LIMIT 10000
     ) AS found
-   WHERE COALESCE(amount, 1) <> 0
+   WHERE amount <> 0
+      OR v_slots IS NULL
       OR invalid IS NOT NULL
-      OR negative IS NOT NULL
-      OR v_slots IS NULL;
-  IF v_invalid IS NOT NULL THEN
-    SET v_entry = v_invalid;
-    CALL `_bounded_counter_fail`(30015,
-      CONCAT('bounded_counter_add_many: entry ', v_entry, ' must be an array of a name and an integer'));
-  END IF;
+      OR negative IS NOT NULL;
   IF v_entry IS NOT NULL THEN
-    CALL `_bounded_counter_fail`(30020,
-      CONCAT('bounded_counter_add_many: entry ', v_entry, ' must have an amount of at least 0'));
+    CALL `_bounded_counter_fail`(30015, CONCAT('bounded_counter_add_many: entry ', v_entry, ' must be an array of a name and an integer'));
   END IF;
-
-  -- The slot of the connection, then the first slot of this node, which a resize does not remove.
-  WHILE v_rows = 0 AND v_tries < 2 AND v_counters > 0 DO
+  IF v_negative IS NOT NULL THEN
+    SET v_entry = v_negative;
+    CALL `_bounded_counter_fail`(30020, CONCAT('bounded_counter_add_many: entry ', v_entry, ' must have an amount of at least 0'));
+  END IF;
+  IF v_unknown THEN
+    CALL `_bounded_counter_add_many_unknown`(p_amounts);
+  END IF;
+  -- If a resize has removed a slot, the first statement changes no row. A resize keeps the lowest slot of each node.
+  WHILE v_rows = 0 AND v_counters > 0 DO
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-    SELECT counter_name, slot, NOW(), amount
+    SELECT counter_name, slot, NOW(), total
       FROM (
         SELECT locked.*,
-               COUNT(*) OVER () AS slots
+               COUNT(*) OVER () AS found
           FROM (
             SELECT existing.counter_name AS counter_name,
                    existing.counter_id AS slot,
-                   entries.amount AS amount
+                   existing.counter + entries.amount AS total
               FROM (
                 SELECT *
-                  FROM JSON_TABLE(
-                    v_amounts, '$[*]' COLUMNS (
-                      counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-                      slot BIGINT PATH '$[1]',
-                      amount DECIMAL(65, 0) PATH '$[2]'
-                    )
-                  ) AS listed
+                  FROM JSON_TABLE(v_amounts, '$[*]' COLUMNS (
+                    counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+                    slot BIGINT PATH '$[1]',
+                    amount DECIMAL(65, 0) PATH '$[2]'
+                  )) AS listed
+                 WHERE amount <> 0
                  ORDER BY counter_name
                  LIMIT 10000
               ) AS entries
               STRAIGHT_JOIN `bounded_counters` AS existing
                 ON existing.counter_name = entries.counter_name
-               AND existing.counter_id = COALESCE(
-                     IF(v_tries = 0, entries.slot, 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment)), 1)
+               AND existing.counter_id = IF(v_tries = 0, entries.slot, 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment))
                FOR UPDATE /*!80000 OF existing */
           ) AS locked
       ) AS adding
-     WHERE slots = v_counters
-    ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter + adding.amount;
+     WHERE found = v_counters
+    ON DUPLICATE KEY UPDATE counter = adding.total;
     SET v_rows = ROW_COUNT(),
         v_tries = v_tries + 1;
+    IF v_rows = 0 AND v_tries > 1 THEN
+      CALL `_bounded_counter_add_many_unknown`(p_amounts);
+      -- All counters are there: another session has created one since, or KILL QUERY has ended the statement without an error,
+      -- as on MariaDB 11.8.
+      IF v_tries > 4 THEN
+        CALL `_bounded_counter_fail`(1317, NULL);
+      END IF;
+    END IF;
   END WHILE;
-
-  IF v_rows = 0 AND v_counters > 0 THEN
-    CALL `_bounded_counter_add_many_unknown`(p_amounts);
-  END IF;
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_take.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_take` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_take` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_take`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
@@ -1014,7 +930,6 @@ BEGIN
   DECLARE v_have BIGINT;
   DECLARE v_rows BIGINT DEFAULT 0;
 
-  -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter_id)
     INTO v_slots
@@ -1022,7 +937,7 @@ BEGIN
    WHERE counter_name = LEFT(p_counter_name, 100);
   SET v_slot = 1 + MOD(
     CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-    v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment));
+    v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)));
   -- Reads the slot first: an UPDATE that finds too little would keep a lock on it until the end of the transaction.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter)
@@ -1044,12 +959,9 @@ BEGIN
     CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount);
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_reset.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_reset` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_reset` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_reset`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_value BIGINT,
@@ -1089,25 +1001,25 @@ BEGIN
              IF(slot = 1, COALESCE(p_value, 0), 0) AS share,
              SUM(slot = 1) OVER () AS firsts
         FROM (
-          (
-            SELECT counter_id AS slot,
-                   counter AS amount
-              FROM `bounded_counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id = 1
-               FOR UPDATE
-          )
+          (SELECT counter_id AS slot, counter AS amount
+             FROM `bounded_counters`
+            WHERE counter_name = p_counter_name
+              AND counter_id = 1
+              FOR UPDATE)
           UNION ALL
-          (
-            SELECT counter_id AS slot,
-                   counter AS amount
-              FROM `bounded_counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id > 1
-             ORDER BY counter_id DESC
-             LIMIT 10000
-               FOR UPDATE
-          )
+          (SELECT counter_id AS slot, counter AS amount
+             FROM `bounded_counters`
+            WHERE counter_name = p_counter_name
+              AND counter_id > 1
+            ORDER BY counter_id DESC
+            LIMIT 10000
+              FOR UPDATE)
+          UNION ALL
+          (SELECT counter_id AS slot, counter AS amount
+             FROM `bounded_counters`
+            WHERE counter_name = p_counter_name
+              AND counter_id < 1
+              FOR UPDATE)
         ) AS locked
     ) AS found
    WHERE firsts = 1
@@ -1118,12 +1030,9 @@ BEGIN
     CALL `_bounded_counter_unknown`('bounded_counter_reset', p_counter_name);
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/bounded/counter_resize.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_resize` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_resize` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_resize`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT
@@ -1186,36 +1095,20 @@ BEGIN
     -- All slots that are missing. The lock on slot 1 keeps a reset or a delete from meeting a part of them.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
-    SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+    SELECT first.counter_name, number, first.description, first.start_date, 0
       FROM `bounded_counters` AS first
-     CROSS JOIN (
-       WITH digits (digit) AS (
-         SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-         UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-       )
-       SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-         FROM digits AS units
-        CROSS JOIN digits AS tens
-        CROSS JOIN digits AS hundreds
-        CROSS JOIN digits AS thousands
-        WHERE tens.digit <= (p_slots - 1) DIV 10
-          AND hundreds.digit <= (p_slots - 1) DIV 100
-          AND thousands.digit <= (p_slots - 1) DIV 1000
-     ) AS numbers
+     CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
      WHERE first.counter_name = p_counter_name
        AND first.counter_id = 1
-       AND numbers.number BETWEEN 2 AND p_slots
-     ORDER BY numbers.number DESC
-       FOR UPDATE
+       AND number BETWEEN 2 AND p_slots
+     ORDER BY number DESC
+       FOR UPDATE /*!80000 OF first */
     ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter;
   END IF;
 END;;
-DELIMITER ;
 
--- From templates/bounded/counter_delete.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_delete` */;
-
-DELIMITER ;;
+-- From templates/counters/counter_delete.sql
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_delete` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_delete`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -1235,57 +1128,49 @@ Errors
   30003  unknown counter ''...''
 
 Example
-  CALL bounded_counter_delete(''seats'');'
+  CALL bounded_counter_delete(''downloads'');'
 BEGIN
+  DECLARE v_rows BIGINT DEFAULT 0;
+
   CALL `_bounded_counter_check`('bounded_counter_delete', p_counter_name);
-  -- The last part is what a resize that was interrupted has left.
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-  DELETE target
-    FROM (
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `bounded_counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = 1
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `bounded_counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id > 1
-         ORDER BY counter_id DESC
-         LIMIT 10000
-           FOR UPDATE
-      )
-      UNION ALL
-      (
-        SELECT counter_id AS slot,
-               counter AS amount
-          FROM `bounded_counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id < 1
-           FOR UPDATE
-      )
-    ) AS locked
-    STRAIGHT_JOIN `bounded_counters` AS target
-      ON target.counter_id = locked.slot
-   WHERE target.counter_name = p_counter_name;
-  IF ROW_COUNT() = 0 THEN
-    CALL `_bounded_counter_unknown`('bounded_counter_delete', p_counter_name);
-    -- Slot 1 is still there: on MariaDB 11.8, KILL QUERY can end a DELETE without an error.
-    CALL `_bounded_counter_fail`(1317, NULL);
-  END IF;
+  WHILE v_rows = 0 DO
+    -- The subquery locks the slots in the order of the other routines.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    DELETE target
+      FROM (
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id = 1
+            FOR UPDATE)
+        UNION ALL
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
+            FOR UPDATE)
+        UNION ALL
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id < 1
+            FOR UPDATE)
+      ) AS locked
+      STRAIGHT_JOIN `bounded_counters` AS target
+        ON target.counter_id = locked.slot
+     WHERE target.counter_name = p_counter_name;
+    SET v_rows = ROW_COUNT();
+    IF v_rows = 0 THEN
+      -- If slot 1 is there, KILL QUERY has ended the DELETE without an error, as on MariaDB 11.8.
+      CALL `_bounded_counter_unknown`('bounded_counter_delete', p_counter_name);
+    END IF;
+  END WHILE;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_drop.sql
-/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_drop` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_drop` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_drop`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -1315,7 +1200,7 @@ SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       -- At most 9223372036854775807. Of a greater total, the function returns error 30008.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
        COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
        -- 1 after a resize that was interrupted. The next resize completes it.
        MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
@@ -1340,10 +1225,10 @@ SELECT '0.1.0' AS version,
        'both' AS servers,
        'counters --bounded' AS arguments;
 
--- From templates/counters/counter_get.sql
-/*!80000 DROP FUNCTION IF EXISTS `bounded_counter_get` */;
-
 DELIMITER ;;
+
+-- From templates/counters/counter_get.sql
+/*!80000 DROP FUNCTION IF EXISTS `bounded_counter_get` */;;
 CREATE /*M!100103 OR REPLACE */ FUNCTION `bounded_counter_get`(
   p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -1374,8 +1259,7 @@ BEGIN
   DECLARE v_total BIGINT;
   -- SUM() returns DECIMAL, which may exceed the range of the variable. A handler is cheaper than a comparison.
   DECLARE EXIT HANDLER FOR 1264
-    CALL `_bounded_counter_fail`(30008,
-      CONCAT('bounded_counter_get: total of counter ''', LEFT(p_counter_name, 60), ''' exceeds the range of BIGINT'));
+    CALL `_bounded_counter_fail`(30008, CONCAT('bounded_counter_get: total of counter ''', LEFT(p_counter_name, 60), ''' exceeds the range of BIGINT'));
 
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT SUM(counter)
@@ -1385,8 +1269,7 @@ BEGIN
   IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
     -- In the normal case, the name needs no validation.
     CALL `_bounded_counter_check`('bounded_counter_get', p_counter_name);
-    CALL `_bounded_counter_fail`(30003,
-      CONCAT('bounded_counter_get: unknown counter ''', LEFT(p_counter_name, 89), ''''));
+    CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_get: unknown counter ''', LEFT(p_counter_name, 89), ''''));
   END IF;
   RETURN v_total;
 END;;

@@ -3,12 +3,13 @@
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
 -- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
--- each other in any order: each one leaves the total right, and none makes a slot negative. If one would, for example add with a
--- negative amount, the server rejects it and nothing is changed: error 3819 on MySQL, 4025 on MariaDB (unless the session has
--- set check_constraint_checks = OFF, which no statement here needs).
+-- each other in any order: each one leaves the total right.
+-- None makes a slot negative. If one would, for example add with a negative amount, the server rejects it and nothing is changed:
+-- error 3819 on MySQL, 4025 on MariaDB (unless the session has set check_constraint_checks = OFF, which no statement here needs).
 --
 -- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
--- node has a number of its own, so that no two nodes select the same slot.
+-- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
+-- If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
@@ -20,56 +21,31 @@
 -- Parameters: counter_name, description, value, slots
 -- In the order of the key, so that two sessions that create the same counter do not deadlock.
 INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
-SELECT ?, numbers.number, ?, NOW(), IF(numbers.number = 1, COALESCE(?, 0), 0)
-  FROM (
-    WITH digits (digit) AS (
-      SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-      UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-    )
-    SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-      FROM digits AS units
-     CROSS JOIN digits AS tens
-     CROSS JOIN digits AS hundreds
-     CROSS JOIN digits AS thousands
-     WHERE tens.digit <= (10000 - 1) DIV 10
-       AND hundreds.digit <= (10000 - 1) DIV 100
-       AND thousands.digit <= (10000 - 1) DIV 1000
-  ) AS numbers
- WHERE numbers.number <= ?
- ORDER BY numbers.number;
+SELECT ?, number, ?, NOW(), IF(number = 1, COALESCE(?, 0), 0)
+  FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+ WHERE number <= ?
+ ORDER BY number;
 
 -- name: slots
 -- Returns the number of slots for the other statements, or NULL if the counter does not exist. An application can keep the
 -- number: after a resize, the statements are exact with the earlier number, too.
 -- Parameters: counter_name
-SELECT MAX(counter_id) - MOD(MAX(counter_id), @@GLOBAL.auto_increment_increment) AS slots
+SELECT MAX(counter_id) - MOD(MAX(counter_id), LEAST(MAX(counter_id), @@GLOBAL.auto_increment_increment)) AS slots
   FROM `bounded_counters`
  WHERE counter_name = ?;
 
 -- name: increment
--- Adds 1, on a single server. If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the
--- number of slots. If no row is changed with 1, the counter does not exist.
+-- Adds 1, on a single server. If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of
+-- slots, on a cluster first with @@GLOBAL.auto_increment_increment. If no row is changed with 1, the counter does not exist.
 -- Parameters: counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `bounded_counters`
    SET counter = counter + 1
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
-
--- name: increment_on_nodes
--- Adds 1, on any server and cluster. If no row is changed, execute the statement again with @@GLOBAL.auto_increment_increment as the
--- number of slots.
--- Parameters: counter_name, slots
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `bounded_counters`
-   SET counter = counter + 1
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         ?);
 
 -- name: add
--- Adds an amount of at least 1. Otherwise, see increment.
+-- Adds an amount of at least 1, on a single server. Otherwise, see increment.
 -- Parameters: amount, counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `bounded_counters`
@@ -77,20 +53,10 @@ UPDATE `bounded_counters`
  WHERE counter_name = ?
    AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
--- name: add_on_nodes
--- Parameters: amount, counter_name, slots
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `bounded_counters`
-   SET counter = counter + ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         ?);
-
 -- name: take
--- Takes an amount of at least 1 from the slot of the connection, if the slot has it: changes one row or none. If none, execute
--- slots_to_take_from, and take_from_slot for its slots until one changes a row. No statement takes from several slots: the
--- procedure does.
+-- Takes an amount of at least 1 from the slot of the connection, if the slot has it, on a single server: changes one row or none. If none,
+-- execute slots_to_take_from, and take_from_slot for its slots until one changes a row. No statement takes from several slots:
+-- the procedure does.
 -- Parameters: amount, counter_name, slots, amount
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `bounded_counters`
@@ -99,7 +65,33 @@ UPDATE `bounded_counters`
    AND counter_id = 1 + MOD(CONNECTION_ID(), ?)
    AND counter >= ?;
 
+-- name: increment_on_nodes
+-- Adds 1, on any server and cluster. If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of
+-- slots, on a cluster first with @@GLOBAL.auto_increment_increment. If no row is changed with 1, the counter does not exist.
+-- Parameters: counter_name, slots
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `bounded_counters`
+   SET counter = counter + 1
+ WHERE counter_name = ?
+   AND counter_id = 1 + MOD(
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         ?);
+
+-- name: add_on_nodes
+-- Adds an amount of at least 1, on any server and cluster. Otherwise, see increment.
+-- Parameters: amount, counter_name, slots
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `bounded_counters`
+   SET counter = counter + ?
+ WHERE counter_name = ?
+   AND counter_id = 1 + MOD(
+         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+         ?);
+
 -- name: take_on_nodes
+-- Takes an amount of at least 1 from the slot of the connection, if the slot has it, on any server and cluster: changes one row or none. If none,
+-- execute slots_to_take_from, and take_from_slot for its slots until one changes a row. No statement takes from several slots:
+-- the procedure does.
 -- Parameters: amount, counter_name, slots, amount
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `bounded_counters`
@@ -141,7 +133,7 @@ SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       -- At most 9223372036854775807. Of a greater total, the function returns error 30008.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
        COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
        -- 1 after a resize that was interrupted. The next resize completes it.
        MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
@@ -150,7 +142,7 @@ SELECT counter_name,
 
 -- name: reset
 -- Sets the total to a value of at least 0. If restart is 1, start_date is set to NOW().
--- Parameters: counter_name, value, counter_name, counter_name, restart
+-- Parameters: counter_name, value, counter_name, counter_name, counter_name, restart
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
 SELECT ?, slot, NOW(), share
@@ -159,25 +151,25 @@ SELECT ?, slot, NOW(), share
            IF(slot = 1, COALESCE(?, 0), 0) AS share,
            SUM(slot = 1) OVER () AS firsts
       FROM (
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `bounded_counters`
-           WHERE counter_name = ?
-             AND counter_id = 1
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = ?
+            AND counter_id = 1
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `bounded_counters`
-           WHERE counter_name = ?
-             AND counter_id > 1
-           ORDER BY counter_id DESC
-           LIMIT 10000
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = ?
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
+            FOR UPDATE)
+        UNION ALL
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = ?
+            AND counter_id < 1
+            FOR UPDATE)
       ) AS locked
   ) AS found
  WHERE firsts = 1
@@ -191,34 +183,25 @@ ON DUPLICATE KEY UPDATE
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
 DELETE target
   FROM (
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `bounded_counters`
-       WHERE counter_name = ?
-         AND counter_id = 1
-         FOR UPDATE
-    )
+    (SELECT counter_id AS slot, counter AS amount
+       FROM `bounded_counters`
+      WHERE counter_name = ?
+        AND counter_id = 1
+        FOR UPDATE)
     UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `bounded_counters`
-       WHERE counter_name = ?
-         AND counter_id > 1
-       ORDER BY counter_id DESC
-       LIMIT 10000
-         FOR UPDATE
-    )
+    (SELECT counter_id AS slot, counter AS amount
+       FROM `bounded_counters`
+      WHERE counter_name = ?
+        AND counter_id > 1
+      ORDER BY counter_id DESC
+      LIMIT 10000
+        FOR UPDATE)
     UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `bounded_counters`
-       WHERE counter_name = ?
-         AND counter_id < 1
-         FOR UPDATE
-    )
+    (SELECT counter_id AS slot, counter AS amount
+       FROM `bounded_counters`
+      WHERE counter_name = ?
+        AND counter_id < 1
+        FOR UPDATE)
   ) AS locked
   STRAIGHT_JOIN `bounded_counters` AS target
     ON target.counter_id = locked.slot
@@ -233,27 +216,14 @@ DELETE target
 -- All slots that are missing. The lock on slot 1 keeps a reset or a delete from meeting a part of them.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+SELECT first.counter_name, number, first.description, first.start_date, 0
   FROM `bounded_counters` AS first
- CROSS JOIN (
-   WITH digits (digit) AS (
-     SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-     UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-   )
-   SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-     FROM digits AS units
-    CROSS JOIN digits AS tens
-    CROSS JOIN digits AS hundreds
-    CROSS JOIN digits AS thousands
-    WHERE tens.digit <= (10000 - 1) DIV 10
-      AND hundreds.digit <= (10000 - 1) DIV 100
-      AND thousands.digit <= (10000 - 1) DIV 1000
- ) AS numbers
+ CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
  WHERE first.counter_name = ?
    AND first.counter_id = 1
-   AND numbers.number BETWEEN 2 AND ?
- ORDER BY numbers.number DESC
-   FOR UPDATE
+   AND number BETWEEN 2 AND ?
+ ORDER BY number DESC
+   FOR UPDATE /*!80000 OF first */
 ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter;
 
 -- name: highest_slot
@@ -274,23 +244,17 @@ SELECT ?, slot, NOW(), moved
            IF(slot = 1, SUM(amount) OVER (), 0) AS moved,
            COUNT(*) OVER () AS found
       FROM (
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `bounded_counters`
-           WHERE counter_name = ?
-             AND counter_id = 1
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = ?
+            AND counter_id = 1
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `bounded_counters`
-           WHERE counter_name = ?
-             AND counter_id = ?
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `bounded_counters`
+          WHERE counter_name = ?
+            AND counter_id = ?
+            FOR UPDATE)
       ) AS locked
   ) AS folded
  WHERE found = 2

@@ -8,31 +8,18 @@
 -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+SELECT first.counter_name, number, first.description, first.start_date, 0
   FROM `counters` AS first
- CROSS JOIN (
-   WITH digits (digit) AS (
-     SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-     UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-   )
-   SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-     FROM digits AS units
-    CROSS JOIN digits AS tens
-    CROSS JOIN digits AS hundreds
-    CROSS JOIN digits AS thousands
-    WHERE tens.digit <= (20 - 1) DIV 10
-      AND hundreds.digit <= (20 - 1) DIV 100
-      AND thousands.digit <= (20 - 1) DIV 1000
- ) AS numbers
- WHERE numbers.number > 1
+ CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 20 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+ WHERE number > 1
    AND NOT EXISTS (
     SELECT *
       FROM `counters` AS existing
      WHERE existing.counter_name = first.counter_name
-       AND existing.counter_id = numbers.number
+       AND existing.counter_id = number
   )
    AND first.counter_id = 1
-   AND numbers.number <= 20
- ORDER BY first.counter_name, numbers.number
-  LOCK IN SHARE MODE
+   AND number <= 20
+ ORDER BY first.counter_name, number
+ /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `counters`.counter;

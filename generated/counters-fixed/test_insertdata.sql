@@ -24,37 +24,11 @@ SELECT CONCAT('counterName', one.number),
   FROM (
     -- LIMIT materializes the subquery, so that RAND() is evaluated once for each counter.
     SELECT numbers.number, 20 AS slots
-      FROM (
-        WITH digits (digit) AS (
-          SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-          UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-        )
-        SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-          FROM digits AS units
-         CROSS JOIN digits AS tens
-         CROSS JOIN digits AS hundreds
-         CROSS JOIN digits AS thousands
-         WHERE tens.digit <= (1500 - 1) DIV 10
-           AND hundreds.digit <= (1500 - 1) DIV 100
-           AND thousands.digit <= (1500 - 1) DIV 1000
-      ) AS numbers
+      FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 1500 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
      WHERE numbers.number <= 1500
      LIMIT 1500
   ) AS one
- CROSS JOIN (
-   WITH digits (digit) AS (
-     SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-     UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-   )
-   SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-     FROM digits AS units
-    CROSS JOIN digits AS tens
-    CROSS JOIN digits AS hundreds
-    CROSS JOIN digits AS thousands
-    WHERE tens.digit <= (50 - 1) DIV 10
-      AND hundreds.digit <= (50 - 1) DIV 100
-      AND thousands.digit <= (50 - 1) DIV 1000
- ) AS slot
+ CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 50 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS slot
  WHERE slot.number <= one.slots
  ORDER BY one.number, slot.number;
 

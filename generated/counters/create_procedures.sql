@@ -35,7 +35,7 @@ SET @slotted_problem = (
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
          AND GRANTEE = CONCAT(
-           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -161,13 +161,328 @@ SET @slotted_problem = (
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
--- From templates/counters/counter_setup.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_setup` */;
-
 DELIMITER ;;
+
+-- From templates/shared/fail.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_fail` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_fail`(
+  IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
+)
+  NO SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Ends the call with an error: the only routine of the package that signals.'
+BEGIN
+  SET p_message = LEFT(p_message, 128);
+  IF p_number = 1317 THEN
+    SIGNAL SQLSTATE '70100'
+       SET MYSQL_ERRNO = 1317,
+           MESSAGE_TEXT = 'Query execution was interrupted';
+  END IF;
+  SIGNAL SQLSTATE '45000'
+     SET MYSQL_ERRNO = p_number,
+         MESSAGE_TEXT = p_message;
+END;;
+
+-- From templates/counters/counter_check.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_check` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_check`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
+)
+  NO SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Rejects a name that no counter can have. p_routine is the name for the message.'
+BEGIN
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    CALL `_counter_fail`(30001, CONCAT(p_routine, ': p_counter_name is NULL or empty'));
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > 100 THEN
+    CALL `_counter_fail`(30002, CONCAT(p_routine, ': p_counter_name is longer than 100 characters'));
+  END IF;
+END;;
+
+-- From templates/counters/counter_check_slots.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_check_slots` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_check_slots`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_slots BIGINT
+)
+  NO SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Rejects a number of slots that no counter can have on this server. p_routine is the name for the message.'
+BEGIN
+  IF p_slots IS NULL OR p_slots NOT BETWEEN 1 AND 10000 THEN
+    CALL `_counter_fail`(30005, CONCAT(p_routine, ': p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
+  END IF;
+  IF p_slots < @@GLOBAL.auto_increment_increment THEN
+    CALL `_counter_fail`(30018, CONCAT(p_routine, ': p_slots must be at least ', @@GLOBAL.auto_increment_increment, ' on this cluster'));
+  END IF;
+END;;
+
+-- From templates/counters/counter_unknown.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_unknown` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_unknown`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
+)
+  READS SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.'
+BEGIN
+  DECLARE v_rows BIGINT;
+
+  CALL `_counter_check`(p_routine, p_counter_name);
+  -- A locking read sees what the statement has seen. A read of the snapshot can see less or more.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT COUNT(*)
+    INTO v_rows
+    FROM `counters`
+   WHERE counter_name = p_counter_name
+     AND counter_id = 1
+     FOR UPDATE;
+  IF v_rows = 0 THEN
+    CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 91), ''''));
+  END IF;
+END;;
+
+-- From templates/counters/counter_add_elsewhere.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_add_elsewhere` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_elsewhere`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_amount BIGINT,
+  IN p_slots BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
+  argument is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
+BEGIN
+  DECLARE v_slots BIGINT DEFAULT p_slots;
+  DECLARE v_slot BIGINT;
+  DECLARE v_rows, v_tries BIGINT DEFAULT 0;
+
+  CALL `_counter_check`(p_routine, p_counter_name);
+  IF p_amount IS NULL THEN
+    CALL `_counter_fail`(30007, CONCAT(p_routine, ': p_amount is NULL'));
+  END IF;
+  IF p_amount = 0 THEN
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT MAX(counter_id)
+      INTO v_slots
+      FROM `counters`
+     WHERE counter_name = LEFT(p_counter_name, 100);
+    IF v_slots IS NULL THEN
+      CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 91), ''''));
+    END IF;
+  END IF;
+
+  -- If all connections selected slot 1, they would wait for each other.
+  WHILE p_amount <> 0 AND v_rows = 0 DO
+    SET v_slot = COALESCE(1 + MOD(
+      CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+      v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1);
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    UPDATE `counters`
+       SET counter = counter + p_amount
+     WHERE counter_name = p_counter_name
+       AND counter_id = v_slot
+       AND CHAR_LENGTH(p_counter_name) <= 100;
+    SET v_rows = ROW_COUNT(),
+        v_slots = GREATEST(v_slot - 1, 1);
+    IF v_rows = 0 AND v_slot = 1 THEN
+      CALL `_counter_unknown`(p_routine, p_counter_name);
+      -- Slot 1 is there: another session has created the counter since, or KILL QUERY has ended the UPDATE without an error,
+      -- as on MariaDB 11.8.
+      SET v_tries = v_tries + 1;
+      IF v_tries > 3 THEN
+        CALL `_counter_fail`(1317, NULL);
+      END IF;
+    END IF;
+  END WHILE;
+END;;
+
+-- From templates/counters/counter_add_many_unknown.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_add_many_unknown` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_many_unknown`(
+  IN p_amounts LONGTEXT CHARACTER SET utf8mb4
+)
+  READS SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Fails if a counter of an add_many does not exist, and says which.'
+BEGIN
+  DECLARE v_entry BIGINT;
+
+  -- A locking read sees what the statements of the package change. A read of the snapshot can see less or more.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT MIN(entries.entry)
+    INTO v_entry
+    FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
+      entry FOR ORDINALITY,
+      p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+      p_amount BIGINT PATH '$[1]'
+    )) AS entries
+    LEFT JOIN `counters` AS existing
+      ON existing.counter_name = entries.p_counter_name
+     AND existing.counter_id = 1
+   WHERE existing.counter_id IS NULL
+     FOR UPDATE /*!80000 OF existing */;
+  IF v_entry IS NOT NULL THEN
+    CALL `_counter_fail`(30003, CONCAT('counter_add_many: unknown counter ''', LEFT(JSON_UNQUOTE(JSON_EXTRACT(p_amounts, CONCAT('$[', v_entry - 1, '][0]'))), 92), ''''));
+  END IF;
+END;;
+
+-- From templates/shared/in_steps.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_in_steps` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_in_steps`(
+  OUT p_steps BOOLEAN
+)
+  CONTAINS SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Whether maintenance changes one slot in each statement: on a node of a cluster, outside a transaction. The other nodes
+  change their slots all the time, and a change of all slots would conflict with theirs (1213, 3101, 1180).'
+BEGIN
+  -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
+  DECLARE CONTINUE HANDLER FOR 1305
+    SET p_steps = TRUE;
+
+  SET p_steps = FALSE;
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
+    SAVEPOINT slotted_steps;
+    RELEASE SAVEPOINT slotted_steps;
+  END IF;
+END;;
+
+-- From templates/counters/counter_steps.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_steps` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_steps`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_value BIGINT,
+  IN p_restart BOOLEAN
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
+  that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.'
+BEGIN
+  DECLARE v_slot BIGINT DEFAULT 10000 + 1;
+  DECLARE v_next BIGINT;
+  DECLARE v_tries INT DEFAULT 0;
+
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT MAX(counter_id)
+    INTO v_next
+    FROM `counters`
+   WHERE counter_name = LEFT(p_counter_name, 100);
+  IF v_next IS NULL THEN
+    CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 91), ''''));
+  END IF;
+  REPEAT
+    BEGIN
+      DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+        BEGIN
+          SET v_tries = v_tries + 1;
+          IF v_tries > 20 THEN
+            RESIGNAL;
+          END IF;
+          DO SLEEP(0.01);
+        END;
+
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT COALESCE(
+               MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, NULL, counter_id)),
+               MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, counter_id, NULL)),
+               1)
+        INTO v_next
+        FROM `counters`
+       WHERE counter_name = p_counter_name
+         AND IF(v_slot BETWEEN 1 AND @@GLOBAL.auto_increment_increment,
+                counter_id BETWEEN 1 AND v_slot - 1,
+                counter_id < v_slot OR counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment);
+      IF p_routine = 'counter_delete' THEN
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        DELETE FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_next;
+      ELSE
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `counters`
+           SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
+               start_date = IF(p_restart, NOW(), start_date)
+         WHERE counter_name = p_counter_name
+           AND counter_id = v_next;
+      END IF;
+      SET v_slot = v_next,
+          v_tries = 0;
+    END;
+  UNTIL v_slot = 1 END REPEAT;
+END;;
+
+-- From templates/counters/counter_fold.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_counter_fold` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_fold`(
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_into BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Moves the counts of the retired slots, which have negative numbers, to slot p_into, and deletes these slots.'
+BEGIN
+  DECLARE v_retired BIGINT;
+
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT COUNT(*)
+    INTO v_retired
+    FROM `counters`
+   WHERE counter_name = p_counter_name
+     AND counter_id < 1;
+  IF v_retired > 0 THEN
+    -- The subquery locks the slots and sums them, and the statement changes exactly these slots. If slot p_into does not exist,
+    -- another session has deleted the counter, and nothing is changed.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
+    SELECT p_counter_name, slot, NOW(), share
+      FROM (
+        SELECT slot,
+               IF(slot = p_into, SUM(amount) OVER (), 0) AS share,
+               SUM(slot = p_into) OVER () AS found
+          FROM (
+            (SELECT counter_id AS slot, counter AS amount
+               FROM `counters`
+              WHERE counter_name = p_counter_name
+                AND counter_id = p_into
+                FOR UPDATE)
+            UNION ALL
+            (SELECT counter_id AS slot, counter AS amount
+               FROM `counters`
+              WHERE counter_name = p_counter_name
+                AND counter_id < 1
+              ORDER BY counter_id
+              LIMIT v_retired
+                FOR UPDATE)
+          ) AS locked
+      ) AS folded
+     WHERE found = 1
+    ON DUPLICATE KEY UPDATE counter = folded.share;
+    -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+    -- which increments lock.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+    DELETE FROM `counters`
+     WHERE counter_name = p_counter_name
+       AND counter_id < 1
+       AND counter = 0
+     ORDER BY counter_id
+     LIMIT v_retired;
+  END IF;
+END;;
+
+-- From templates/counters/counter_setup.sql
+/*!80000 DROP PROCEDURE IF EXISTS `counter_setup` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_setup`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_description VARCHAR(1000) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT,
   IN p_value BIGINT
 )
@@ -189,94 +504,40 @@ Errors
   30004  counter ''...'' already exists
   30005  p_slots must be between 1 and 10000, not ...
   30018  p_slots must be at least ... on this cluster
+  1265, 1406  p_description is longer than 255 characters (errors of the server)
 
 Example
   CALL counter_setup(''downloads'', ''Downloads of the installer'', NULL, NULL);'
 BEGIN
-  DECLARE v_slots BIGINT;
+  DECLARE v_slots BIGINT DEFAULT COALESCE(p_slots, GREATEST(5, @@GLOBAL.auto_increment_increment));
   DECLARE v_existing BIGINT;
   -- Another session has created the counter between the SELECT and the INSERT. Other errors reach the caller.
   DECLARE EXIT HANDLER FOR 1062
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30004,
-             MESSAGE_TEXT = v_message;
-    END;
+    CALL `_counter_fail`(30004, CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists'));
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30001,
-           MESSAGE_TEXT = 'counter_setup: p_counter_name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30002,
-           MESSAGE_TEXT = 'counter_setup: p_counter_name is longer than 100 characters';
-  END IF;
-  SET v_slots = COALESCE(p_slots, GREATEST(5, @@GLOBAL.auto_increment_increment));
-  IF v_slots < 1 OR v_slots > 10000 THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_setup: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL'));
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30005,
-             MESSAGE_TEXT = v_message;
-    END;
-  END IF;
-  IF v_slots < @@GLOBAL.auto_increment_increment THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_setup: p_slots must be at least ', @@GLOBAL.auto_increment_increment, ' on this cluster');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30018,
-             MESSAGE_TEXT = v_message;
-    END;
-  END IF;
+  CALL `_counter_check`('counter_setup', p_counter_name);
+  CALL `_counter_check_slots`('counter_setup', v_slots);
 
   -- Query the counter first: an INSERT that fails holds a lock on slot 1 until the caller commits.
-  -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter_id)
     INTO v_existing
     FROM `counters`
    WHERE counter_name = LEFT(p_counter_name, 100);
   IF v_existing IS NOT NULL THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30004,
-             MESSAGE_TEXT = v_message;
-    END;
+    CALL `_counter_fail`(30004, CONCAT('counter_setup: counter ''', LEFT(p_counter_name, 88), ''' already exists'));
   END IF;
 
   -- In the order of the key, so that two sessions that create the same counter do not deadlock.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-  SELECT p_counter_name, numbers.number, p_description, NOW(), IF(numbers.number = 1, COALESCE(p_value, 0), 0)
-    FROM (
-      WITH digits (digit) AS (
-        SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-        UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-      )
-      SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-        FROM digits AS units
-       CROSS JOIN digits AS tens
-       CROSS JOIN digits AS hundreds
-       CROSS JOIN digits AS thousands
-       WHERE tens.digit <= (v_slots - 1) DIV 10
-         AND hundreds.digit <= (v_slots - 1) DIV 100
-         AND thousands.digit <= (v_slots - 1) DIV 1000
-    ) AS numbers
-   WHERE numbers.number <= v_slots
-   ORDER BY numbers.number;
+  SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
+    FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', v_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+   WHERE number <= v_slots
+   ORDER BY number;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_increment.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_increment` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_increment` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -302,119 +563,27 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
 
-  -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter_id)
     INTO v_slots
     FROM `counters`
    WHERE counter_name = LEFT(p_counter_name, 100);
-
-  -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
-  -- shorter name with trailing spaces.
-  -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-  -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
-  -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
-  IF @@GLOBAL.auto_increment_increment = 1 THEN
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    UPDATE `counters`
-       SET counter = counter + 1
-     WHERE counter_name = p_counter_name
-       AND counter_id = 1 + MOD(CONNECTION_ID(), v_slots)
-       AND CHAR_LENGTH(p_counter_name) <= 100;
-  ELSE
-    BEGIN
-      DECLARE v_slot BIGINT
-        DEFAULT 1 + MOD(
-          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          IF(v_slots < @@GLOBAL.auto_increment_increment,
-             v_slots,
-             v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      UPDATE `counters`
-         SET counter = counter + 1
-       WHERE counter_name = p_counter_name
-         AND counter_id = v_slot
-         AND CHAR_LENGTH(p_counter_name) <= 100;
-    END;
-  END IF;
+  -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  UPDATE `counters`
+     SET counter = counter + 1
+   WHERE counter_name = p_counter_name
+     AND counter_id = 1 + MOD(
+           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))
+     AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
-    -- A resize has retired the slot, and before it all higher slots of this node. Selects a lower one, so that transactions lock
-    -- slots in one direction. Slot 1 would be contended if all connections selected it.
-    BEGIN
-      DECLARE v_slot BIGINT
-        DEFAULT 1 + MOD(
-          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          IF(v_slots < @@GLOBAL.auto_increment_increment,
-             v_slots,
-             v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-      REPEAT
-        SET v_slots = GREATEST(v_slot - 1, 1),
-            v_slot = 1 + MOD(
-              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-              IF(v_slots < @@GLOBAL.auto_increment_increment,
-                 v_slots,
-                 v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        UPDATE `counters`
-           SET counter = counter + 1
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_slot
-           AND CHAR_LENGTH(p_counter_name) <= 100;
-      UNTIL ROW_COUNT() > 0 OR COALESCE(v_slots, 1) = 1 END REPEAT;
-    END;
-  END IF;
-  IF ROW_COUNT() = 0 THEN
-    -- The counter has fewer slots, or it was created after the snapshot of this transaction. Every counter has slot 1.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    UPDATE `counters`
-       SET counter = counter + 1
-     WHERE counter_name = p_counter_name
-       AND counter_id = 1
-       AND CHAR_LENGTH(p_counter_name) <= 100;
-    IF ROW_COUNT() = 0 THEN
-      -- In the normal case, the name needs no validation.
-      IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30001,
-               MESSAGE_TEXT = 'counter_increment: p_counter_name is NULL or empty';
-      END IF;
-      IF CHAR_LENGTH(p_counter_name) > 100 THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30002,
-               MESSAGE_TEXT = 'counter_increment: p_counter_name is longer than 100 characters';
-      END IF;
-      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-      -- as this statement, unlike a read of the snapshot.
-      BEGIN
-        DECLARE v_left BIGINT;
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT COUNT(*)
-          INTO v_left
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = 1
-          LOCK IN SHARE MODE;
-        IF v_left > 0 THEN
-          SIGNAL SQLSTATE '70100'
-             SET MYSQL_ERRNO = 1317,
-                 MESSAGE_TEXT = 'Query execution was interrupted';
-        END IF;
-      END;
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_increment: unknown counter ''', LEFT(p_counter_name, 91), '''');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30003,
-               MESSAGE_TEXT = v_message;
-      END;
-    END IF;
+    CALL `_counter_add_elsewhere`('counter_increment', p_counter_name, 1, v_slots);
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_add.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_add` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_add` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
@@ -443,187 +612,28 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
 
-  DECLARE v_first BIGINT;
-  DECLARE v_short BOOLEAN DEFAULT FALSE;
-
-  IF p_amount IS NULL OR p_amount = 0 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30001,
-             MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
-    END IF;
-    IF CHAR_LENGTH(p_counter_name) > 100 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30002,
-             MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
-    END IF;
-    IF p_amount IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30007,
-             MESSAGE_TEXT = 'counter_add: p_amount is NULL';
-    END IF;
-    -- ROW_COUNT() is 0 for an UPDATE by 0 and for an unknown counter. A SELECT tells them apart.
-    BEGIN
-      DECLARE v_last BIGINT;
-      -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-      SELECT MAX(counter_id)
-        INTO v_last
-        FROM `counters`
-       WHERE counter_name = LEFT(p_counter_name, 100);
-      IF v_last IS NULL THEN
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30003,
-                 MESSAGE_TEXT = v_message;
-        END;
-      END IF;
-    END;
-  ELSE
-    IF p_amount < 0 THEN
-      -- Row 0 marks that no slot is negative: counter_take relies on it.
-      SELECT MIN(counter_id)
-        INTO v_first
-        FROM `counters`
-       WHERE counter_name = LEFT(p_counter_name, 100);
-    END IF;
-    IF v_first = 0 THEN
-      BEGIN
-        DECLARE CONTINUE HANDLER FOR 30016
-          SET v_short = TRUE;
-        CALL counter_take(p_counter_name, -p_amount);
-      END;
-    END IF;
-    IF v_first IS NULL OR v_first <> 0 OR v_short THEN
-      -- The total becomes negative. Between the first and the last statement, another session can insert row 0.
-      IF v_short THEN
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        DELETE FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = 0;
-      END IF;
-      -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-      SELECT MAX(counter_id)
-        INTO v_slots
-        FROM `counters`
-       WHERE counter_name = LEFT(p_counter_name, 100);
-
-      -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated. The truncated name can be equal to a
-      -- shorter name with trailing spaces.
-      -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-      -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
-      -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
-      IF @@GLOBAL.auto_increment_increment = 1 THEN
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        UPDATE `counters`
-           SET counter = counter + p_amount
-         WHERE counter_name = p_counter_name
-           AND counter_id = 1 + MOD(CONNECTION_ID(), v_slots)
-           AND CHAR_LENGTH(p_counter_name) <= 100;
-      ELSE
-        BEGIN
-          DECLARE v_slot BIGINT
-            DEFAULT 1 + MOD(
-              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-              IF(v_slots < @@GLOBAL.auto_increment_increment,
-                 v_slots,
-                 v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          UPDATE `counters`
-             SET counter = counter + p_amount
-           WHERE counter_name = p_counter_name
-             AND counter_id = v_slot
-             AND CHAR_LENGTH(p_counter_name) <= 100;
-        END;
-      END IF;
-      IF ROW_COUNT() = 0 THEN
-        -- A resize has retired the slot, and before it all higher slots of this node. Selects a lower one, so that transactions lock
-        -- slots in one direction. Slot 1 would be contended if all connections selected it.
-        BEGIN
-          DECLARE v_slot BIGINT
-            DEFAULT 1 + MOD(
-              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-              IF(v_slots < @@GLOBAL.auto_increment_increment,
-                 v_slots,
-                 v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-          REPEAT
-            SET v_slots = GREATEST(v_slot - 1, 1),
-                v_slot = 1 + MOD(
-                  CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-                  IF(v_slots < @@GLOBAL.auto_increment_increment,
-                     v_slots,
-                     v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-            UPDATE `counters`
-               SET counter = counter + p_amount
-             WHERE counter_name = p_counter_name
-               AND counter_id = v_slot
-               AND CHAR_LENGTH(p_counter_name) <= 100;
-          UNTIL ROW_COUNT() > 0 OR COALESCE(v_slots, 1) = 1 END REPEAT;
-        END;
-      END IF;
-      IF ROW_COUNT() = 0 THEN
-        -- The counter has fewer slots, or it was created after the snapshot of this transaction. Every counter has slot 1.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        UPDATE `counters`
-           SET counter = counter + p_amount
-         WHERE counter_name = p_counter_name
-           AND counter_id = 1
-           AND CHAR_LENGTH(p_counter_name) <= 100;
-        IF ROW_COUNT() = 0 THEN
-          -- In the normal case, the name needs no validation.
-          IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-            SIGNAL SQLSTATE '45000'
-               SET MYSQL_ERRNO = 30001,
-                   MESSAGE_TEXT = 'counter_add: p_counter_name is NULL or empty';
-          END IF;
-          IF CHAR_LENGTH(p_counter_name) > 100 THEN
-            SIGNAL SQLSTATE '45000'
-               SET MYSQL_ERRNO = 30002,
-                   MESSAGE_TEXT = 'counter_add: p_counter_name is longer than 100 characters';
-          END IF;
-          -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-          -- as this statement, unlike a read of the snapshot.
-          BEGIN
-            DECLARE v_left BIGINT;
-            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-            SELECT COUNT(*)
-              INTO v_left
-              FROM `counters`
-             WHERE counter_name = p_counter_name
-               AND counter_id = 1
-              LOCK IN SHARE MODE;
-            IF v_left > 0 THEN
-              SIGNAL SQLSTATE '70100'
-                 SET MYSQL_ERRNO = 1317,
-                     MESSAGE_TEXT = 'Query execution was interrupted';
-            END IF;
-          END;
-          BEGIN
-            DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-              DEFAULT CONCAT('counter_add: unknown counter ''', LEFT(p_counter_name, 97), '''');
-            SIGNAL SQLSTATE '45000'
-               SET MYSQL_ERRNO = 30003,
-                   MESSAGE_TEXT = v_message;
-          END;
-        END IF;
-      END IF;
-      IF v_short THEN
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        DELETE FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = 0;
-      END IF;
-    END IF;
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT MAX(counter_id)
+    INTO v_slots
+    FROM `counters`
+   WHERE counter_name = LEFT(p_counter_name, 100);
+  -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  UPDATE `counters`
+     SET counter = counter + p_amount
+   WHERE counter_name = p_counter_name
+     AND counter_id = 1 + MOD(
+           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))
+     AND p_amount <> 0
+     AND CHAR_LENGTH(p_counter_name) <= 100;
+  IF ROW_COUNT() = 0 THEN
+    CALL `_counter_add_elsewhere`('counter_add', p_counter_name, p_amount, v_slots);
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_add_many.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_add_many` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_add_many` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add_many`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
@@ -635,52 +645,42 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add_many`(
   The call locks one slot of each counter, in the order of the names. Two calls with the same counters cannot deadlock.
 
 Parameters
-  p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the name of a counter and an integer.
-    A counter can have several entries.
+  p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the name of a counter and an
+    integer. A counter can have several entries.
 
 Errors
   30003  unknown counter ''...''
   30014  p_amounts must be a JSON array of at most 10000 entries
   30015  entry ... must be an array of a name and an integer
-  1264   the new count of a slot exceeds the range of BIGINT (error of the server)
+  1264, 1690  the new count of a slot exceeds the range of BIGINT (errors of the server)
 
 Example
   CALL counter_add_many(''[["downloads", 3], ["signups", -1]]'');'
 BEGIN
-  DECLARE v_entry BIGINT;
-  DECLARE v_counters BIGINT;
+  DECLARE v_counters, v_entry BIGINT;
   DECLARE v_amounts LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE v_valid BOOLEAN;
-  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_unknown BOOLEAN;
+  DECLARE v_rows, v_tries BIGINT DEFAULT 0;
 
   IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30014,
-           MESSAGE_TEXT = 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+    CALL `_counter_fail`(30014, 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
   IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30014,
-           MESSAGE_TEXT = 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+    CALL `_counter_fail`(30014, 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
 
-  -- A subquery of the UPDATE would lock the last slot of each counter.
-  /*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
-  SELECT COUNT(*) AS counters,
+  -- The amount and the slot of each counter, again as JSON: a subquery of the INSERT would lock the last slot of each counter.
+  /*M!101108 SET STATEMENT group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF FOR */
+  SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
          -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
          JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           IF(v_slots < @@GLOBAL.auto_increment_increment,
-              v_slots,
-              v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
-         MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown,
-         MIN(valid) AS valid
-    INTO v_counters, v_amounts, v_entry, v_valid
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+         COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown,
+         MIN(invalid)
+    INTO v_counters, v_amounts, v_unknown, v_entry
     FROM (
-      SELECT sums.counter_name,
-             sums.amount,
-             sums.entry,
-             sums.valid,
+      SELECT sums.*,
              (
                -- Reads the end of the index. Without these clauses, MySQL reads every slot, and MariaDB 11.8 the whole table.
                SELECT slots.counter_id
@@ -691,672 +691,80 @@ BEGIN
              ) AS v_slots
         FROM (
           SELECT p_counter_name AS counter_name,
-                 MIN(entry) AS entry,
                  SUM(p_amount) AS amount,
-                 MIN((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
+                 MIN(IF((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
                     AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
                     AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-                    AND more = 0) IS TRUE) AS valid
-            FROM JSON_TABLE(
-              p_amounts, '$[*]' COLUMNS (
-                entry FOR ORDINALITY,
-                p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-                json_0 JSON PATH '$[0]',
-                json_amount JSON PATH '$[1]',
-                more INT EXISTS PATH '$[2]',
-                p_amount BIGINT PATH '$[1]'
-              )
-            ) AS entries
-           GROUP BY counter_name
+                    AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
+                    AND more = 0) IS TRUE, NULL, entry)) AS invalid
+            FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
+              entry FOR ORDINALITY,
+              p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+              json_0 JSON PATH '$[0]',
+              json_amount JSON PATH '$[1]',
+              more INT EXISTS PATH '$[2]',
+              p_amount BIGINT PATH '$[1]'
+            )) AS entries
+           GROUP BY p_counter_name
         ) AS sums
        -- Without LIMIT, MariaDB moves the outer condition into the subquery and does not find the column (1054).
        LIMIT 10000
     ) AS found
    WHERE amount <> 0
       OR v_slots IS NULL
-      OR NOT valid;
-  IF NOT v_valid THEN
-    SELECT MIN(entry)
-      INTO v_entry
-      FROM JSON_TABLE(
-        p_amounts, '$[*]' COLUMNS (
-          entry FOR ORDINALITY,
-          p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-          json_0 JSON PATH '$[0]',
-          json_amount JSON PATH '$[1]',
-          more INT EXISTS PATH '$[2]',
-          p_amount BIGINT PATH '$[1]'
-        )
-      ) AS entries
-     WHERE NOT ((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
-       AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
-       AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-       AND more = 0) IS TRUE);
-    IF v_entry IS NOT NULL THEN
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_add_many: entry ', v_entry, ' must be an array of a name and an integer');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30015,
-               MESSAGE_TEXT = v_message;
-      END;
-    END IF;
+      OR invalid IS NOT NULL;
+  IF v_entry IS NOT NULL THEN
+    CALL `_counter_fail`(30015, CONCAT('counter_add_many: entry ', v_entry, ' must be an array of a name and an integer'));
   END IF;
-  IF v_counters > 0 THEN
-    -- If a resize has retired a slot, the first UPDATE changes no row. A counter with at least as many slots as nodes
-    -- has the lowest slot of this node, and every counter has slot 1.
-    REPEAT
-      SET v_tries = v_tries + 1;
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      UPDATE (
-          SELECT counter_name,
-                 slot,
-                 amount,
-                 COUNT(*) OVER () AS slots
-            FROM (
-              SELECT existing.counter_name AS counter_name,
-                     existing.counter_id AS slot,
-                     entries.amount AS amount
-                FROM (
-                  SELECT *
-                    FROM JSON_TABLE(
-                      v_amounts, '$[*]' COLUMNS (
-                        counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-                        slot BIGINT PATH '$[1]',
-                        amount DECIMAL(65, 0) PATH '$[2]'
-                      )
-                    ) AS entries
-                   ORDER BY counter_name
-                   LIMIT 10000
-                ) AS entries
-                STRAIGHT_JOIN `counters` AS existing
-                  ON existing.counter_name = entries.counter_name
-                 AND existing.counter_id = CASE v_tries
-                   WHEN 1 THEN entries.slot
-                   WHEN 2 THEN 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment)
-                   ELSE 1
-                 END
-                 FOR UPDATE /*!80000 OF existing */
-            ) AS locked
-        ) AS adding
-        STRAIGHT_JOIN `counters` AS target
-          ON target.counter_name = adding.counter_name
-         AND target.counter_id = adding.slot
-         SET target.counter = target.counter + adding.amount
-       WHERE adding.slots = v_counters;
-    UNTIL ROW_COUNT() > 0 OR v_tries = 3 END REPEAT;
-    IF ROW_COUNT() = 0 THEN
-      IF v_entry IS NULL THEN
-        -- Another session has deleted the counter after the snapshot of this transaction, which only a locking read sees.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT MIN(entries.entry)
-          INTO v_entry
-          FROM JSON_TABLE(
-            p_amounts, '$[*]' COLUMNS (
-              entry FOR ORDINALITY,
-              p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-              p_amount BIGINT PATH '$[1]'
-            )
-          ) AS entries
-          LEFT JOIN `counters` AS existing
-            ON existing.counter_name = entries.p_counter_name
-           AND existing.counter_id = 1
-         WHERE existing.counter_id IS NULL
-           FOR UPDATE /*!80000 OF existing */;
-      END IF;
-      IF v_entry IS NULL THEN
-        -- On MariaDB 11.8, KILL QUERY can end an UPDATE without an error.
-        SIGNAL SQLSTATE '70100'
-           SET MYSQL_ERRNO = 1317,
-               MESSAGE_TEXT = 'Query execution was interrupted';
-      END IF;
-      BEGIN
-        DECLARE v_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
-          DEFAULT JSON_UNQUOTE(JSON_EXTRACT(p_amounts, CONCAT('$[', v_entry - 1, '][0]')));
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('counter_add_many: unknown counter ''', LEFT(v_counter_name, 92), '''');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30003,
-                 MESSAGE_TEXT = v_message;
-        END;
-      END;
-    END IF;
+  IF v_unknown THEN
+    CALL `_counter_add_many_unknown`(p_amounts);
   END IF;
-END;;
-DELIMITER ;
-
--- From templates/counters/counter_take.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_take` */;
-
-DELIMITER ;;
-CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_take`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_amount BIGINT
-)
-  MODIFIES SQL DATA
-  SQL SECURITY DEFINER
-  COMMENT 'Description
-  Takes an amount from a counter that must not fall below 0: stock, seats, credits, quotas. If the total is less than the
-  amount, the call fails and changes nothing. To put an amount back, call counter_add.
-  The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
-  The call takes from the slot of the connection. If this slot has less than the amount, the call also takes from other
-  slots and spreads what is left over them. It prefers slots that no other transaction has locked. The last counts are in
-  slot 1, and calls wait for each other there.
-
-Parameters
-  p_counter_name VARCHAR: name of the counter, at most 100 characters
-  p_amount BIGINT: the amount, at least 1
-
-Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
-  30003  unknown counter ''...''
-  30016  not enough: ... left of ''...''
-  30017  p_amount must be at least 1
-
-Example
-  CALL counter_take(''seats'', 2);'
-BEGIN
-  DECLARE v_slots BIGINT;
-  DECLARE v_slot BIGINT;
-  DECLARE v_first BIGINT;
-  DECLARE v_least BIGINT DEFAULT 0;
-  DECLARE v_total DECIMAL(65, 0);
-
-  IF p_amount IS NULL OR p_amount < 1 THEN
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30001,
-             MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
-    END IF;
-    IF CHAR_LENGTH(p_counter_name) > 100 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30002,
-             MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
-    END IF;
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30017,
-           MESSAGE_TEXT = 'counter_take: p_amount must be at least 1';
-  END IF;
-  -- Row 0 marks that no slot is negative. Then the slots that have the amount suffice, and the others need not be read.
-  -- Reads both ends of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-  SELECT MAX(counter_id), MIN(counter_id)
-    INTO v_slots, v_first
-    FROM `counters`
-   WHERE counter_name = LEFT(p_counter_name, 100);
-  IF v_first <> 0 THEN
-    SELECT MIN(counter)
-      INTO v_least
-      FROM `counters`
-     WHERE counter_name = p_counter_name;
-  END IF;
-  SET v_slot = 1 + MOD(
-    CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-    IF(v_slots < @@GLOBAL.auto_increment_increment,
-       v_slots,
-       v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment)));
-  IF v_least >= 0 THEN
+  -- If a resize has removed a slot, the first statement changes no row. A resize keeps the lowest slot of each node.
+  WHILE v_rows = 0 AND v_counters > 0 DO
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    UPDATE `counters`
-       SET counter = counter - p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = v_slot
-       AND counter >= p_amount
-       AND CHAR_LENGTH(p_counter_name) <= 100;
-  END IF;
-  IF v_least < 0 OR ROW_COUNT() = 0 THEN
-    BEGIN
-      DECLARE v_taken BOOLEAN DEFAULT FALSE;
-      DECLARE v_tries INT DEFAULT 0;
-      DECLARE v_pool DECIMAL(65, 0);
-      DECLARE v_other BIGINT;
-      DECLARE v_filled LONGTEXT CHARACTER SET utf8mb4;
-
-      -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
-      SELECT SUM(counter), SUM(IF(counter_id = 1, counter, 0))
-        INTO v_total, v_pool
-        FROM `counters`
-       WHERE counter_name = p_counter_name;
-      IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
-        IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30001,
-                 MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
-        END IF;
-        IF CHAR_LENGTH(p_counter_name) > 100 THEN
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30002,
-                 MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
-        END IF;
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30003,
-                 MESSAGE_TEXT = v_message;
-        END;
-      END IF;
-      IF v_total < p_amount THEN
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30016,
-                 MESSAGE_TEXT = v_message;
-        END;
-      END IF;
-      IF v_first IS NULL OR v_first <> 0 THEN
-        -- All slots, and row 0, which the statement inserts. Waits for the transactions that have locked one.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-        SELECT first.counter_name, spread.slot, first.description, first.start_date, spread.amount
+    INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
+    SELECT counter_name, slot, NOW(), total
+      FROM (
+        SELECT locked.*,
+               COUNT(*) OVER () AS found
           FROM (
-            -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
-            -- instead of searching. Retired slots get 0.
-            SELECT slot,
-                   CASE
-                     WHEN slot < 1 THEN 0
-                     WHEN first_slots = 0 OR total - p_amount >= 10 * slots
-                       THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
-                     WHEN slot = 1 THEN total - p_amount
-                     ELSE 0
-                   END AS amount
+            SELECT existing.counter_name AS counter_name,
+                   existing.counter_id AS slot,
+                   existing.counter + entries.amount AS total
               FROM (
-                SELECT slot,
-                       SUM(SUM(amount)) OVER () AS total,
-                       SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
-                       SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-                       ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
-                  FROM (
-                    (
-                      SELECT counter_id AS slot,
-                             counter AS amount
-                        FROM `counters`
-                       WHERE counter_name = p_counter_name
-                         AND counter_id > 1
-                       ORDER BY counter_id DESC
-                       LIMIT 10000
-                         FOR UPDATE
-                    )
-                    UNION ALL
-                    (
-                      SELECT counter_id AS slot,
-                             counter AS amount
-                        FROM `counters`
-                       WHERE counter_name = p_counter_name
-                         AND counter_id = 1
-                         FOR UPDATE
-                    )
-                    UNION ALL
-                    (
-                      SELECT counter_id AS slot,
-                             counter AS amount
-                        FROM `counters`
-                       WHERE counter_name = p_counter_name
-                         AND counter_id < 1
-                         FOR UPDATE
-                    )
-                    UNION ALL
-                    SELECT 0, 0
-                  ) AS locked
-                 GROUP BY slot
-              ) AS summed
-             WHERE total >= p_amount
-          ) AS spread
-          STRAIGHT_JOIN `counters` AS first
-            ON first.counter_name = p_counter_name
-           AND first.counter_id = 1
-        ON DUPLICATE KEY UPDATE counter = spread.amount;
-        IF ROW_COUNT() = 0 THEN
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          SELECT SUM(amount)
-            INTO v_total
-            FROM (
-              (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM `counters`
-                 WHERE counter_name = p_counter_name
-                   AND counter_id > 1
-                 ORDER BY counter_id DESC
+                SELECT *
+                  FROM JSON_TABLE(v_amounts, '$[*]' COLUMNS (
+                    counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+                    slot BIGINT PATH '$[1]',
+                    amount DECIMAL(65, 0) PATH '$[2]'
+                  )) AS listed
+                 WHERE amount <> 0
+                 ORDER BY counter_name
                  LIMIT 10000
-                   FOR UPDATE
-              )
-              UNION ALL
-              (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM `counters`
-                 WHERE counter_name = p_counter_name
-                   AND counter_id = 1
-                   FOR UPDATE
-              )
-              UNION ALL
-              (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM `counters`
-                 WHERE counter_name = p_counter_name
-                   AND counter_id < 1
-                   FOR UPDATE
-              )
-            ) AS locked;
-          IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
-            IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-              SIGNAL SQLSTATE '45000'
-                 SET MYSQL_ERRNO = 30001,
-                     MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
-            END IF;
-            IF CHAR_LENGTH(p_counter_name) > 100 THEN
-              SIGNAL SQLSTATE '45000'
-                 SET MYSQL_ERRNO = 30002,
-                     MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
-            END IF;
-            BEGIN
-              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
-              SIGNAL SQLSTATE '45000'
-                 SET MYSQL_ERRNO = 30003,
-                     MESSAGE_TEXT = v_message;
-            END;
-          END IF;
-          IF v_total < p_amount THEN
-            BEGIN
-              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
-              SIGNAL SQLSTATE '45000'
-                 SET MYSQL_ERRNO = 30016,
-                     MESSAGE_TEXT = v_message;
-            END;
-          END IF;
-          BEGIN
-            DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-              DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
-            SIGNAL SQLSTATE '45000'
-               SET MYSQL_ERRNO = 30016,
-                   MESSAGE_TEXT = v_message;
-          END;
-        END IF;
-      ELSE
-        IF v_total >= 10 * v_slots THEN
-          -- Half of what another slot has: of the next one with half of the average that no transaction has locked.
-          SET v_other = v_slot;
-          WHILE NOT v_taken AND v_tries < 3 DO
-            SELECT (
-                     SELECT counter_id
-                       FROM `counters`
-                      WHERE counter_name = p_counter_name
-                        AND counter_id > 0
-                        AND counter_id NOT IN (v_slot, v_other)
-                        AND counter >= v_total DIV (2 * v_slots)
-                      ORDER BY IF(counter_id > v_other, 0, 1), counter_id
-                      LIMIT 1
-                   )
-              INTO v_other;
-            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-            UPDATE (
-                -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
-                -- instead of searching. Retired slots get 0.
-                SELECT slot,
-                       CASE
-                         WHEN slot < 1 THEN 0
-                         WHEN first_slots = 0 OR total - p_amount >= 10 * slots
-                           THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
-                         WHEN slot = 1 THEN total - p_amount
-                         ELSE 0
-                       END AS amount
-                  FROM (
-                    SELECT slot,
-                           SUM(SUM(amount)) OVER () AS total,
-                           SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
-                           SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-                           ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
-                      FROM (
-                        (
-                          SELECT counter_id AS slot,
-                                 counter AS amount
-                            FROM `counters`
-                           WHERE counter_name = p_counter_name
-                             AND counter_id = v_slot
-                             FOR UPDATE SKIP LOCKED
-                        )
-                        UNION ALL
-                        (
-                          SELECT counter_id AS slot,
-                                 counter AS amount
-                            FROM `counters`
-                           WHERE counter_name = p_counter_name
-                             AND counter_id = v_other
-                             FOR UPDATE SKIP LOCKED
-                        )
-                      ) AS locked
-                     GROUP BY slot
-                  ) AS summed
-                 WHERE total >= p_amount
-              ) AS spread
-              STRAIGHT_JOIN `counters` AS target
-                ON target.counter_id = spread.slot
-               SET target.counter = spread.amount
-             WHERE target.counter_name = p_counter_name;
-            SET v_taken = ROW_COUNT() > 0,
-                v_tries = v_tries + 1;
-          END WHILE;
-        ELSEIF v_pool >= p_amount THEN
-          -- The last ones are in slot 1.
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          UPDATE `counters`
-             SET counter = counter - p_amount
-           WHERE counter_name = p_counter_name
-             AND counter_id = 1
-             AND counter >= p_amount
-             AND CHAR_LENGTH(p_counter_name) <= 100;
-          SET v_taken = ROW_COUNT() > 0;
-        END IF;
-        IF NOT v_taken THEN
-          -- The slots that no transaction has locked. A transaction that waits for slot 1 has locked no slot that the one
-          -- with the lock on slot 1 waits for.
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-          UPDATE (
-              -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
-              -- instead of searching. Retired slots get 0.
-              SELECT slot,
-                     CASE
-                       WHEN slot < 1 THEN 0
-                       WHEN first_slots = 0 OR total - p_amount >= 10 * slots
-                         THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
-                       WHEN slot = 1 THEN total - p_amount
-                       ELSE 0
-                     END AS amount
-                FROM (
-                  SELECT slot,
-                         SUM(SUM(amount)) OVER () AS total,
-                         SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
-                         SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-                         ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
-                    FROM (
-                      (
-                        SELECT counter_id AS slot,
-                               counter AS amount
-                          FROM `counters`
-                         WHERE counter_name = p_counter_name
-                           AND counter_id > 1
-                         ORDER BY counter_id DESC
-                         LIMIT 10000
-                           FOR UPDATE SKIP LOCKED
-                      )
-                      UNION ALL
-                      (
-                        SELECT counter_id AS slot,
-                               counter AS amount
-                          FROM `counters`
-                         WHERE counter_name = p_counter_name
-                           AND counter_id = 1
-                           FOR UPDATE
-                      )
-                    ) AS locked
-                   GROUP BY slot
-                ) AS summed
-               WHERE total >= p_amount
-            ) AS spread
-            STRAIGHT_JOIN `counters` AS target
-              ON target.counter_id = spread.slot
-             SET target.counter = spread.amount
-           WHERE target.counter_name = p_counter_name;
-          SET v_taken = ROW_COUNT() > 0,
-              v_tries = 0;
-        END IF;
-        WHILE NOT v_taken DO
-          -- The slots that are not 0. Waits for the transactions that have locked one.
-          /*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
-          SELECT JSON_ARRAYAGG(counter_id)
-            INTO v_filled
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND (counter <> 0 OR counter_id = 1);
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-          UPDATE (
-              -- The slots share what is left evenly. The last ones of a counter are put into slot 1, so that calls wait for one row
-              -- instead of searching. Retired slots get 0.
-              SELECT slot,
-                     CASE
-                       WHEN slot < 1 THEN 0
-                       WHEN first_slots = 0 OR total - p_amount >= 10 * slots
-                         THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
-                       WHEN slot = 1 THEN total - p_amount
-                       ELSE 0
-                     END AS amount
-                FROM (
-                  SELECT slot,
-                         SUM(SUM(amount)) OVER () AS total,
-                         SUM(IF(slot >= 1, 1, 0)) OVER () AS slots,
-                         SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-                         ROW_NUMBER() OVER (ORDER BY IF(slot >= 1, 0, 1), slot) AS number
-                    FROM (
-                      SELECT existing.counter_id AS slot,
-                             existing.counter AS amount
-                        FROM (
-                          SELECT slot
-                            FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
-                           ORDER BY slot DESC
-                           LIMIT 20000
-                        ) AS filled
-                        STRAIGHT_JOIN `counters` AS existing
-                          ON existing.counter_name = p_counter_name
-                         AND existing.counter_id = filled.slot
-                       LIMIT 20000
-                         FOR UPDATE /*!80000 OF existing */
-                    ) AS locked
-                   GROUP BY slot
-                ) AS summed
-               WHERE total >= p_amount
-            ) AS spread
-            STRAIGHT_JOIN `counters` AS target
-              ON target.counter_id = spread.slot
-             SET target.counter = spread.amount
-           WHERE target.counter_name = p_counter_name;
-          SET v_taken = ROW_COUNT() > 0,
-              v_tries = v_tries + 1;
-          IF NOT v_taken AND v_tries < 3 THEN
-            SELECT SUM(counter), SUM(IF(counter_id = 1, counter, 0))
-              INTO v_total, v_pool
-              FROM `counters`
-             WHERE counter_name = p_counter_name;
-            IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
-              IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30001,
-                       MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
-              END IF;
-              IF CHAR_LENGTH(p_counter_name) > 100 THEN
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30002,
-                       MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
-              END IF;
-              BEGIN
-                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                  DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30003,
-                       MESSAGE_TEXT = v_message;
-              END;
-            END IF;
-            IF v_total < p_amount THEN
-              BEGIN
-                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                  DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30016,
-                       MESSAGE_TEXT = v_message;
-              END;
-            END IF;
-          ELSEIF NOT v_taken THEN
-            -- In the snapshot of the transaction, the slots have more than now.
-            /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-            SELECT SUM(amount)
-              INTO v_total
-              FROM (
-                SELECT existing.counter_id AS slot,
-                       existing.counter AS amount
-                  FROM (
-                    SELECT slot
-                      FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
-                     ORDER BY slot DESC
-                     LIMIT 20000
-                  ) AS filled
-                  STRAIGHT_JOIN `counters` AS existing
-                    ON existing.counter_name = p_counter_name
-                   AND existing.counter_id = filled.slot
-                 LIMIT 20000
-                   FOR UPDATE /*!80000 OF existing */
-              ) AS locked;
-            IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
-              IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30001,
-                       MESSAGE_TEXT = 'counter_take: p_counter_name is NULL or empty';
-              END IF;
-              IF CHAR_LENGTH(p_counter_name) > 100 THEN
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30002,
-                       MESSAGE_TEXT = 'counter_take: p_counter_name is longer than 100 characters';
-              END IF;
-              BEGIN
-                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                  DEFAULT CONCAT('counter_take: unknown counter ''', LEFT(p_counter_name, 96), '''');
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30003,
-                       MESSAGE_TEXT = v_message;
-              END;
-            END IF;
-            IF v_total < p_amount THEN
-              BEGIN
-                DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                  DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
-                SIGNAL SQLSTATE '45000'
-                   SET MYSQL_ERRNO = 30016,
-                       MESSAGE_TEXT = v_message;
-              END;
-            END IF;
-            BEGIN
-              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                DEFAULT CONCAT('counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 67), '''');
-              SIGNAL SQLSTATE '45000'
-                 SET MYSQL_ERRNO = 30016,
-                     MESSAGE_TEXT = v_message;
-            END;
-          END IF;
-        END WHILE;
+              ) AS entries
+              STRAIGHT_JOIN `counters` AS existing
+                ON existing.counter_name = entries.counter_name
+               AND existing.counter_id = IF(v_tries = 0, entries.slot, 1 + MOD(entries.slot - 1, @@GLOBAL.auto_increment_increment))
+               FOR UPDATE /*!80000 OF existing */
+          ) AS locked
+      ) AS adding
+     WHERE found = v_counters
+    ON DUPLICATE KEY UPDATE counter = adding.total;
+    SET v_rows = ROW_COUNT(),
+        v_tries = v_tries + 1;
+    IF v_rows = 0 AND v_tries > 1 THEN
+      CALL `_counter_add_many_unknown`(p_amounts);
+      -- All counters are there: another session has created one since, or KILL QUERY has ended the statement without an error,
+      -- as on MariaDB 11.8.
+      IF v_tries > 4 THEN
+        CALL `_counter_fail`(1317, NULL);
       END IF;
-    END;
-  END IF;
+    END IF;
+  END WHILE;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_reset.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_reset` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_reset` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_value BIGINT,
@@ -1383,177 +791,73 @@ Errors
 Example
   CALL counter_reset(''downloads'', 0, TRUE);'
 BEGIN
-  DECLARE v_rows BIGINT;
-  DECLARE v_slot BIGINT;
-  DECLARE v_next BIGINT;
-  DECLARE v_steps BOOLEAN DEFAULT FALSE;
-  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_slots, v_rows, v_wrong BIGINT;
+  DECLARE v_steps BOOLEAN;
+  -- A cursor, because MariaDB adds the row of a SELECT .. INTO to the rows that the call reports.
+  DECLARE counted CURSOR FOR
+   SELECT COUNT(*)
+     FROM `counters`
+    WHERE counter_name = p_counter_name;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30001,
-           MESSAGE_TEXT = 'counter_reset: p_counter_name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30002,
-           MESSAGE_TEXT = 'counter_reset: p_counter_name is longer than 100 characters';
-  END IF;
-  IF p_value < 0 THEN
-    -- Row 0 marks that no slot is negative. Between the first and the last statement, another session can insert it.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-    DELETE FROM `counters`
-     WHERE counter_name = p_counter_name
-       AND counter_id = 0;
-  END IF;
-  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
-  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
-  IF @@GLOBAL.auto_increment_increment > 1 THEN
-    BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305
-        SET v_steps = TRUE;
-      SAVEPOINT slotted_steps;
-      RELEASE SAVEPOINT slotted_steps;
-    END;
-  END IF;
+  CALL `_counter_check`('counter_reset', p_counter_name);
+  OPEN counted;
+  FETCH counted INTO v_slots;
+  CLOSE counted;
+  CALL `_counter_in_steps`(v_steps);
   IF v_steps THEN
-    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-    SELECT MAX(counter_id)
-      INTO v_slot
-      FROM `counters`
-     WHERE counter_name = LEFT(p_counter_name, 100);
-    IF v_slot IS NULL THEN
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30003,
-               MESSAGE_TEXT = v_message;
-      END;
-    END IF;
-    SET v_slot = 10000 + 1;
-    REPEAT
-      BEGIN
-        -- A change of a slot that another node writes at the same time can fail.
-        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
-          BEGIN
-            SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 20 THEN
-              RESIGNAL;
-            END IF;
-            DO SLEEP(0.01);
-          END;
-
-        -- From the highest slot on. The lowest slots of the nodes are the last: a resize can move counts into them at the same time.
-        SELECT COALESCE(
-                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, NULL, counter_id)),
-                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, counter_id, NULL)),
-                 1)
-          INTO v_next
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND IF(v_slot BETWEEN 1 AND @@GLOBAL.auto_increment_increment,
-                  counter_id BETWEEN 1 AND v_slot - 1,
-                  counter_id < v_slot OR counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment);
-        UPDATE `counters`
-           SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
-               start_date = IF(p_restart, NOW(), start_date)
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_next;
-        SET v_slot = v_next,
-            v_tries = 0;
-      END;
-    UNTIL v_slot = 1 END REPEAT;
-  ELSE
-    -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
-    -- COMMITTED, a statement that reads upwards could miss it.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-    UPDATE (
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
+    CALL `_counter_steps`('counter_reset', p_counter_name, p_value, p_restart);
+    SET v_wrong = 0;
+  END IF;
+  WHILE COALESCE(v_rows, 0) = 0 AND COALESCE(v_wrong, 1) <> 0 DO
+    -- The subquery locks all slots from the highest on, as increments do, and counts them. If there are other slots than before,
+    -- nothing is changed. LIMIT ends the range at the last slot: the next row belongs to another counter.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    UPDATE `counters`
+       SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
+           start_date = IF(p_restart, NOW(), start_date)
+     WHERE counter_name = p_counter_name
+       AND v_slots = (SELECT COUNT(*) FROM (
+         (SELECT counter_id AS slot, counter AS amount
             FROM `counters`
            WHERE counter_name = p_counter_name
              AND counter_id > 1
            ORDER BY counter_id DESC
            LIMIT 10000
-             FOR UPDATE
-        )
-        UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
+             FOR UPDATE)
+         UNION ALL
+         (SELECT counter_id AS slot, counter AS amount
             FROM `counters`
            WHERE counter_name = p_counter_name
              AND counter_id = 1
-             FOR UPDATE
-        )
-        UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
+             FOR UPDATE)
+         UNION ALL
+         (SELECT counter_id AS slot, counter AS amount
             FROM `counters`
            WHERE counter_name = p_counter_name
              AND counter_id < 1
-             FOR UPDATE
-        )
-      ) AS locked
-      STRAIGHT_JOIN `counters` AS target
-        ON target.counter_id = locked.slot
-       SET target.counter = IF(target.counter_id = 1, COALESCE(p_value, 0), 0),
-           target.start_date = IF(p_restart, NOW(), target.start_date)
-     WHERE target.counter_name = p_counter_name;
-    IF ROW_COUNT() = 0 THEN
-      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-      -- as this statement, unlike a read of the snapshot.
-      BEGIN
-        DECLARE v_left BIGINT;
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT COUNT(*)
-          INTO v_left
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)
-          LOCK IN SHARE MODE;
-        IF v_left > 0 THEN
-          SIGNAL SQLSTATE '70100'
-             SET MYSQL_ERRNO = 1317,
-                 MESSAGE_TEXT = 'Query execution was interrupted';
-        END IF;
-      END;
-      -- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
-      -- as the UPDATE, unlike a read of the snapshot.
+             FOR UPDATE)
+       ) AS locked)
+     ORDER BY counter_name DESC, counter_id DESC
+     LIMIT v_slots;
+    SET v_rows = ROW_COUNT();
+    IF v_rows = 0 THEN
+      -- The counter is unknown, has other slots than in the snapshot, or has these values. A locking read tells.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT COUNT(*)
-        INTO v_rows
+      SELECT COUNT(*),
+             SUM(counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0) OR p_restart AND start_date <> NOW())
+        INTO v_slots, v_wrong
         FROM `counters`
        WHERE counter_name = p_counter_name
-         AND counter_id = 1
         LOCK IN SHARE MODE;
-      IF v_rows = 0 THEN
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), '''');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30003,
-                 MESSAGE_TEXT = v_message;
-        END;
+      IF v_slots = 0 THEN
+        CALL `_counter_fail`(30003, CONCAT('counter_reset: unknown counter ''', LEFT(p_counter_name, 95), ''''));
       END IF;
     END IF;
-  END IF;
-  IF p_value < 0 THEN
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-    DELETE FROM `counters`
-     WHERE counter_name = p_counter_name
-       AND counter_id = 0;
-  END IF;
+  END WHILE;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_resize.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_resize` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_resize` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_slots BIGINT
@@ -1586,93 +890,39 @@ Errors
 Example
   CALL counter_resize(''downloads'', 64);'
 BEGIN
-  DECLARE v_last BIGINT DEFAULT 0;
-  DECLARE v_highest BIGINT;
-  DECLARE v_slots BIGINT;
-  DECLARE v_first BIGINT;
-  DECLARE v_retired BIGINT;
+  DECLARE v_first, v_last, v_slots, v_slot BIGINT;
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_filled BOOLEAN DEFAULT FALSE;
-  DECLARE v_fold BOOLEAN;
-  DECLARE v_done BOOLEAN DEFAULT FALSE;
-  DECLARE v_steps BOOLEAN DEFAULT FALSE;
+  DECLARE v_passes INT DEFAULT 0;
+  DECLARE v_steps BOOLEAN;
   DECLARE v_tries INT DEFAULT 0;
-  DECLARE v_home BIGINT DEFAULT 1;
-  DECLARE v_into BIGINT;
-  DECLARE v_step BIGINT DEFAULT 1;
+  DECLARE v_home, v_step BIGINT DEFAULT 1;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30001,
-           MESSAGE_TEXT = 'counter_resize: p_counter_name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30002,
-           MESSAGE_TEXT = 'counter_resize: p_counter_name is longer than 100 characters';
-  END IF;
-  IF COALESCE(p_slots, 0) < 1 OR COALESCE(p_slots, 0) > 10000 THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_resize: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL'));
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30005,
-             MESSAGE_TEXT = v_message;
-    END;
-  END IF;
-  IF COALESCE(p_slots, 0) < @@GLOBAL.auto_increment_increment THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_resize: p_slots must be at least ', @@GLOBAL.auto_increment_increment, ' on this cluster');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30018,
-             MESSAGE_TEXT = v_message;
-    END;
-  END IF;
+  CALL `_counter_check`('counter_resize', p_counter_name);
+  CALL `_counter_check_slots`('counter_resize', p_slots);
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT COUNT(IF(counter_id = 1, 1, NULL)), SUM(IF(counter_id BETWEEN 2 AND p_slots, 0, counter))
     INTO v_first, v_total
     FROM `counters`
    WHERE counter_name = p_counter_name;
   IF v_first = 0 THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30003,
-             MESSAGE_TEXT = v_message;
-    END;
+    CALL `_counter_fail`(30003, CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), ''''));
   END IF;
   IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30008,
-             MESSAGE_TEXT = v_message;
-    END;
+    CALL `_counter_fail`(30008, CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT'));
   END IF;
-
-  -- Each pass is one step. Under autocommit, it commits by itself. The steps lock slots in the order of increments, or one
-  -- slot only.
-  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
-  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
-  IF @@GLOBAL.auto_increment_increment > 1 THEN
-    BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305
-        SET v_steps = TRUE;
-      SAVEPOINT slotted_steps;
-      RELEASE SAVEPOINT slotted_steps;
-    END;
-  END IF;
+  CALL `_counter_in_steps`(v_steps);
   IF v_steps THEN
-    -- Retires the slots of this node first, which other nodes do not write. Those of another node fail until it has retired
-    -- them by a call of its own, or this node has applied its last change.
-    SET v_home = 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment),
-        v_step = @@GLOBAL.auto_increment_increment;
+    -- The first pass removes the slots of this node, which other nodes do not change.
+    SET v_step = @@GLOBAL.auto_increment_increment,
+        v_home = 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment);
+    SET v_home = IF(v_home > p_slots, 1, v_home);
   END IF;
   REPEAT
     BEGIN
-      -- A change of a slot that another node writes at the same time can fail.
+      -- An earlier resize was interrupted and has left a retired slot of the same number.
+      DECLARE CONTINUE HANDLER FOR 1062
+        CALL `_counter_fold`(p_counter_name, v_home);
+      -- A conflict with another node.
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
           SET v_tries = v_tries + 1;
@@ -1682,160 +932,58 @@ BEGIN
           DO SLEEP(0.01);
         END;
 
-      SET v_fold = FALSE;
-      IF v_last > p_slots THEN
-        -- Retires a slot. It keeps its count, and no increment selects a negative number.
-        BEGIN
-          -- A resize that was interrupted has left a retired slot with this number.
-          DECLARE CONTINUE HANDLER FOR 1062
-            SET v_fold = TRUE,
-                v_retired = 10000;
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          UPDATE `counters`
-             SET counter_id = -counter_id
-           WHERE counter_name = p_counter_name
-             AND counter_id = v_last;
-        END;
-        SET v_last = v_last - IF(v_fold, 0, v_step);
-      ELSE
-        SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
-          INTO v_first, v_highest, v_slots, v_retired
-          FROM `counters`
-         WHERE counter_name = p_counter_name;
-        IF v_highest IS NULL OR v_highest <> v_last THEN
-          -- The snapshot of a transaction may not contain the changes of other sessions. A locking read does. In a transaction,
-          -- its lock prevents that another session inserts higher slots. It also waits for increments that have waited for a
-          -- slot and found it retired: they lock a lower slot next, and the new slots of this resize could deadlock with them.
-          -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          SELECT MAX(counter_id)
-            INTO v_last
-            FROM `counters`
-           WHERE counter_name = LEFT(p_counter_name, 100)
-             FOR UPDATE;
-          IF v_last IS NULL OR v_last < 1 THEN
-            BEGIN
-              DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-                DEFAULT CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), '''');
-              SIGNAL SQLSTATE '45000'
-                 SET MYSQL_ERRNO = 30003,
-                     MESSAGE_TEXT = v_message;
-            END;
-          END IF;
-        END IF;
-
-        IF v_last > p_slots THEN
-          SET v_done = FALSE,
-              v_last = v_last - MOD(v_last + v_step - v_home, v_step);
-        ELSEIF NOT v_filled AND (v_last < p_slots OR v_slots < p_slots) THEN
-          -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-          SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
-            FROM `counters` AS first
-           CROSS JOIN (
-             WITH digits (digit) AS (
-               SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-               UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-             )
-             SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-               FROM digits AS units
-              CROSS JOIN digits AS tens
-              CROSS JOIN digits AS hundreds
-              CROSS JOIN digits AS thousands
-              WHERE tens.digit <= (p_slots - 1) DIV 10
-                AND hundreds.digit <= (p_slots - 1) DIV 100
-                AND thousands.digit <= (p_slots - 1) DIV 1000
-           ) AS numbers
-           WHERE first.counter_name = p_counter_name
-             AND numbers.number > IF(v_slots = v_last, v_last, 1)
-             AND first.counter_id = 1
-             AND numbers.number <= p_slots
-           ORDER BY first.counter_name, numbers.number
-            LOCK IN SHARE MODE
-          ON DUPLICATE KEY UPDATE counter = `counters`.counter;
-          SET v_last = p_slots,
-              v_filled = TRUE,
-              v_done = v_first = 1;
-        ELSE
-          -- Another session can have deleted the retired slots of the snapshot.
-          /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-          SELECT v_retired * COUNT(*)
-            INTO v_retired
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id = LEAST(v_first, 0)
-            LOCK IN SHARE MODE;
-          SET v_fold = v_retired > 0,
-              v_done = v_retired = 0;
-        END IF;
+      -- A locking read, because the snapshot of a transaction can have other slots. It also waits for increments that have
+      -- not found their slot and go on to lower ones: the new slots of this resize could deadlock with them.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT MAX(counter_id)
+        INTO v_last
+        FROM `counters`
+       WHERE counter_name = LEFT(p_counter_name, 100)
+         FOR UPDATE;
+      IF COALESCE(v_last, 0) < 1 THEN
+        CALL `_counter_fail`(30003, CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), ''''));
       END IF;
-
-      IF v_fold THEN
-        -- A counter with fewer slots than nodes does not have the lowest slot of each node. Every counter has slot 1.
-        SELECT COALESCE(MAX(counter_id), 1)
-          INTO v_into
-          FROM `counters`
+      SET v_slot = v_last - MOD(v_last + v_step - v_home, v_step);
+      WHILE v_slot > p_slots DO
+        -- A retired slot has a negative number, which no increment selects, and keeps its count.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `counters`
+           SET counter_id = -counter_id
          WHERE counter_name = p_counter_name
-           AND counter_id = v_home;
-        -- Moves the counts to slot v_into. The subquery locks the slots and sums them, and the same statement writes exactly these
-        -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
-        -- inserts in between could otherwise be summed but not written. If slot v_into does not exist, another connection has
-        -- deleted the counter, and no row is changed.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        UPDATE (
-            SELECT slot,
-                   SUM(IF(slot = v_into, 1, 0)) OVER () AS first_slots,
-                   SUM(IF(slot = v_into, 0, amount)) OVER () AS moved
-              FROM (
-                (
-                  SELECT counter_id AS slot,
-                         counter AS amount
-                    FROM `counters`
-                   WHERE counter_name = p_counter_name
-                     AND counter_id = v_into
-                     FOR UPDATE
-                )
-                UNION ALL
-                (
-                  SELECT counter_id AS slot,
-                         counter AS amount
-                    FROM `counters`
-                   WHERE counter_name = p_counter_name
-                     AND counter_id < 1
-                   ORDER BY counter_id
-                   LIMIT v_retired
-                     FOR UPDATE
-                )
-              ) AS locked
-          ) AS moving
-          STRAIGHT_JOIN `counters` AS target
-            ON target.counter_id = moving.slot
-           SET target.counter = IF(target.counter_id = v_into, target.counter + moving.moved, 0)
-         WHERE target.counter_name = p_counter_name
-           AND moving.first_slots = 1;
-
-        -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
-        -- which increments lock.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        DELETE FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id < 1
-           AND counter = 0
-         ORDER BY counter_id
-         LIMIT v_retired;
+           AND counter_id = v_slot;
+        SET v_tries = IF(ROW_COUNT() > 0, 0, v_tries);
+        SET v_slot = v_slot - v_step;
+      END WHILE;
+      CALL `_counter_fold`(p_counter_name, v_home);
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
+        INTO v_first, v_slot, v_slots
+        FROM `counters`
+       WHERE counter_name = p_counter_name;
+      IF v_last < p_slots OR v_slots < p_slots THEN
+        -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
+        SELECT first.counter_name, number, first.description, first.start_date, 0
+          FROM `counters` AS first
+         CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+         WHERE first.counter_name = p_counter_name
+           AND number > IF(v_slots = v_last, v_last, 1)
+           AND first.counter_id = 1
+           AND number <= p_slots
+         ORDER BY first.counter_name, number
+         /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
+        ON DUPLICATE KEY UPDATE counter = `counters`.counter;
       END IF;
-      SET v_tries = 0,
-          v_step = IF(v_last > p_slots, v_step, 1);
+      SET v_passes = v_passes + 1,
+          v_step = 1;
     END;
-  UNTIL v_done END REPEAT;
+  -- The slots of the snapshot can differ from those that the statements change: then three passes are enough.
+  UNTIL v_first = 1 AND v_slot <= p_slots OR v_passes > 2 AND v_last <= p_slots END REPEAT;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_delete.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_delete` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_delete` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_delete`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -1857,148 +1005,53 @@ Errors
 Example
   CALL counter_delete(''downloads'');'
 BEGIN
-  DECLARE v_slot BIGINT;
-  DECLARE v_next BIGINT;
-  DECLARE v_steps BOOLEAN DEFAULT FALSE;
-  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_rows BIGINT DEFAULT 0;
+  DECLARE v_steps BOOLEAN;
 
-  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30001,
-           MESSAGE_TEXT = 'counter_delete: p_counter_name is NULL or empty';
-  END IF;
-  IF CHAR_LENGTH(p_counter_name) > 100 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30002,
-           MESSAGE_TEXT = 'counter_delete: p_counter_name is longer than 100 characters';
-  END IF;
-  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
-  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
-  IF @@GLOBAL.auto_increment_increment > 1 THEN
-    BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305
-        SET v_steps = TRUE;
-      SAVEPOINT slotted_steps;
-      RELEASE SAVEPOINT slotted_steps;
-    END;
-  END IF;
+  CALL `_counter_check`('counter_delete', p_counter_name);
+  CALL `_counter_in_steps`(v_steps);
   IF v_steps THEN
-    -- Reads the end of the index. Without LEFT(), MariaDB reads every slot: the parameter is longer than the column.
-    SELECT MAX(counter_id)
-      INTO v_slot
-      FROM `counters`
-     WHERE counter_name = LEFT(p_counter_name, 100);
-    IF v_slot IS NULL THEN
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30003,
-               MESSAGE_TEXT = v_message;
-      END;
-    END IF;
-    SET v_slot = 10000 + 1;
-    REPEAT
-      BEGIN
-        -- A change of a slot that another node writes at the same time can fail.
-        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
-          BEGIN
-            SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 20 THEN
-              RESIGNAL;
-            END IF;
-            DO SLEEP(0.01);
-          END;
-
-        -- From the highest slot on. The lowest slots of the nodes are the last: a resize can move counts into them at the same time.
-        SELECT COALESCE(
-                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, NULL, counter_id)),
-                 MAX(IF(counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment, counter_id, NULL)),
-                 1)
-          INTO v_next
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND IF(v_slot BETWEEN 1 AND @@GLOBAL.auto_increment_increment,
-                  counter_id BETWEEN 1 AND v_slot - 1,
-                  counter_id < v_slot OR counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment);
-        DELETE FROM `counters`
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_next;
-        SET v_slot = v_next,
-            v_tries = 0;
-      END;
-    UNTIL v_slot = 1 END REPEAT;
-  ELSE
-    -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
-    -- COMMITTED, a statement that reads upwards could miss it.
+    CALL `_counter_steps`('counter_delete', p_counter_name, NULL, NULL);
+    SET v_rows = 1;
+  END IF;
+  WHILE v_rows = 0 DO
+    -- The subquery locks the slots in the order of the other routines.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     DELETE target
       FROM (
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id > 1
-           ORDER BY counter_id DESC
-           LIMIT 10000
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id = 1
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id = 1
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `counters`
-           WHERE counter_name = p_counter_name
-             AND counter_id < 1
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = p_counter_name
+            AND counter_id < 1
+            FOR UPDATE)
       ) AS locked
       STRAIGHT_JOIN `counters` AS target
         ON target.counter_id = locked.slot
      WHERE target.counter_name = p_counter_name;
-    IF ROW_COUNT() = 0 THEN
-      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-      -- as this statement, unlike a read of the snapshot.
-      BEGIN
-        DECLARE v_left BIGINT;
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT COUNT(*)
-          INTO v_left
-          FROM `counters`
-         WHERE counter_name = p_counter_name
-          LOCK IN SHARE MODE;
-        IF v_left > 0 THEN
-          SIGNAL SQLSTATE '70100'
-             SET MYSQL_ERRNO = 1317,
-                 MESSAGE_TEXT = 'Query execution was interrupted';
-        END IF;
-      END;
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('counter_delete: unknown counter ''', LEFT(p_counter_name, 94), '''');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30003,
-               MESSAGE_TEXT = v_message;
-      END;
+    SET v_rows = ROW_COUNT();
+    IF v_rows = 0 THEN
+      -- If slot 1 is there, KILL QUERY has ended the DELETE without an error, as on MariaDB 11.8.
+      CALL `_counter_unknown`('counter_delete', p_counter_name);
     END IF;
-  END IF;
+  END WHILE;
 END;;
-DELIMITER ;
 
 -- From templates/counters/counter_drop.sql
-/*!80000 DROP PROCEDURE IF EXISTS `counter_drop` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `counter_drop` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_drop`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -2028,9 +1081,10 @@ SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       SUM(counter) AS total,
-       -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
-       MIN(IF(counter_id = 0, 1, counter_id)) <> 1 OR MAX(counter_id) <> COUNT(IF(counter_id = 0, NULL, 1)) AS resize_incomplete
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
+       -- 1 after a resize that was interrupted. The next resize completes it.
+       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
   FROM `counters`
  GROUP BY counter_name;
 
@@ -2052,10 +1106,10 @@ SELECT '0.1.0' AS version,
        'both' AS servers,
        'counters' AS arguments;
 
--- From templates/counters/counter_get.sql
-/*!80000 DROP FUNCTION IF EXISTS `counter_get` */;
-
 DELIMITER ;;
+
+-- From templates/counters/counter_get.sql
+/*!80000 DROP FUNCTION IF EXISTS `counter_get` */;;
 CREATE /*M!100103 OR REPLACE */ FUNCTION `counter_get`(
   p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
@@ -2086,37 +1140,17 @@ BEGIN
   DECLARE v_total BIGINT;
   -- SUM() returns DECIMAL, which may exceed the range of the variable. A handler is cheaper than a comparison.
   DECLARE EXIT HANDLER FOR 1264
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_get: total of counter ''', LEFT(p_counter_name, 68), ''' exceeds the range of BIGINT');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30008,
-             MESSAGE_TEXT = v_message;
-    END;
+    CALL `_counter_fail`(30008, CONCAT('counter_get: total of counter ''', LEFT(p_counter_name, 68), ''' exceeds the range of BIGINT'));
 
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT SUM(counter)
     INTO v_total
     FROM `counters`
    WHERE counter_name = p_counter_name;
   IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > 100 THEN
     -- In the normal case, the name needs no validation.
-    IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30001,
-             MESSAGE_TEXT = 'counter_get: p_counter_name is NULL or empty';
-    END IF;
-    IF CHAR_LENGTH(p_counter_name) > 100 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30002,
-             MESSAGE_TEXT = 'counter_get: p_counter_name is longer than 100 characters';
-    END IF;
-    BEGIN
-      DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-        DEFAULT CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), '''');
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30003,
-             MESSAGE_TEXT = v_message;
-    END;
+    CALL `_counter_check`('counter_get', p_counter_name);
+    CALL `_counter_fail`(30003, CONCAT('counter_get: unknown counter ''', LEFT(p_counter_name, 97), ''''));
   END IF;
   RETURN v_total;
 END;;

@@ -2,11 +2,12 @@
 --   slotted generate counters
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
--- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures.
+-- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
+-- each other in any order: each one leaves the total right.
 --
--- The slot is computed from CONNECTION_ID(), so that a connection always selects the same slot. On a multi-primary cluster,
--- each node has its own value of auto_increment_offset: with at least auto_increment_increment slots, no two nodes select
--- the same slot. If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
+-- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
+-- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
+-- If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
@@ -18,38 +19,41 @@
 -- Parameters: counter_name, description, value, slots
 -- In the order of the key, so that two sessions that create the same counter do not deadlock.
 INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-SELECT ?, numbers.number, ?, NOW(), IF(numbers.number = 1, COALESCE(?, 0), 0)
-  FROM (
-    WITH digits (digit) AS (
-      SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-      UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-    )
-    SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-      FROM digits AS units
-     CROSS JOIN digits AS tens
-     CROSS JOIN digits AS hundreds
-     CROSS JOIN digits AS thousands
-     WHERE tens.digit <= (10000 - 1) DIV 10
-       AND hundreds.digit <= (10000 - 1) DIV 100
-       AND thousands.digit <= (10000 - 1) DIV 1000
-  ) AS numbers
- WHERE numbers.number <= ?
- ORDER BY numbers.number;
+SELECT ?, number, ?, NOW(), IF(number = 1, COALESCE(?, 0), 0)
+  FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+ WHERE number <= ?
+ ORDER BY number;
 
 -- name: slots
--- Returns the number of slots that increment and add select from, or NULL if the counter does not exist. An application can
--- keep the number: after a resize, the statements are exact with the earlier number, too.
+-- Returns the number of slots for the other statements, or NULL if the counter does not exist. An application can keep the
+-- number: after a resize, the statements are exact with the earlier number, too.
 -- Parameters: counter_name
-SELECT IF(MAX(counter_id) < @@GLOBAL.auto_increment_increment,
-          MAX(counter_id),
-          MAX(counter_id) - MOD(MAX(counter_id), @@GLOBAL.auto_increment_increment)) AS slots
+SELECT MAX(counter_id) - MOD(MAX(counter_id), LEAST(MAX(counter_id), @@GLOBAL.auto_increment_increment)) AS slots
   FROM `counters`
  WHERE counter_name = ?;
 
 -- name: increment
--- Adds 1.
--- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, on a
--- cluster first with @@GLOBAL.auto_increment_increment. If no row is changed with 1, the counter does not exist.
+-- Adds 1, on a single server. If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of
+-- slots, on a cluster first with @@GLOBAL.auto_increment_increment. If no row is changed with 1, the counter does not exist.
+-- Parameters: counter_name, slots
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `counters`
+   SET counter = counter + 1
+ WHERE counter_name = ?
+   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+
+-- name: add
+-- Adds an amount, which may be negative, on a single server. An amount of 0 changes no row. Otherwise, see increment.
+-- Parameters: amount, counter_name, slots
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+UPDATE `counters`
+   SET counter = counter + ?
+ WHERE counter_name = ?
+   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+
+-- name: increment_on_nodes
+-- Adds 1, on any server and cluster. If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of
+-- slots, on a cluster first with @@GLOBAL.auto_increment_increment. If no row is changed with 1, the counter does not exist.
 -- Parameters: counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `counters`
@@ -59,8 +63,8 @@ UPDATE `counters`
          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
          ?);
 
--- name: add
--- Adds an amount, which may be negative. An amount of 0 changes no row. Otherwise, see increment.
+-- name: add_on_nodes
+-- Adds an amount, which may be negative, on any server and cluster. An amount of 0 changes no row. Otherwise, see increment.
 -- Parameters: amount, counter_name, slots
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `counters`
@@ -70,55 +74,19 @@ UPDATE `counters`
          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
          ?);
 
--- name: take
--- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
--- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots:
--- counter_take does. These statements require that no slot is negative, so do not subtract with add.
--- Parameters: amount, counter_name, slots, amount
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `counters`
-   SET counter = counter - ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(
-         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         ?)
-   AND counter >= ?;
-
--- name: slots_to_take_from
--- Parameters: counter_name, amount
-SELECT counter_id AS slot
-  FROM `counters`
- WHERE counter_name = ?
-   AND counter_id > 0
-   AND counter >= ?
- ORDER BY counter DESC;
-
--- name: take_from_slot
--- Parameters: amount, counter_name, slot, amount
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `counters`
-   SET counter = counter - ?
- WHERE counter_name = ?
-   AND counter_id = ?
-   AND counter >= ?;
-
 -- name: add_many_slots
 -- The first statement of two that add amounts to many counters: a JSON array of arrays, each with a name and an integer.
--- Returns the arguments of add_many, and the first entry with an unknown counter, or NULL.
+-- Returns the arguments of add_many, and 1 if a counter does not exist.
 -- Parameters: amounts
-/*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
-SELECT COUNT(*) AS counters,
+/*M!101108 SET STATEMENT group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF FOR */
+SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
        -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
        JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         IF(v_slots < @@GLOBAL.auto_increment_increment,
-            v_slots,
-            v_slots - MOD(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
-       MIN(IF(v_slots IS NULL, entry, NULL)) AS unknown
+         v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+       COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown
   FROM (
-    SELECT sums.counter_name,
-           sums.amount,
-           sums.entry,
+    SELECT sums.*,
            (
              -- Reads the end of the index. Without these clauses, MySQL reads every slot, and MariaDB 11.8 the whole table.
              SELECT slots.counter_id
@@ -129,16 +97,13 @@ SELECT COUNT(*) AS counters,
            ) AS v_slots
       FROM (
         SELECT p_counter_name AS counter_name,
-               MIN(entry) AS entry,
                SUM(p_amount) AS amount
-          FROM JSON_TABLE(
-            ?, '$[*]' COLUMNS (
-              entry FOR ORDINALITY,
-              p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-              p_amount BIGINT PATH '$[1]'
-            )
-          ) AS entries
-         GROUP BY counter_name
+          FROM JSON_TABLE(?, '$[*]' COLUMNS (
+            entry FOR ORDINALITY,
+            p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+            p_amount BIGINT PATH '$[1]'
+          )) AS entries
+         GROUP BY p_counter_name
       ) AS sums
      -- Without LIMIT, MariaDB moves the outer condition into the subquery and does not find the column (1054).
      LIMIT 10000
@@ -150,25 +115,24 @@ SELECT COUNT(*) AS counters,
 -- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
 -- replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
 -- Parameters: amounts, counters
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-UPDATE (
-    SELECT counter_name,
-           slot,
-           amount,
-           COUNT(*) OVER () AS slots
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
+SELECT counter_name, slot, NOW(), total
+  FROM (
+    SELECT locked.*,
+           COUNT(*) OVER () AS found
       FROM (
         SELECT existing.counter_name AS counter_name,
                existing.counter_id AS slot,
-               entries.amount AS amount
+               existing.counter + entries.amount AS total
           FROM (
             SELECT *
-              FROM JSON_TABLE(
-                ?, '$[*]' COLUMNS (
-                  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
-                  slot BIGINT PATH '$[1]',
-                  amount DECIMAL(65, 0) PATH '$[2]'
-                )
-              ) AS entries
+              FROM JSON_TABLE(?, '$[*]' COLUMNS (
+                counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
+                slot BIGINT PATH '$[1]',
+                amount DECIMAL(65, 0) PATH '$[2]'
+              )) AS listed
+             WHERE amount <> 0
              ORDER BY counter_name
              LIMIT 10000
           ) AS entries
@@ -178,11 +142,8 @@ UPDATE (
            FOR UPDATE /*!80000 OF existing */
       ) AS locked
   ) AS adding
-  STRAIGHT_JOIN `counters` AS target
-    ON target.counter_name = adding.counter_name
-   AND target.counter_id = adding.slot
-   SET target.counter = target.counter + adding.amount
- WHERE adding.slots = ?;
+ WHERE found = ?
+ON DUPLICATE KEY UPDATE counter = adding.total;
 
 -- name: get
 -- Returns the total as DECIMAL, or NULL if the counter does not exist. Locks no row.
@@ -198,51 +159,49 @@ SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       SUM(counter) AS total,
-       -- 1 after a resize that was interrupted. The next call of counter_resize completes it.
-       MIN(IF(counter_id = 0, 1, counter_id)) <> 1 OR MAX(counter_id) <> COUNT(IF(counter_id = 0, NULL, 1)) AS resize_incomplete
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
+       -- 1 after a resize that was interrupted. The next resize completes it.
+       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
   FROM `counters`
  GROUP BY counter_name;
 
 -- name: reset
 -- Sets the total. If restart is 1, start_date is set to NOW().
--- Parameters: counter_name, counter_name, counter_name, value, restart, counter_name
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-UPDATE (
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id > 1
-       ORDER BY counter_id DESC
-       LIMIT 10000
-         FOR UPDATE
-    )
-    UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id = 1
-         FOR UPDATE
-    )
-    UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id < 1
-         FOR UPDATE
-    )
-  ) AS locked
-  STRAIGHT_JOIN `counters` AS target
-    ON target.counter_id = locked.slot
-   SET target.counter = IF(target.counter_id = 1, COALESCE(?, 0), 0),
-       target.start_date = IF(?, NOW(), target.start_date)
- WHERE target.counter_name = ?;
+-- Parameters: counter_name, value, counter_name, counter_name, counter_name, restart
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
+SELECT ?, slot, NOW(), share
+  FROM (
+    SELECT slot,
+           IF(slot = 1, COALESCE(?, 0), 0) AS share,
+           SUM(slot = 1) OVER () AS firsts
+      FROM (
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = ?
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
+            FOR UPDATE)
+        UNION ALL
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = ?
+            AND counter_id = 1
+            FOR UPDATE)
+        UNION ALL
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = ?
+            AND counter_id < 1
+            FOR UPDATE)
+      ) AS locked
+  ) AS found
+ WHERE firsts = 1
+ON DUPLICATE KEY UPDATE
+  counter = found.share,
+  start_date = IF(?, NOW(), `counters`.start_date);
 
 -- name: delete
 -- Deletes the counter. If no row is deleted, the counter does not exist.
@@ -250,41 +209,32 @@ UPDATE (
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
 DELETE target
   FROM (
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id > 1
-       ORDER BY counter_id DESC
-       LIMIT 10000
-         FOR UPDATE
-    )
+    (SELECT counter_id AS slot, counter AS amount
+       FROM `counters`
+      WHERE counter_name = ?
+        AND counter_id > 1
+      ORDER BY counter_id DESC
+      LIMIT 10000
+        FOR UPDATE)
     UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id = 1
-         FOR UPDATE
-    )
+    (SELECT counter_id AS slot, counter AS amount
+       FROM `counters`
+      WHERE counter_name = ?
+        AND counter_id = 1
+        FOR UPDATE)
     UNION ALL
-    (
-      SELECT counter_id AS slot,
-             counter AS amount
-        FROM `counters`
-       WHERE counter_name = ?
-         AND counter_id < 1
-         FOR UPDATE
-    )
+    (SELECT counter_id AS slot, counter AS amount
+       FROM `counters`
+      WHERE counter_name = ?
+        AND counter_id < 1
+        FOR UPDATE)
   ) AS locked
   STRAIGHT_JOIN `counters` AS target
     ON target.counter_id = locked.slot
  WHERE target.counter_name = ?;
 
 -- To grow a counter, execute grow. To shrink it, execute retire_slot for each slot from the highest to the new number of
--- slots + 1, then fold and delete_folded with the number of retired slots. The total is correct at any time. After an error,
+-- slots + 1, then fold and delete_folded with the number of retired slots. The total is right at any time. After an error,
 -- begin again with the highest slot, and with 10000 as the number of retired slots.
 
 -- name: grow
@@ -293,28 +243,15 @@ DELETE target
 -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+SELECT first.counter_name, number, first.description, first.start_date, 0
   FROM `counters` AS first
- CROSS JOIN (
-   WITH digits (digit) AS (
-     SELECT 0 UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-     UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-   )
-   SELECT 1 + units.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS number
-     FROM digits AS units
-    CROSS JOIN digits AS tens
-    CROSS JOIN digits AS hundreds
-    CROSS JOIN digits AS thousands
-    WHERE tens.digit <= (10000 - 1) DIV 10
-      AND hundreds.digit <= (10000 - 1) DIV 100
-      AND thousands.digit <= (10000 - 1) DIV 1000
- ) AS numbers
+ CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
  WHERE first.counter_name = ?
-   AND numbers.number > 1
+   AND number > 1
    AND first.counter_id = 1
-   AND numbers.number <= ?
- ORDER BY first.counter_name, numbers.number
-  LOCK IN SHARE MODE
+   AND number <= ?
+ ORDER BY first.counter_name, number
+ /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `counters`.counter;
 
 -- name: highest_slot
@@ -324,9 +261,9 @@ SELECT MAX(counter_id) AS slot
  WHERE counter_name = ?;
 
 -- name: retire_slot
--- Gives a slot a negative number, which increment and add do not select. Error 1062 means that an earlier slot of this
--- number is retired: execute fold and delete_folded first.
+-- Error 1062 means that an earlier slot of this number is retired: execute fold and delete_folded first.
 -- Parameters: counter_name, slot
+-- A retired slot has a negative number, which no increment selects, and keeps its count.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 UPDATE `counters`
    SET counter_id = -counter_id
@@ -335,43 +272,34 @@ UPDATE `counters`
 
 -- name: fold
 -- Moves the counts of the retired slots to slot 1.
--- Parameters: counter_name, counter_name, retired, counter_name
--- Moves the counts to slot 1. The subquery locks the slots and sums them, and the same statement writes exactly these
--- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
--- inserts in between could otherwise be summed but not written. If slot 1 does not exist, another connection has
--- deleted the counter, and no row is changed.
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-UPDATE (
+-- Parameters: counter_name, counter_name, counter_name, retired
+-- The subquery locks the slots and sums them, and the statement changes exactly these slots. If slot 1 does not exist,
+-- another session has deleted the counter, and nothing is changed.
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
+SELECT ?, slot, NOW(), share
+  FROM (
     SELECT slot,
-           SUM(IF(slot = 1, 1, 0)) OVER () AS first_slots,
-           SUM(IF(slot = 1, 0, amount)) OVER () AS moved
+           IF(slot = 1, SUM(amount) OVER (), 0) AS share,
+           SUM(slot = 1) OVER () AS found
       FROM (
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `counters`
-           WHERE counter_name = ?
-             AND counter_id = 1
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = ?
+            AND counter_id = 1
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT counter_id AS slot,
-                 counter AS amount
-            FROM `counters`
-           WHERE counter_name = ?
-             AND counter_id < 1
-           ORDER BY counter_id
-           LIMIT ?
-             FOR UPDATE
-        )
+        (SELECT counter_id AS slot, counter AS amount
+           FROM `counters`
+          WHERE counter_name = ?
+            AND counter_id < 1
+          ORDER BY counter_id
+          LIMIT ?
+            FOR UPDATE)
       ) AS locked
-  ) AS moving
-  STRAIGHT_JOIN `counters` AS target
-    ON target.counter_id = moving.slot
-   SET target.counter = IF(target.counter_id = 1, target.counter + moving.moved, 0)
- WHERE target.counter_name = ?
-   AND moving.first_slots = 1;
+  ) AS folded
+ WHERE found = 1
+ON DUPLICATE KEY UPDATE counter = folded.share;
 
 -- name: delete_folded
 -- Parameters: counter_name, retired

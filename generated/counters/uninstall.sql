@@ -5,11 +5,19 @@
 -- again, source create_procedures.sql. To drop the table:
 --   DROP TABLE `counters`;
 
+DROP PROCEDURE IF EXISTS `_counter_fail`;
+DROP PROCEDURE IF EXISTS `_counter_check`;
+DROP PROCEDURE IF EXISTS `_counter_check_slots`;
+DROP PROCEDURE IF EXISTS `_counter_unknown`;
+DROP PROCEDURE IF EXISTS `_counter_add_elsewhere`;
+DROP PROCEDURE IF EXISTS `_counter_add_many_unknown`;
+DROP PROCEDURE IF EXISTS `_counter_in_steps`;
+DROP PROCEDURE IF EXISTS `_counter_steps`;
+DROP PROCEDURE IF EXISTS `_counter_fold`;
 DROP PROCEDURE IF EXISTS `counter_setup`;
 DROP PROCEDURE IF EXISTS `counter_increment`;
 DROP PROCEDURE IF EXISTS `counter_add`;
 DROP PROCEDURE IF EXISTS `counter_add_many`;
-DROP PROCEDURE IF EXISTS `counter_take`;
 DROP PROCEDURE IF EXISTS `counter_reset`;
 DROP PROCEDURE IF EXISTS `counter_resize`;
 DROP PROCEDURE IF EXISTS `counter_delete`;

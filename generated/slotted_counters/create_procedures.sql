@@ -35,7 +35,7 @@ SET @slotted_problem = (
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
          AND GRANTEE = CONCAT(
-           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -154,10 +154,208 @@ SET @slotted_problem = (
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
--- From templates/slotted_counters/slotted_counter_increment.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_increment` */;
-
 DELIMITER ;;
+
+-- From templates/shared/fail.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_fail` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_fail`(
+  IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
+)
+  NO SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Ends the call with an error: the only routine of the package that signals.'
+BEGIN
+  SET p_message = LEFT(p_message, 128);
+  IF p_number = 1317 THEN
+    SIGNAL SQLSTATE '70100'
+       SET MYSQL_ERRNO = 1317,
+           MESSAGE_TEXT = 'Query execution was interrupted';
+  END IF;
+  SIGNAL SQLSTATE '45000'
+     SET MYSQL_ERRNO = p_number,
+         MESSAGE_TEXT = p_message;
+END;;
+
+-- From templates/slotted_counters/slotted_counter_check.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_check` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_check`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_record_type BIGINT,
+  IN p_record_id BIGINT
+)
+  NO SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Rejects a key that no record can have. p_routine is the name for the message.'
+BEGIN
+  IF p_record_type IS NULL THEN
+    CALL `_slotted_counter_fail`(30009, CONCAT(p_routine, ': column ''record_type'' cannot be NULL'));
+  END IF;
+  IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
+    CALL `_slotted_counter_fail`(30010, CONCAT(p_routine, ': value out of range or of wrong length for column ''record_type'''));
+  END IF;
+  IF p_record_id IS NULL THEN
+    CALL `_slotted_counter_fail`(30009, CONCAT(p_routine, ': column ''record_id'' cannot be NULL'));
+  END IF;
+END;;
+
+-- From templates/slotted_counters/slotted_counter_first.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_first` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_first`(
+  IN p_record_type BIGINT,
+  IN p_record_id BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Creates slot 0 of a record if it does not exist, so that a statement can lock it first. A range that ends at slot 0 does
+  not touch the record before this one.'
+BEGIN
+  -- Creates slot 0 if it does not exist.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+  VALUES (p_record_type, p_record_id, 0, 0)
+  ON DUPLICATE KEY UPDATE `count` = `count` + 0;
+END;;
+
+-- From templates/slotted_counters/slotted_counter_delete_killed.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_delete_killed` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_delete_killed`(
+  IN p_record_type BIGINT,
+  IN p_record_id BIGINT
+)
+  READS SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Called after a DELETE that has deleted no row: fails if the record has slot 0.'
+BEGIN
+  DECLARE v_rows BIGINT;
+
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT COUNT(*)
+    INTO v_rows
+    FROM `slotted_counters`
+   WHERE record_type = p_record_type
+     AND record_id = p_record_id
+     AND slot = 0
+    LOCK IN SHARE MODE;
+  IF v_rows > 0 THEN
+    CALL `_slotted_counter_fail`(1317, NULL);
+  END IF;
+END;;
+
+-- From templates/shared/in_steps.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_in_steps` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_in_steps`(
+  OUT p_steps BOOLEAN
+)
+  CONTAINS SQL
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Whether maintenance changes one slot in each statement: on a node of a cluster, outside a transaction. The other nodes
+  change their slots all the time, and a change of all slots would conflict with theirs (1213, 3101, 1180).'
+BEGIN
+  -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
+  DECLARE CONTINUE HANDLER FOR 1305
+    SET p_steps = TRUE;
+
+  SET p_steps = FALSE;
+  IF @@GLOBAL.auto_increment_increment > 1 THEN
+    SAVEPOINT slotted_steps;
+    RELEASE SAVEPOINT slotted_steps;
+  END IF;
+END;;
+
+-- From templates/slotted_counters/slotted_counter_steps.sql
+/*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_steps` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_steps`(
+  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_record_type BIGINT,
+  IN p_record_id BIGINT,
+  IN p_value BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at
+  last. Repeats a statement that conflicts with another node. A compaction leaves the slot instead.'
+BEGIN
+  DECLARE v_slot BIGINT DEFAULT 10000 + 1;
+  DECLARE v_next BIGINT;
+  DECLARE v_tries INT DEFAULT 0;
+
+  REPEAT
+    BEGIN
+      DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+        BEGIN
+          SET v_tries = v_tries + 1;
+          IF p_routine = 'slotted_counter_compact' THEN
+            SET v_slot = v_next;
+          ELSEIF v_tries > 20 THEN
+            RESIGNAL;
+          END IF;
+          DO SLEEP(0.01);
+        END;
+
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT COALESCE(MAX(slot), 0)
+        INTO v_next
+        FROM `slotted_counters`
+       WHERE record_type = p_record_type
+         AND record_id = p_record_id
+         AND slot < v_slot
+         AND slot <> 0;
+      IF p_routine = 'slotted_counter_delete' THEN
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        DELETE FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot = v_next;
+      ELSEIF p_routine = 'slotted_counter_reset' THEN
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        UPDATE `slotted_counters`
+           SET `count` = IF(slot = 0, COALESCE(p_value, 0), 0)
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot = v_next;
+      ELSEIF v_next > 0 THEN
+        -- Moves what the two slots have now, not what was read before: a reset in steps can have emptied the slot.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+        SELECT p_record_type, p_record_id, slot, moved
+          FROM (
+            SELECT slot,
+                   IF(slot = 0, SUM(amount) OVER (), 0) AS moved,
+                   SUM(slot = 0) OVER () AS firsts
+              FROM (
+                (SELECT slot AS slot, `count` AS amount
+                   FROM `slotted_counters`
+                  WHERE record_type = p_record_type
+                   AND record_id = p_record_id
+                    AND slot = 0
+                    FOR UPDATE)
+                UNION ALL
+                (SELECT slot AS slot, `count` AS amount
+                   FROM `slotted_counters`
+                  WHERE record_type = p_record_type
+                   AND record_id = p_record_id
+                    AND slot = v_next
+                    FOR UPDATE)
+              ) AS locked
+          ) AS moving
+         WHERE firsts = 1
+        ON DUPLICATE KEY UPDATE `count` = moving.moved;
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        DELETE FROM `slotted_counters`
+         WHERE record_type = p_record_type
+           AND record_id = p_record_id
+           AND slot = v_next
+           AND `count` = 0;
+      END IF;
+      SET v_slot = v_next,
+          v_tries = 0;
+    END;
+  UNTIL v_slot = 0 END REPEAT;
+END;;
+
+-- From templates/slotted_counters/slotted_counter_increment.sql
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_increment` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
@@ -168,7 +366,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   Adds 1 to one slot of a record. The increment is part of the transaction of the caller: COMMIT and ROLLBACK apply to
   it.
   A connection always selects the same slot of a record. Transactions that increment it several times therefore cannot
-  deadlock.
+  deadlock. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  this slot, the server rolls back one of them (1213).
 
 Parameters
   p_record_type INT: key of the record
@@ -183,56 +382,21 @@ Example
   CALL slotted_counter_increment(123, 456);'
 BEGIN
   -- The primary key is the only unique key, so that the upsert locks one record and no gap.
-  -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-  -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
-  -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
-  IF @@GLOBAL.auto_increment_increment = 1
-    AND p_record_type BETWEEN -2147483648 AND 2147483647
+  IF p_record_type BETWEEN -2147483648 AND 2147483647
     AND p_record_id IS NOT NULL THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), 1)
+    VALUES (p_record_type, p_record_id, MOD(
+              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+              521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), 1)
     ON DUPLICATE KEY UPDATE `count` = `count` + 1;
   ELSE
-    IF p_record_type IS NULL
-      OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-      OR p_record_id IS NULL THEN
-      IF p_record_type IS NULL THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30009,
-               MESSAGE_TEXT = 'slotted_counter_increment: column ''record_type'' cannot be NULL';
-      END IF;
-      IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30010,
-               MESSAGE_TEXT = 'slotted_counter_increment: value out of range or of wrong length for column ''record_type''';
-      END IF;
-      IF p_record_id IS NULL THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30009,
-               MESSAGE_TEXT = 'slotted_counter_increment: column ''record_id'' cannot be NULL';
-      END IF;
-    END IF;
-    BEGIN
-      DECLARE v_slot BIGINT
-        DEFAULT MOD(
-          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          IF(521 < @@GLOBAL.auto_increment_increment,
-             521,
-             521 - MOD(521, @@GLOBAL.auto_increment_increment)));
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-      VALUES (p_record_type, p_record_id, v_slot, 1)
-      ON DUPLICATE KEY UPDATE `count` = `count` + 1;
-    END;
+    CALL `_slotted_counter_check`('slotted_counter_increment', p_record_type, p_record_id);
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_add.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT,
@@ -244,7 +408,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   Adds an amount to one slot of a record. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
   to it.
   A connection always selects the same slot of a record. Transactions that increment it several times therefore cannot
-  deadlock.
+  deadlock. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  this slot, the server rolls back one of them (1213).
 
 Parameters
   p_record_type INT: key of the record
@@ -260,63 +425,24 @@ Errors
 Example
   CALL slotted_counter_add(123, 456, 10);'
 BEGIN
-  IF p_record_type IS NULL
-    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-    OR p_record_id IS NULL THEN
-    IF p_record_type IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_add: column ''record_type'' cannot be NULL';
-    END IF;
-    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30010,
-             MESSAGE_TEXT = 'slotted_counter_add: value out of range or of wrong length for column ''record_type''';
-    END IF;
-    IF p_record_id IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_add: column ''record_id'' cannot be NULL';
-    END IF;
-  END IF;
-  IF p_amount IS NULL THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30007,
-           MESSAGE_TEXT = 'slotted_counter_add: p_amount is NULL';
-  END IF;
-  -- An amount of 0 inserts no slot.
-  IF p_amount <> 0 THEN
-    -- The primary key is the only unique key, so that the upsert locks one record and no gap.
-    -- A connection always selects the same slot. On a multi-primary cluster, each node has its own value of
-    -- auto_increment_offset. With at least auto_increment_increment slots, no two nodes select the same slot. On a single
-    -- server, auto_increment_increment is 1. The values are the global ones: a session that is older than the cluster has others.
-    IF @@GLOBAL.auto_increment_increment = 1 THEN
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-      VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), p_amount)
-      ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
-    ELSE
-      BEGIN
-        DECLARE v_slot BIGINT
-          DEFAULT MOD(
-            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-            IF(521 < @@GLOBAL.auto_increment_increment,
-               521,
-               521 - MOD(521, @@GLOBAL.auto_increment_increment)));
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-        VALUES (p_record_type, p_record_id, v_slot, p_amount)
-        ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
-      END;
+  IF p_amount <> 0 AND p_record_type BETWEEN -2147483648 AND 2147483647
+    AND p_record_id IS NOT NULL THEN
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+    VALUES (p_record_type, p_record_id, MOD(
+              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+              521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), p_amount)
+    ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
+  ELSE
+    CALL `_slotted_counter_check`('slotted_counter_add', p_record_type, p_record_id);
+    IF p_amount IS NULL THEN
+      CALL `_slotted_counter_fail`(30007, 'slotted_counter_add: p_amount is NULL');
     END IF;
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_add_many.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add_many` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add_many` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add_many`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
@@ -329,358 +455,74 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add_many`(
 
 Parameters
   p_amounts LONGTEXT: a JSON array of at most 10000 entries. Each entry is an array: the columns of the key, in their
-    order, and the amount. A record can have several entries. Integers are numbers,
-    all other columns are strings, binary ones of hexadecimal digits.
+    order, and an integer. A record can have several entries. Integers are numbers, all other columns are
+    strings, binary ones of hexadecimal digits.
 
 Errors
   30014  p_amounts must be a JSON array of at most 10000 entries
   30015  entry ... must be an array of the key and an integer
-  1264   the sum of the amounts of a record exceeds the range of BIGINT (error of the server)
-  1690   the count of a slot exceeds the range of BIGINT (error of the server)
+  1264, 1690  the new count of a slot exceeds the range of BIGINT (errors of the server)
 
 Example
   CALL slotted_counter_add_many(''[[123, 456, 1]]'');'
 BEGIN
   DECLARE v_entry BIGINT;
-  DECLARE v_slot BIGINT;
-  -- The statement inserts NULL for an entry that is not valid (1048), or a value that the column cannot store (the others). A
-  -- check before the statement would read the array twice.
-  DECLARE EXIT HANDLER FOR 1048, 1264, 1265, 1292, 1366, 1406
-    BEGIN
-      SELECT MIN(entry)
-        INTO v_entry
-        FROM JSON_TABLE(
-          p_amounts, '$[*]' COLUMNS (
-            entry FOR ORDINALITY,
-            p_record_type BIGINT PATH '$[0]',
-            p_record_id BIGINT PATH '$[1]',
-            json_0 JSON PATH '$[0]',
-            json_1 JSON PATH '$[1]',
-            json_amount JSON PATH '$[2]',
-            more INT EXISTS PATH '$[3]',
-            p_amount BIGINT PATH '$[2]'
-          )
-        ) AS entries
-       WHERE NOT ((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND p_record_type BETWEEN -2147483648 AND 2147483647
-         AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER')
-         AND (p_record_id BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR))
-         AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
-         AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-         AND more = 0) IS TRUE);
-      IF v_entry IS NOT NULL THEN
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('slotted_counter_add_many: entry ', v_entry, ' must be an array of the key and an integer');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30015,
-                 MESSAGE_TEXT = v_message;
-        END;
-      END IF;
-      RESIGNAL;
-    END;
 
   IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30014,
-           MESSAGE_TEXT = 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+    CALL `_slotted_counter_fail`(30014, 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
   IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30014,
-           MESSAGE_TEXT = 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries';
+    CALL `_slotted_counter_fail`(30014, 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
-  SET v_slot = MOD(
-    CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-    IF(521 < @@GLOBAL.auto_increment_increment,
-       521,
-       521 - MOD(521, @@GLOBAL.auto_increment_increment)));
+  -- The text of a number is compared, because MariaDB reads 15e-1 as 2, and MySQL a number beyond BIGINT as a negative one.
+  SELECT MIN(IF((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND p_record_type BETWEEN -2147483648 AND 2147483647
+            AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER')
+            AND (p_record_id BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR))
+            AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
+            AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
+            AND CAST(json_0 AS CHAR) = CAST(p_record_type AS CHAR)
+            AND CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR)
+            AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
+            AND more = 0) IS TRUE, NULL, entry))
+    INTO v_entry
+    FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
+      entry FOR ORDINALITY,
+      p_record_type BIGINT PATH '$[0]',
+      p_record_id BIGINT PATH '$[1]',
+      json_0 JSON PATH '$[0]',
+      json_1 JSON PATH '$[1]',
+      json_amount JSON PATH '$[2]',
+      more INT EXISTS PATH '$[3]',
+      p_amount BIGINT PATH '$[2]'
+    )) AS entries;
+  IF v_entry IS NOT NULL THEN
+    CALL `_slotted_counter_fail`(30015, CONCAT('slotted_counter_add_many: entry ', v_entry, ' must be an array of the key and an integer'));
+  END IF;
   -- ORDER BY, so that two calls with the same records lock them in the same order.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  SELECT record_type, record_id, IF(valid, v_slot, NULL), amount
+  SELECT record_type, record_id, MOD(
+           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+           521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), amount
     FROM (
       SELECT p_record_type AS record_type,
              p_record_id AS record_id,
-             MIN(entry) AS entry,
-             SUM(p_amount) AS amount,
-             MIN((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND p_record_type BETWEEN -2147483648 AND 2147483647
-                AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER')
-                AND (p_record_id BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR))
-                AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
-                AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-                AND more = 0) IS TRUE) AS valid
-        FROM JSON_TABLE(
-          p_amounts, '$[*]' COLUMNS (
-            entry FOR ORDINALITY,
-            p_record_type BIGINT PATH '$[0]',
-            p_record_id BIGINT PATH '$[1]',
-            json_0 JSON PATH '$[0]',
-            json_1 JSON PATH '$[1]',
-            json_amount JSON PATH '$[2]',
-            more INT EXISTS PATH '$[3]',
-            p_amount BIGINT PATH '$[2]'
-          )
-        ) AS entries
+             SUM(p_amount) AS amount
+        FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
+          entry FOR ORDINALITY,
+          p_record_type BIGINT PATH '$[0]',
+          p_record_id BIGINT PATH '$[1]',
+          p_amount BIGINT PATH '$[2]'
+        )) AS entries
        GROUP BY record_type, record_id
     ) AS sums
    WHERE amount <> 0
-      OR NOT valid
    ORDER BY record_type, record_id
   ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
 END;;
-DELIMITER ;
-
--- From templates/slotted_counters/slotted_counter_take.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_take` */;
-
-DELIMITER ;;
-CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_take`(
-  IN p_record_type BIGINT,
-  IN p_record_id BIGINT,
-  IN p_amount BIGINT
-)
-  MODIFIES SQL DATA
-  SQL SECURITY DEFINER
-  COMMENT 'Description
-  Takes an amount from a record whose total must not fall below 0: stock, seats, credits, quotas. If the total is less than
-  the amount, the call fails and changes nothing. A record without rows has 0. To put an amount back, call slotted_counter_add.
-  The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
-  The call takes from the slot of the connection. If this slot has less than the amount, the call locks the slots of the
-  record that no other transaction has locked, and spreads what they have left over them.
-
-Parameters
-  p_record_type INT: key of the record
-  p_record_id BIGINT: key of the record
-  p_amount BIGINT: the amount, at least 1
-
-Errors
-  30009  column ''...'' cannot be NULL
-  30010  value out of range or of wrong length for column ''...''
-  30016  not enough: ... left
-  30017  p_amount must be at least 1
-
-Example
-  CALL slotted_counter_take(123, 456, 2);'
-BEGIN
-  DECLARE v_slot BIGINT;
-  DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_own DECIMAL(65, 0);
-  DECLARE v_pool DECIMAL(65, 0);
-  DECLARE v_least BIGINT;
-  DECLARE v_taken BOOLEAN DEFAULT FALSE;
-  DECLARE v_tries INT DEFAULT 0;
-  DECLARE v_filled LONGTEXT CHARACTER SET utf8mb4;
-
-  IF p_record_type IS NULL
-    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-    OR p_record_id IS NULL THEN
-    IF p_record_type IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_take: column ''record_type'' cannot be NULL';
-    END IF;
-    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30010,
-             MESSAGE_TEXT = 'slotted_counter_take: value out of range or of wrong length for column ''record_type''';
-    END IF;
-    IF p_record_id IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_take: column ''record_id'' cannot be NULL';
-    END IF;
-  END IF;
-  IF p_amount IS NULL OR p_amount < 1 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30017,
-           MESSAGE_TEXT = 'slotted_counter_take: p_amount must be at least 1';
-  END IF;
-  SET v_slot = MOD(
-    CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-    IF(521 < @@GLOBAL.auto_increment_increment,
-       521,
-       521 - MOD(521, @@GLOBAL.auto_increment_increment)));
-  WHILE NOT v_taken DO
-    -- What other transactions have taken and not committed is in this total: if it is too small, the amount is not there.
-    SELECT COALESCE(SUM(`count`), 0),
-           SUM(IF(slot = v_slot, `count`, NULL)),
-           SUM(IF(slot = 0, `count`, 0)),
-           MIN(`count`)
-      INTO v_total, v_own, v_pool, v_least
-      FROM `slotted_counters`
-     WHERE record_type = p_record_type
-       AND record_id = p_record_id;
-    IF v_total < p_amount THEN
-      BEGIN
-        DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-          DEFAULT CONCAT('slotted_counter_take: not enough: ', v_total, ' left');
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30016,
-               MESSAGE_TEXT = v_message;
-      END;
-    END IF;
-    -- The last ones of a record are in slot 0. If a slot is negative, the others have more than the total.
-    IF v_least >= 0 AND (v_own >= p_amount OR v_pool >= p_amount AND v_total < 10 * 521) THEN
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      UPDATE `slotted_counters`
-         SET `count` = `count` - p_amount
-       WHERE record_type = p_record_type
-         AND record_id = p_record_id
-         AND slot = IF(v_own >= p_amount, v_slot, 0)
-         AND `count` >= p_amount;
-      SET v_taken = ROW_COUNT() > 0;
-    ELSEIF v_own IS NULL THEN
-      -- The slot of the connection gets its share. An upsert locks no gap.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-      VALUES (p_record_type, p_record_id, v_slot, 0)
-      ON DUPLICATE KEY UPDATE `count` = `count` + 0;
-    END IF;
-    IF NOT v_taken AND v_least >= 0 THEN
-      -- The slots that no transaction has locked. A transaction that waits for slot 0 has locked no slot that the one with
-      -- the lock on slot 0 waits for.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      UPDATE (
-          -- The slots share what is left evenly. The last ones of a record are put into slot 0, so that calls wait for one row
-          -- instead of searching.
-          SELECT slot,
-                 CASE
-                   WHEN first_slots = 0 OR total - p_amount >= 10 * slots
-                     THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
-                   WHEN slot = 0 THEN total - p_amount
-                   ELSE 0
-                 END AS amount
-            FROM (
-              SELECT slot,
-                     SUM(SUM(amount)) OVER () AS total,
-                     SUM(IF(slot >= 0, 1, 0)) OVER () AS slots,
-                     SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
-                     ROW_NUMBER() OVER (ORDER BY IF(slot >= 0, 0, 1), slot) AS number
-                FROM (
-                  (
-                    SELECT slot AS slot,
-                           `count` AS amount
-                      FROM `slotted_counters`
-                     WHERE record_type = p_record_type
-                       AND record_id = p_record_id
-                       AND slot > 0
-                     ORDER BY slot DESC
-                     LIMIT 10000
-                       FOR UPDATE SKIP LOCKED
-                  )
-                  UNION ALL
-                  (
-                    SELECT slot AS slot,
-                           `count` AS amount
-                      FROM `slotted_counters`
-                     WHERE record_type = p_record_type
-                       AND record_id = p_record_id
-                       AND slot = 0
-                       FOR UPDATE
-                  )
-                ) AS locked
-               GROUP BY slot
-            ) AS summed
-           WHERE total >= p_amount
-        ) AS spread
-        STRAIGHT_JOIN `slotted_counters` AS target
-          ON target.slot = spread.slot
-         SET target.`count` = spread.amount
-       WHERE target.record_type = p_record_type
-         AND target.record_id = p_record_id;
-      SET v_taken = ROW_COUNT() > 0;
-    END IF;
-    IF NOT v_taken THEN
-      -- The slots that are not 0. Waits for the transactions that have locked one.
-      /*M!101108 SET STATEMENT group_concat_max_len=4294967295 FOR */
-      SELECT JSON_ARRAYAGG(slot)
-        INTO v_filled
-        FROM `slotted_counters`
-       WHERE record_type = p_record_type
-         AND record_id = p_record_id
-         AND (`count` <> 0 OR slot = 0);
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-      UPDATE (
-          -- The slots share what is left evenly. The last ones of a record are put into slot 0, so that calls wait for one row
-          -- instead of searching.
-          SELECT slot,
-                 CASE
-                   WHEN first_slots = 0 OR total - p_amount >= 10 * slots
-                     THEN (total - p_amount) DIV slots + IF(number <= MOD(total - p_amount, slots), 1, 0)
-                   WHEN slot = 0 THEN total - p_amount
-                   ELSE 0
-                 END AS amount
-            FROM (
-              SELECT slot,
-                     SUM(SUM(amount)) OVER () AS total,
-                     SUM(IF(slot >= 0, 1, 0)) OVER () AS slots,
-                     SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
-                     ROW_NUMBER() OVER (ORDER BY IF(slot >= 0, 0, 1), slot) AS number
-                FROM (
-                  SELECT existing.slot AS slot,
-                         existing.`count` AS amount
-                    FROM (
-                      SELECT slot
-                        FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
-                       ORDER BY slot DESC
-                       LIMIT 20000
-                    ) AS filled
-                    STRAIGHT_JOIN `slotted_counters` AS existing
-                      ON existing.record_type = p_record_type
-                      AND existing.record_id = p_record_id
-                     AND existing.slot = filled.slot
-                   LIMIT 20000
-                     FOR UPDATE /*!80000 OF existing */
-                ) AS locked
-               GROUP BY slot
-            ) AS summed
-           WHERE total >= p_amount
-        ) AS spread
-        STRAIGHT_JOIN `slotted_counters` AS target
-          ON target.slot = spread.slot
-         SET target.`count` = spread.amount
-       WHERE target.record_type = p_record_type
-         AND target.record_id = p_record_id;
-      SET v_taken = ROW_COUNT() > 0,
-          v_tries = v_tries + 1;
-      IF NOT v_taken AND v_tries = 3 THEN
-        -- In the snapshot of the transaction, the slots have more than now.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT COALESCE(SUM(amount), 0)
-          INTO v_total
-          FROM (
-            SELECT existing.slot AS slot,
-                   existing.`count` AS amount
-              FROM (
-                SELECT slot
-                  FROM JSON_TABLE(v_filled, '$[*]' COLUMNS (slot INT PATH '$')) AS filled
-                 ORDER BY slot DESC
-                 LIMIT 20000
-              ) AS filled
-              STRAIGHT_JOIN `slotted_counters` AS existing
-                ON existing.record_type = p_record_type
-                AND existing.record_id = p_record_id
-               AND existing.slot = filled.slot
-             LIMIT 20000
-               FOR UPDATE /*!80000 OF existing */
-          ) AS locked;
-        BEGIN
-          DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4
-            DEFAULT CONCAT('slotted_counter_take: not enough: ', v_total, ' left');
-          SIGNAL SQLSTATE '45000'
-             SET MYSQL_ERRNO = 30016,
-                 MESSAGE_TEXT = v_message;
-        END;
-      END IF;
-    END IF;
-  END WHILE;
-END;;
-DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_reset.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_reset` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_reset` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT,
@@ -690,7 +532,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
-  A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
+  A concurrent call takes effect either before the reset, which overwrites it, or after the reset.
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
 
@@ -704,102 +546,49 @@ Errors
   30010  value out of range or of wrong length for column ''...''
 
 Example
-  CALL slotted_counter_reset(123, 456, 0);'
+  CALL slotted_counter_reset(123, 456, 100);'
 BEGIN
-  DECLARE v_slot BIGINT;
-  DECLARE v_next BIGINT;
-  DECLARE v_steps BOOLEAN DEFAULT FALSE;
-  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_steps BOOLEAN;
 
-  IF p_record_type IS NULL
-    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-    OR p_record_id IS NULL THEN
-    IF p_record_type IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_reset: column ''record_type'' cannot be NULL';
-    END IF;
-    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30010,
-             MESSAGE_TEXT = 'slotted_counter_reset: value out of range or of wrong length for column ''record_type''';
-    END IF;
-    IF p_record_id IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_reset: column ''record_id'' cannot be NULL';
-    END IF;
-  END IF;
-  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
-  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
-  IF @@GLOBAL.auto_increment_increment > 1 THEN
-    BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305
-        SET v_steps = TRUE;
-      SAVEPOINT slotted_steps;
-      RELEASE SAVEPOINT slotted_steps;
-    END;
-  END IF;
+  CALL `_slotted_counter_check`('slotted_counter_reset', p_record_type, p_record_id);
+  CALL `_slotted_counter_first`(p_record_type, p_record_id);
+  CALL `_slotted_counter_in_steps`(v_steps);
   IF v_steps THEN
-    SET v_slot = 10000 + 1;
-    REPEAT
-      BEGIN
-        -- A change of a slot that another node writes at the same time can fail.
-        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
-          BEGIN
-            SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 20 THEN
-              RESIGNAL;
-            END IF;
-            DO SLEEP(0.01);
-          END;
-
-        -- Slot 0 is the last: a compaction can move counts into it at the same time.
-        SELECT COALESCE(MAX(slot), 0)
-          INTO v_next
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           AND slot < v_slot
-           AND slot <> 0;
-        IF v_next > 0 THEN
-          UPDATE `slotted_counters`
-             SET `count` = 0
-           WHERE record_type = p_record_type
-             AND record_id = p_record_id
-             AND slot = v_next;
-        ELSE
-          INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-          VALUES (p_record_type, p_record_id, 0, COALESCE(p_value, 0))
-          ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0);
-        END IF;
-        SET v_slot = v_next,
-            v_tries = 0;
-      END;
-    UNTIL v_slot = 0 END REPEAT;
+    CALL `_slotted_counter_steps`('slotted_counter_reset', p_record_type, p_record_id, p_value);
   ELSE
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    SELECT p_record_type, p_record_id, 0, COALESCE(p_value, 0)
-     UNION ALL
-    (SELECT record_type, record_id, slot, 0
-       FROM `slotted_counters`
-      WHERE record_type = p_record_type
-        AND record_id = p_record_id
-        AND slot > 0
-      -- Reading upwards would lock the next record, too. Without LIMIT, the server ignores ORDER BY here.
-      ORDER BY slot DESC
-      LIMIT 10000
-        FOR UPDATE)
-    ON DUPLICATE KEY UPDATE `count` = IF(`slotted_counters`.slot = 0, COALESCE(p_value, 0), 0);
+    SELECT p_record_type, p_record_id, slot, share
+      FROM (
+        SELECT slot,
+               IF(slot = 0, COALESCE(p_value, 0), 0) AS share,
+               SUM(slot = 0) OVER () AS firsts
+          FROM (
+            (SELECT slot AS slot, `count` AS amount
+               FROM `slotted_counters`
+              WHERE record_type = p_record_type
+               AND record_id = p_record_id
+                AND slot = 0
+                FOR UPDATE)
+            UNION ALL
+            (SELECT slot AS slot, `count` AS amount
+               FROM `slotted_counters`
+              WHERE record_type = p_record_type
+               AND record_id = p_record_id
+                AND slot > 0
+              ORDER BY slot DESC
+              LIMIT 10000
+                FOR UPDATE)
+          ) AS locked
+      ) AS found
+     WHERE firsts = 1
+    ON DUPLICATE KEY UPDATE
+      `count` = found.share;
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_compact.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
@@ -807,11 +596,11 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Moves all counts of a record to slot 0 and deletes the other slots. The total does not change, and concurrent
-  increments are not lost. Compact a record that is no longer hot, to free space and to read fewer rows.
-  A compaction waits for transactions that have incremented the record.
-  On a node of a cluster and outside a transaction, statements move each slot. A slot that another node writes at the same time is
-  left.
+  Moves all counts of a record to slot 0 and deletes the other slots. The total does not change, and concurrent changes are
+  not lost. Compact a record that is no longer hot, to free space and to read fewer rows.
+  A compaction waits for transactions that have changed the record.
+  On a node of a cluster and outside a transaction, statements move each slot. A slot that another node changes at the same time
+  is left.
 
 Parameters
   p_record_type INT: key of the record
@@ -825,239 +614,87 @@ Errors
 Example
   CALL slotted_counter_compact(123, 456);'
 BEGIN
-  DECLARE v_rows BIGINT;
+  DECLARE v_last BIGINT;
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_slot BIGINT;
-  DECLARE v_next BIGINT;
   DECLARE v_steps BOOLEAN DEFAULT FALSE;
-  DECLARE v_tries INT DEFAULT 0;
 
-  IF p_record_type IS NULL
-    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-    OR p_record_id IS NULL THEN
-    IF p_record_type IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_compact: column ''record_type'' cannot be NULL';
-    END IF;
-    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30010,
-             MESSAGE_TEXT = 'slotted_counter_compact: value out of range or of wrong length for column ''record_type''';
-    END IF;
-    IF p_record_id IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_compact: column ''record_id'' cannot be NULL';
-    END IF;
-  END IF;
-  SELECT COUNT(*), SUM(`count`)
-    INTO v_rows, v_total
+  CALL `_slotted_counter_check`('slotted_counter_compact', p_record_type, p_record_id);
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT MAX(slot), SUM(`count`)
+    INTO v_last, v_total
     FROM `slotted_counters`
    WHERE record_type = p_record_type
      AND record_id = p_record_id;
   IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30008,
-           MESSAGE_TEXT = 'slotted_counter_compact: the total exceeds the range of BIGINT';
+    CALL `_slotted_counter_fail`(30008, 'slotted_counter_compact: the total exceeds the range of BIGINT');
   END IF;
-
-  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
-  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
-  IF @@GLOBAL.auto_increment_increment > 1 THEN
-    BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305
-        SET v_steps = TRUE;
-      SAVEPOINT slotted_steps;
-      RELEASE SAVEPOINT slotted_steps;
-    END;
+  IF v_last > 0 THEN
+    CALL `_slotted_counter_first`(p_record_type, p_record_id);
+    CALL `_slotted_counter_in_steps`(v_steps);
   END IF;
-  IF v_steps AND v_rows > 0 THEN
-    SET v_slot = 10000 + 1;
-    REPEAT
-      BEGIN
-        -- A change of a slot that another node writes at the same time can fail.
-        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
-          BEGIN
-            SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 20 THEN
-              RESIGNAL;
-            END IF;
-            DO SLEEP(0.01);
-          END;
-
-        -- Slot 0 is the last: a compaction can move counts into it at the same time.
-        SELECT COALESCE(MAX(slot), 0)
-          INTO v_next
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           AND slot < v_slot
-           AND slot <> 0;
-        -- A slot that another node writes at the same time is left: the next step is that of the next slot.
-        SET v_slot = v_next,
-            v_tries = 0;
-        -- Creates slot 0 if it does not exist.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-        VALUES (p_record_type, p_record_id, 0, 0)
-        ON DUPLICATE KEY UPDATE `count` = `count` + 0;
-        -- Moves the counts to slot 0. The subquery locks the slots and sums them, and the same statement writes exactly these
-        -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
-        -- inserts in between could otherwise be summed but not written. If slot 0 does not exist, another connection has
-        -- deleted the record, and no row is changed.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        UPDATE (
-            SELECT slot,
-                   SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
-                   SUM(IF(slot = 0, 0, amount)) OVER () AS moved
-              FROM (
-                (
-                  SELECT slot AS slot,
-                         `count` AS amount
-                    FROM `slotted_counters`
-                   WHERE record_type = p_record_type
-                     AND record_id = p_record_id
-                     AND slot = v_next
-                     FOR UPDATE
-                )
-                UNION ALL
-                (
-                  SELECT slot AS slot,
-                         `count` AS amount
-                    FROM `slotted_counters`
-                   WHERE record_type = p_record_type
-                     AND record_id = p_record_id
-                     AND slot = 0
-                     FOR UPDATE
-                )
-              ) AS locked
-          ) AS moving
-          STRAIGHT_JOIN `slotted_counters` AS target
-            ON target.slot = moving.slot
-           SET target.`count` = IF(target.slot = 0, target.`count` + moving.moved, 0)
-         WHERE target.record_type = p_record_type
-           AND target.record_id = p_record_id
-           AND moving.first_slots = 1;
-        -- Deletes only slots whose count is 0: another connection may have incremented one since.
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-        DELETE target
-          FROM (
-            (
-              SELECT slot AS slot,
-                     `count` AS amount
-                FROM `slotted_counters`
-               WHERE record_type = p_record_type
-                 AND record_id = p_record_id
-                 AND slot = v_next
-                 FOR UPDATE
-            )
-            UNION ALL
-            (
-              SELECT slot AS slot,
-                     `count` AS amount
-                FROM `slotted_counters`
-               WHERE record_type = p_record_type
-                 AND record_id = p_record_id
-                 AND slot = 0
-                 FOR UPDATE
-            )
-          ) AS locked
-          STRAIGHT_JOIN `slotted_counters` AS target
-            ON target.slot = locked.slot
-         WHERE target.record_type = p_record_type
-           AND target.record_id = p_record_id
-           AND target.slot <> 0
-           AND target.`count` = 0;
-      END;
-    UNTIL v_slot = 0 END REPEAT;
-  ELSEIF v_rows > 0 THEN
-    -- Creates slot 0 if it does not exist.
+  IF v_steps THEN
+    CALL `_slotted_counter_steps`('slotted_counter_compact', p_record_type, p_record_id, NULL);
+  ELSEIF v_last > 0 THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    VALUES (p_record_type, p_record_id, 0, 0)
-    ON DUPLICATE KEY UPDATE `count` = `count` + 0;
-
-    -- Moves the counts to slot 0. The subquery locks the slots and sums them, and the same statement writes exactly these
-    -- slots. STRAIGHT_JOIN makes the server run the subquery first: at READ COMMITTED, a slot that another connection
-    -- inserts in between could otherwise be summed but not written. If slot 0 does not exist, another connection has
-    -- deleted the record, and no row is changed.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-    UPDATE (
+    SELECT p_record_type, p_record_id, slot, moved
+      FROM (
         SELECT slot,
-               SUM(IF(slot = 0, 1, 0)) OVER () AS first_slots,
-               SUM(IF(slot = 0, 0, amount)) OVER () AS moved
+               IF(slot = 0, SUM(amount) OVER (), 0) AS moved,
+               SUM(slot = 0) OVER () AS firsts
           FROM (
-            (
-              SELECT slot AS slot,
-                     `count` AS amount
-                FROM `slotted_counters`
-               WHERE record_type = p_record_type
-                 AND record_id = p_record_id
-                 AND slot > 0
-               ORDER BY slot DESC
-               LIMIT 10000
-                 FOR UPDATE
-            )
+            (SELECT slot AS slot, `count` AS amount
+               FROM `slotted_counters`
+              WHERE record_type = p_record_type
+               AND record_id = p_record_id
+                AND slot = 0
+                FOR UPDATE)
             UNION ALL
-            (
-              SELECT slot AS slot,
-                     `count` AS amount
-                FROM `slotted_counters`
-               WHERE record_type = p_record_type
-                 AND record_id = p_record_id
-                 AND slot = 0
-                 FOR UPDATE
-            )
+            (SELECT slot AS slot, `count` AS amount
+               FROM `slotted_counters`
+              WHERE record_type = p_record_type
+               AND record_id = p_record_id
+                AND slot > 0
+              ORDER BY slot DESC
+              LIMIT 10000
+                FOR UPDATE)
           ) AS locked
       ) AS moving
-      STRAIGHT_JOIN `slotted_counters` AS target
-        ON target.slot = moving.slot
-       SET target.`count` = IF(target.slot = 0, target.`count` + moving.moved, 0)
-     WHERE target.record_type = p_record_type
-       AND target.record_id = p_record_id
-       AND moving.first_slots = 1;
-
-    -- Deletes only slots whose count is 0: another connection may have incremented one since.
+     WHERE firsts = 1
+    ON DUPLICATE KEY UPDATE `count` = moving.moved;
+    -- Only slots whose count is 0: another connection may have incremented one since.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     DELETE target
       FROM (
-        (
-          SELECT slot AS slot,
-                 `count` AS amount
-            FROM `slotted_counters`
-           WHERE record_type = p_record_type
-             AND record_id = p_record_id
-             AND slot > 0
-           ORDER BY slot DESC
-           LIMIT 10000
-             FOR UPDATE
-        )
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = p_record_type
+           AND record_id = p_record_id
+            AND slot = 0
+          ORDER BY slot
+          LIMIT 1
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT slot AS slot,
-                 `count` AS amount
-            FROM `slotted_counters`
-           WHERE record_type = p_record_type
-             AND record_id = p_record_id
-             AND slot = 0
-             FOR UPDATE
-        )
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = p_record_type
+           AND record_id = p_record_id
+            AND slot > 0
+          ORDER BY slot DESC
+          LIMIT 10000
+            FOR UPDATE)
       ) AS locked
       STRAIGHT_JOIN `slotted_counters` AS target
         ON target.slot = locked.slot
      WHERE target.record_type = p_record_type
        AND target.record_id = p_record_id
-       AND target.slot <> 0
+       AND target.slot > 0
        AND target.`count` = 0;
   END IF;
 END;;
-DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_compact_idle.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact_idle`(
   IN p_seconds INT,
   IN p_records INT
@@ -1098,14 +735,10 @@ BEGIN
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
 
   IF p_seconds IS NULL OR p_seconds NOT BETWEEN 0 AND 86400 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30011,
-           MESSAGE_TEXT = 'slotted_counter_compact_idle: p_seconds must be between 0 and 86400';
+    CALL `_slotted_counter_fail`(30011, 'slotted_counter_compact_idle: p_seconds must be between 0 and 86400');
   END IF;
   IF p_records NOT BETWEEN 1 AND 10000 THEN
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30012,
-           MESSAGE_TEXT = 'slotted_counter_compact_idle: p_records must be between 1 and 10000';
+    CALL `_slotted_counter_fail`(30012, 'slotted_counter_compact_idle: p_records must be between 1 and 10000');
   END IF;
 
   -- The cursor returns the totals of the time when it was opened.
@@ -1113,6 +746,7 @@ BEGIN
   DO SLEEP(p_seconds);
   FETCH spread INTO v_record_type, v_record_id, v_slots, v_total;
   WHILE NOT v_end AND v_compacted < COALESCE(p_records, 10000) DO
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT COUNT(*), SUM(`count`)
       INTO v_slots_now, v_total_now
       FROM `slotted_counters`
@@ -1126,12 +760,9 @@ BEGIN
   END WHILE;
   CLOSE spread;
 END;;
-DELIMITER ;
 
 -- From templates/slotted_counters/slotted_counter_delete.sql
-/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_delete` */;
-
-DELIMITER ;;
+/*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_delete` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_delete`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
@@ -1139,8 +770,9 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_delete`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Deletes all slots of a record in one statement. On a node of a cluster and outside a transaction, a statement deletes each slot,
-  slot 0 at last, and is repeated if it conflicts with another node. If the record has no rows, the call has no effect.
+  Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
+  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 at last, and is repeated if it conflicts
+  with another node.
 
 Parameters
   p_record_type INT: key of the record
@@ -1153,118 +785,40 @@ Errors
 Example
   CALL slotted_counter_delete(123, 456);'
 BEGIN
-  DECLARE v_slot BIGINT;
-  DECLARE v_next BIGINT;
-  DECLARE v_steps BOOLEAN DEFAULT FALSE;
-  DECLARE v_tries INT DEFAULT 0;
+  DECLARE v_steps BOOLEAN;
 
-  IF p_record_type IS NULL
-    OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-    OR p_record_id IS NULL THEN
-    IF p_record_type IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_delete: column ''record_type'' cannot be NULL';
-    END IF;
-    IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30010,
-             MESSAGE_TEXT = 'slotted_counter_delete: value out of range or of wrong length for column ''record_type''';
-    END IF;
-    IF p_record_id IS NULL THEN
-      SIGNAL SQLSTATE '45000'
-         SET MYSQL_ERRNO = 30009,
-             MESSAGE_TEXT = 'slotted_counter_delete: column ''record_id'' cannot be NULL';
-    END IF;
-  END IF;
-  -- The other nodes of a cluster write their slots all the time, and a change of all slots would fail (1213, 3101, 1180). In
-  -- steps, each slot is changed by a statement of its own. Outside a transaction, RELEASE finds no savepoint (1305).
-  IF @@GLOBAL.auto_increment_increment > 1 THEN
-    BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305
-        SET v_steps = TRUE;
-      SAVEPOINT slotted_steps;
-      RELEASE SAVEPOINT slotted_steps;
-    END;
-  END IF;
+  CALL `_slotted_counter_check`('slotted_counter_delete', p_record_type, p_record_id);
+  CALL `_slotted_counter_in_steps`(v_steps);
   IF v_steps THEN
-    SET v_slot = 10000 + 1;
-    REPEAT
-      BEGIN
-        -- A change of a slot that another node writes at the same time can fail.
-        DECLARE EXIT HANDLER FOR 1213, 3101, 1180
-          BEGIN
-            SET v_tries = v_tries + 1;
-            IF NOT v_steps OR v_tries > 20 THEN
-              RESIGNAL;
-            END IF;
-            DO SLEEP(0.01);
-          END;
-
-        -- Slot 0 is the last: a compaction can move counts into it at the same time.
-        SELECT COALESCE(MAX(slot), 0)
-          INTO v_next
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           AND slot < v_slot
-           AND slot <> 0;
-        DELETE FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-           AND slot = v_next;
-        SET v_slot = v_next,
-            v_tries = 0;
-      END;
-    UNTIL v_slot = 0 END REPEAT;
+    CALL `_slotted_counter_steps`('slotted_counter_delete', p_record_type, p_record_id, NULL);
   ELSE
+    CALL `_slotted_counter_first`(p_record_type, p_record_id);
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     DELETE target
       FROM (
-        (
-          SELECT slot AS slot,
-                 `count` AS amount
-            FROM `slotted_counters`
-           WHERE record_type = p_record_type
-             AND record_id = p_record_id
-             AND slot > 0
-           ORDER BY slot DESC
-           LIMIT 10000
-             FOR UPDATE
-        )
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = p_record_type
+           AND record_id = p_record_id
+            AND slot = 0
+            FOR UPDATE)
         UNION ALL
-        (
-          SELECT slot AS slot,
-                 `count` AS amount
-            FROM `slotted_counters`
-           WHERE record_type = p_record_type
-             AND record_id = p_record_id
-             AND slot = 0
-             FOR UPDATE
-        )
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = p_record_type
+           AND record_id = p_record_id
+            AND slot > 0
+          ORDER BY slot DESC
+          LIMIT 10000
+            FOR UPDATE)
       ) AS locked
       STRAIGHT_JOIN `slotted_counters` AS target
         ON target.slot = locked.slot
      WHERE target.record_type = p_record_type
        AND target.record_id = p_record_id;
+    -- Slot 0 was there: KILL QUERY can end a DELETE without an error, as on MariaDB 11.8.
     IF ROW_COUNT() = 0 THEN
-      -- On MariaDB 11.8, KILL QUERY can end an UPDATE or a DELETE without an error. A locking read sees the same rows
-      -- as this statement, unlike a read of the snapshot.
-      BEGIN
-        DECLARE v_left BIGINT;
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        SELECT COUNT(*)
-          INTO v_left
-          FROM `slotted_counters`
-         WHERE record_type = p_record_type
-           AND record_id = p_record_id
-          LOCK IN SHARE MODE;
-        IF v_left > 0 THEN
-          SIGNAL SQLSTATE '70100'
-             SET MYSQL_ERRNO = 1317,
-                 MESSAGE_TEXT = 'Query execution was interrupted';
-        END IF;
-      END;
+      CALL `_slotted_counter_delete_killed`(p_record_type, p_record_id);
     END IF;
   END IF;
 END;;
@@ -1277,7 +831,8 @@ CREATE OR REPLACE
 SELECT record_type,
        record_id,
        COUNT(*) AS slots,
-       SUM(`count`) AS total
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
   FROM `slotted_counters`
  GROUP BY record_type, record_id;
 
@@ -1299,10 +854,10 @@ SELECT '0.1.0' AS version,
        'both' AS servers,
        'slotted_counters' AS arguments;
 
--- From templates/slotted_counters/slotted_counter_get.sql
-/*!80000 DROP FUNCTION IF EXISTS `slotted_counter_get` */;
-
 DELIMITER ;;
+
+-- From templates/slotted_counters/slotted_counter_get.sql
+/*!80000 DROP FUNCTION IF EXISTS `slotted_counter_get` */;;
 CREATE /*M!100103 OR REPLACE */ FUNCTION `slotted_counter_get`(
   p_record_type BIGINT,
   p_record_id BIGINT
@@ -1334,10 +889,9 @@ BEGIN
   DECLARE v_total BIGINT;
   -- SUM() returns DECIMAL, which may exceed the range of the variable. A handler is cheaper than a comparison.
   DECLARE EXIT HANDLER FOR 1264
-    SIGNAL SQLSTATE '45000'
-       SET MYSQL_ERRNO = 30008,
-           MESSAGE_TEXT = 'slotted_counter_get: the total exceeds the range of BIGINT';
+    CALL `_slotted_counter_fail`(30008, 'slotted_counter_get: the total exceeds the range of BIGINT');
 
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT SUM(`count`)
     INTO v_total
     FROM `slotted_counters`
@@ -1345,25 +899,7 @@ BEGIN
      AND record_id = p_record_id;
   IF v_total IS NULL THEN
     -- In the normal case, the key needs no validation.
-    IF p_record_type IS NULL
-      OR p_record_type NOT BETWEEN -2147483648 AND 2147483647
-      OR p_record_id IS NULL THEN
-      IF p_record_type IS NULL THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30009,
-               MESSAGE_TEXT = 'slotted_counter_get: column ''record_type'' cannot be NULL';
-      END IF;
-      IF p_record_type NOT BETWEEN -2147483648 AND 2147483647 THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30010,
-               MESSAGE_TEXT = 'slotted_counter_get: value out of range or of wrong length for column ''record_type''';
-      END IF;
-      IF p_record_id IS NULL THEN
-        SIGNAL SQLSTATE '45000'
-           SET MYSQL_ERRNO = 30009,
-               MESSAGE_TEXT = 'slotted_counter_get: column ''record_id'' cannot be NULL';
-      END IF;
-    END IF;
+    CALL `_slotted_counter_check`('slotted_counter_get', p_record_type, p_record_id);
     RETURN 0;
   END IF;
   RETURN v_total;

@@ -2,11 +2,12 @@
 --   slotted generate slotted_counters
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
--- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures.
+-- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
+-- each other in any order: each one leaves the total right.
 --
--- The slot is computed from CONNECTION_ID(), so that a connection always selects the same slot. On a multi-primary cluster,
--- each node has its own value of auto_increment_offset: with at least auto_increment_increment slots, no two nodes select
--- the same slot. If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
+-- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
+-- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
+-- If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 --
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
@@ -19,64 +20,40 @@
 -- The server rejects NULL for a key column (1048) and, in strict mode, a value that its column cannot store (1264, 1265, 1292, 1406).
 
 -- name: increment
--- Adds 1.
+-- Adds 1, on a single server.
+-- Parameters: record_type, record_id
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+VALUES (?, ?, MOD(CONNECTION_ID(), 521), 1)
+ON DUPLICATE KEY UPDATE `count` = `count` + 1;
+
+-- name: add
+-- Adds an amount, which may be negative, on a single server.
+-- Parameters: record_type, record_id, amount, amount
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+VALUES (?, ?, MOD(CONNECTION_ID(), 521), ?)
+ON DUPLICATE KEY UPDATE `count` = `count` + ?;
+
+-- name: increment_on_nodes
+-- Adds 1, on any server and cluster.
 -- Parameters: record_type, record_id
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(
           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          IF(521 < @@GLOBAL.auto_increment_increment,
-             521,
-             521 - MOD(521, @@GLOBAL.auto_increment_increment))), 1)
+          521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
--- name: add
--- Adds an amount, which may be negative.
+-- name: add_on_nodes
+-- Adds an amount, which may be negative, on any server and cluster.
 -- Parameters: record_type, record_id, amount, amount
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 VALUES (?, ?, MOD(
           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          IF(521 < @@GLOBAL.auto_increment_increment,
-             521,
-             521 - MOD(521, @@GLOBAL.auto_increment_increment))), ?)
+          521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
-
--- name: take
--- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
--- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots: the
--- procedure does. These statements require that no slot is negative, so do not subtract with add.
--- Parameters: amount, record_type, record_id, amount
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `slotted_counters`
-   SET `count` = `count` - ?
- WHERE record_type = ?
-   AND record_id = ?
-   AND slot = MOD(
-         CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         IF(521 < @@GLOBAL.auto_increment_increment,
-            521,
-            521 - MOD(521, @@GLOBAL.auto_increment_increment)))
-   AND `count` >= ?;
-
--- name: slots_to_take_from
--- Parameters: record_type, record_id, amount
-SELECT slot
-  FROM `slotted_counters`
- WHERE record_type = ?
-   AND record_id = ?
-   AND `count` >= ?
- ORDER BY `count` DESC;
-
--- name: take_from_slot
--- Parameters: amount, record_type, record_id, slot, amount
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `slotted_counters`
-   SET `count` = `count` - ?
- WHERE record_type = ?
-   AND record_id = ?
-   AND slot = ?
-   AND `count` >= ?;
 
 -- name: add_many
 -- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
@@ -87,22 +64,17 @@ UPDATE `slotted_counters`
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
 SELECT record_type, record_id, MOD(
          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         IF(521 < @@GLOBAL.auto_increment_increment,
-            521,
-            521 - MOD(521, @@GLOBAL.auto_increment_increment))), amount
+         521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), amount
   FROM (
     SELECT p_record_type AS record_type,
            p_record_id AS record_id,
-           MIN(entry) AS entry,
            SUM(p_amount) AS amount
-      FROM JSON_TABLE(
-        ?, '$[*]' COLUMNS (
-          entry FOR ORDINALITY,
-          p_record_type BIGINT PATH '$[0]',
-          p_record_id BIGINT PATH '$[1]',
-          p_amount BIGINT PATH '$[2]'
-        )
-      ) AS entries
+      FROM JSON_TABLE(?, '$[*]' COLUMNS (
+        entry FOR ORDINALITY,
+        p_record_type BIGINT PATH '$[0]',
+        p_record_id BIGINT PATH '$[1]',
+        p_amount BIGINT PATH '$[2]'
+      )) AS entries
      GROUP BY record_type, record_id
   ) AS sums
  WHERE amount <> 0
@@ -123,61 +95,137 @@ SELECT COALESCE(SUM(`count`), 0) AS total
 SELECT record_type,
        record_id,
        COUNT(*) AS slots,
-       SUM(`count`) AS total
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
   FROM `slotted_counters`
  GROUP BY record_type, record_id;
 
--- name: reset_first
--- Sets the total. Run reset_first and then reset_rest in one transaction.
--- Parameters: record_type, record_id, value, value
+-- name: first_slot
+-- Execute it before reset, delete, and compact.
+-- Parameters: record_type, record_id
+-- Creates slot 0 if it does not exist.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-VALUES (?, ?, 0, ?)
-ON DUPLICATE KEY UPDATE `count` = ?;
+VALUES (?, ?, 0, 0)
+ON DUPLICATE KEY UPDATE `count` = `count` + 0;
 
--- name: reset_rest
--- Parameters: record_type, record_id
+-- name: reset
+-- Sets the total.
+-- Parameters: record_type, record_id, value, record_type, record_id, record_type, record_id
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-UPDATE `slotted_counters`
-   SET `count` = 0
- WHERE record_type = ?
-   AND record_id = ?
-   AND slot > 0;
+INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+SELECT ?, ?, slot, share
+  FROM (
+    SELECT slot,
+           IF(slot = 0, COALESCE(?, 0), 0) AS share,
+           SUM(slot = 0) OVER () AS firsts
+      FROM (
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = ?
+           AND record_id = ?
+            AND slot = 0
+            FOR UPDATE)
+        UNION ALL
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = ?
+           AND record_id = ?
+            AND slot > 0
+          ORDER BY slot DESC
+          LIMIT 10000
+            FOR UPDATE)
+      ) AS locked
+  ) AS found
+ WHERE firsts = 1
+ON DUPLICATE KEY UPDATE
+  `count` = found.share;
 
 -- name: delete
 -- Deletes the record.
--- Parameters: record_type, record_id
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-DELETE FROM `slotted_counters`
- WHERE record_type = ?
-   AND record_id = ?;
+-- Parameters: record_type, record_id, record_type, record_id, record_type, record_id
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+DELETE target
+  FROM (
+    (SELECT slot AS slot, `count` AS amount
+       FROM `slotted_counters`
+      WHERE record_type = ?
+       AND record_id = ?
+        AND slot = 0
+        FOR UPDATE)
+    UNION ALL
+    (SELECT slot AS slot, `count` AS amount
+       FROM `slotted_counters`
+      WHERE record_type = ?
+       AND record_id = ?
+        AND slot > 0
+      ORDER BY slot DESC
+      LIMIT 10000
+        FOR UPDATE)
+  ) AS locked
+  STRAIGHT_JOIN `slotted_counters` AS target
+    ON target.slot = locked.slot
+ WHERE target.record_type = ?
+   AND target.record_id = ?;
 
--- To compact a record: for each row of compact_slots, run one transaction that adds the count to slot 0 and then the
--- negative count to the slot of the row, both with add_to_slot. At the end, run compact_rest. Each transaction adds 0 to
--- the total, so that the total is correct at any time.
-
--- name: compact_slots
--- Parameters: record_type, record_id
-SELECT slot, `count`
-  FROM `slotted_counters`
- WHERE record_type = ?
-   AND record_id = ?
-   AND slot > 0
- ORDER BY slot;
-
--- name: add_to_slot
--- Parameters: record_type, record_id, slot, amount, amount
+-- name: compact
+-- Moves all counts to slot 0. Then execute compact_rest.
+-- Parameters: record_type, record_id, record_type, record_id, record_type, record_id
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE `count` = `count` + ?;
+SELECT ?, ?, slot, moved
+  FROM (
+    SELECT slot,
+           IF(slot = 0, SUM(amount) OVER (), 0) AS moved,
+           SUM(slot = 0) OVER () AS firsts
+      FROM (
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = ?
+           AND record_id = ?
+            AND slot = 0
+            FOR UPDATE)
+        UNION ALL
+        (SELECT slot AS slot, `count` AS amount
+           FROM `slotted_counters`
+          WHERE record_type = ?
+           AND record_id = ?
+            AND slot > 0
+          ORDER BY slot DESC
+          LIMIT 10000
+            FOR UPDATE)
+      ) AS locked
+  ) AS moving
+ WHERE firsts = 1
+ON DUPLICATE KEY UPDATE `count` = moving.moved;
 
 -- name: compact_rest
 -- Deletes the slots whose count is 0.
--- Parameters: record_type, record_id
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-DELETE FROM `slotted_counters`
- WHERE record_type = ?
-   AND record_id = ?
-   AND slot > 0
-   AND `count` = 0;
+-- Parameters: record_type, record_id, record_type, record_id, record_type, record_id
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+DELETE target
+  FROM (
+    (SELECT slot AS slot, `count` AS amount
+       FROM `slotted_counters`
+      WHERE record_type = ?
+       AND record_id = ?
+        AND slot = 0
+      ORDER BY slot
+      LIMIT 1
+        FOR UPDATE)
+    UNION ALL
+    (SELECT slot AS slot, `count` AS amount
+       FROM `slotted_counters`
+      WHERE record_type = ?
+       AND record_id = ?
+        AND slot > 0
+      ORDER BY slot DESC
+      LIMIT 10000
+        FOR UPDATE)
+  ) AS locked
+  STRAIGHT_JOIN `slotted_counters` AS target
+    ON target.slot = locked.slot
+ WHERE target.record_type = ?
+   AND target.record_id = ?
+   AND target.slot > 0
+   AND target.`count` = 0;

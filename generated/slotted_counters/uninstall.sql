@@ -5,10 +5,15 @@
 -- again, source create_procedures.sql. To drop the table:
 --   DROP TABLE `slotted_counters`;
 
+DROP PROCEDURE IF EXISTS `_slotted_counter_fail`;
+DROP PROCEDURE IF EXISTS `_slotted_counter_check`;
+DROP PROCEDURE IF EXISTS `_slotted_counter_first`;
+DROP PROCEDURE IF EXISTS `_slotted_counter_delete_killed`;
+DROP PROCEDURE IF EXISTS `_slotted_counter_in_steps`;
+DROP PROCEDURE IF EXISTS `_slotted_counter_steps`;
 DROP PROCEDURE IF EXISTS `slotted_counter_increment`;
 DROP PROCEDURE IF EXISTS `slotted_counter_add`;
 DROP PROCEDURE IF EXISTS `slotted_counter_add_many`;
-DROP PROCEDURE IF EXISTS `slotted_counter_take`;
 DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle`;

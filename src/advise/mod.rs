@@ -503,7 +503,7 @@ impl Row {
             );
             if self.takes {
                 run += &format!(
-                    "\n-- In place of the statement: CALL counter_take({}, amount);",
+                    " --prefix bounded_counter_\n-- In place of the statement: CALL bounded_counter_take({}, amount); after: slotted install counters --bounded",
                     SqlStr(&name)
                 );
             }
@@ -749,8 +749,8 @@ mod tests {
         let adopt = "slotted adopt --url URL --table shop.pages --column hits --where 'id = 1' \
                      --counter 'pages.hits id = 1' --slots 257";
         let stock = "slotted adopt --url URL --table shop.stock --column qty --where 'id = 42' \
-                     --counter 'stock.qty id = 42' --slots 257\n\
-                     -- In place of the statement: CALL counter_take('stock.qty id = 42', amount);";
+                     --counter 'stock.qty id = 42' --slots 257 --prefix bounded_counter_\n\
+                     -- In place of the statement: CALL bounded_counter_take('stock.qty id = 42', amount); after: slotted install counters --bounded";
         assert_eq!(
             advice,
             [

@@ -234,12 +234,12 @@ pub static CONTENDERS: [Contender; 20] = [
         name: "counter-take",
         kind: Kind::Extra,
         colors: ["#8250df", "#d2a8ff"],
-        description: "Stock: counter_take",
+        description: "Stock: bounded_counter_take",
         statements: |setting| {
             let options = Options {
                 table: "stock_counters".parse().expect("a name"),
                 prefix: "stock_".parse().expect("a prefix"),
-                ..Options::default()
+                ..Options::bounded(package::Kind::Counters)
             };
             let mut statements = Statements::of_counters(options, setting)?;
             statements.fill = Some(query(
@@ -255,12 +255,12 @@ pub static CONTENDERS: [Contender; 20] = [
         name: "record-take",
         kind: Kind::Extra,
         colors: ["#1a7f37", "#56d364"],
-        description: "Stock: slotted_counter_take",
+        description: "Stock: bounded_slotted_counter_take",
         statements: |setting| {
             let options = Options {
                 table: "stock_records".parse().expect("a name"),
                 prefix: "stock_record_".parse().expect("a prefix"),
-                ..Options::slotted_counters()
+                ..Options::bounded(package::Kind::SlottedCounters)
             };
             let mut statements = Statements::of_slotted_counters(options, setting)?;
             statements.fill = Some(query(
@@ -446,11 +446,13 @@ impl Statements {
             statements.swap_remove(at.expect("queries.sql has it"))
         };
         let count = if named { "counter" } else { "`count`" };
+        let increment = if setting.amount == 1 { "increment" } else { "add" };
+        let on_nodes = if setting.nodes > 1 { "_on_nodes" } else { "" };
         Ok(Self {
             setup: script::statements(&file_of(&package, "create_tables.sql")),
             fill: named.then(|| take("setup")),
             slots: (named && package.options.slots == Slots::PerCounter).then(|| take("slots")),
-            increment: take(if setting.amount == 1 { "increment" } else { "add" }),
+            increment: take(&format!("{increment}{on_nodes}")),
             read: take("get"),
             total: format!("SELECT COALESCE(SUM({count}), 0) FROM {}", package.options.table),
         })

@@ -86,7 +86,8 @@ pub struct Adopt {
     #[arg(long, value_name = "N", value_parser = crate::package::slot_count)]
     slots: Option<u32>,
 
-    /// The prefix of the package's routines, if the database has several packages
+    /// The prefix of the package's routines, if the database has several packages. A bounded package is only used if it is named,
+    /// or if there is no other
     #[arg(long)]
     prefix: Option<Prefix>,
 
@@ -142,7 +143,7 @@ impl Adopt {
         }
     }
 
-    /// The package of --prefix, or the only one that is suitable.
+    /// The package of --prefix, or the only one that is suitable and not bounded.
     fn package<'a>(&self, packages: &'a [Package]) -> anyhow::Result<&'a Package> {
         let suitable = |package: &&Package| {
             let of_kind = match package.options.kind {
@@ -155,7 +156,11 @@ impl Adopt {
                     .as_ref()
                     .is_none_or(|prefix| *prefix == package.options.prefix)
         };
-        let suitable: Vec<_> = packages.iter().filter(suitable).collect();
+        let mut suitable: Vec<_> = packages.iter().filter(suitable).collect();
+        // The counts of a bounded package were not below 0, which only the application knows.
+        if self.prefix.is_none() && suitable.iter().any(|package| !package.options.bounded) {
+            suitable.retain(|package| !package.options.bounded);
+        }
         let list = |packages: &[&Package]| {
             packages
                 .iter()

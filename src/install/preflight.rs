@@ -103,6 +103,34 @@ impl Preflight<'_> {
                 "omit --server, or use --server both",
             );
         }
+        if self.package.options.bounded
+            && !self.mariadb()
+            && (version.major, version.minor, version.patch) < (8, 0, 16)
+        {
+            self.say(
+                format!(
+                    "{version} does not enforce CHECK, which keeps bounded counters from falling below 0"
+                ),
+                "upgrade the server to MySQL 8.0.16 or later",
+            );
+        }
+        let alone = self
+            .package
+            .options
+            .nodes
+            .as_ref()
+            .is_some_and(|nodes| nodes.count == 1);
+        let increment: Option<u32> = connection.query_first("SELECT @@GLOBAL.auto_increment_increment")?;
+        if alone && increment.is_some_and(|increment| increment > 1) {
+            self.say(
+                format!(
+                    "the package is rendered with --nodes 1, but the server is one of several that accept writes: \
+                     auto_increment_increment is {}",
+                    increment.unwrap_or_default()
+                ),
+                "render it without --nodes",
+            );
+        }
         let database: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
         if let Some(name) = database
             .flatten()

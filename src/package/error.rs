@@ -206,19 +206,17 @@ impl PackageError {
             }
             Self::SlotsFixed => "Pass NULL or that number, or install the package with per-counter slots.",
             Self::AmountNull => "Pass a number. 0 changes nothing.",
-            Self::TotalOutOfRange => {
-                "Read the total from counter_totals, where it is a DECIMAL, and reset the counter."
-            }
+            Self::TotalOutOfRange => "Read SUM(counter) from the table, and reset the counter.",
             Self::KeyNull => "Pass a value for every column of the key.",
             Self::KeyMisfit => "Pass a value that the column can store.",
             Self::NotImported => {
                 "Source import.sql, which adds these counts to the counters. If the counters have them, set the column to 0."
             }
             Self::NotArray => "Pass an array, in several calls if it is longer.",
-            Self::NotEnough => "Take less, or put an amount in with counter_add.",
+            Self::NotEnough => "Take less, or put an amount in with bounded_counter_add.",
             Self::ValueNegative => "Pass 0 or a greater number: a bounded counter has no negative total.",
             Self::EntryNegative => "Take the amount with a call of bounded_counter_take.",
-            Self::AmountNotPositive => "Pass a number from 1. To put an amount in, call counter_add.",
+            Self::AmountNotPositive => "Pass a number from 1. To put an amount in, call bounded_counter_add.",
             Self::EntryMisfit => "Correct the entry. The first entry has the number 1.",
             Self::SlotsOutOfRange | Self::SecondsOutOfRange | Self::RecordsOutOfRange => {
                 "Pass a number in this range."

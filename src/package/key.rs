@@ -257,6 +257,27 @@ impl KeyColumn {
         }
     }
 
+    /// The type of the argument in the routine that checks a key. A date is a text there: in strict mode, which routines have, the
+    /// server rejects the date '0000-00-00' as an argument (1292), to which it changes an invalid one without strict mode.
+    pub fn checked_type(&self) -> String {
+        match self.kind {
+            KeyType::Date(..) => "VARCHAR(26)".to_owned(),
+            _ => self.kind.parameter(),
+        }
+    }
+
+    /// [`KeyColumn::misfit`] for an argument of [`KeyColumn::checked_type`].
+    pub fn checked_misfit(&self) -> Option<String> {
+        match self.kind {
+            KeyType::Date(_, least, greatest) => {
+                let text = |literal: &str| literal[literal.find('\'').unwrap_or_default()..].to_owned();
+                let p = self.parameter.typed();
+                Some(format!("{p} NOT BETWEEN {} AND {}", text(least), text(greatest)))
+            }
+            _ => self.misfit(),
+        }
+    }
+
     /// The negation of [`KeyColumn::misfit`], also NULL if the argument is NULL.
     pub fn fits(&self) -> Option<String> {
         let p = self.parameter.typed();

@@ -53,7 +53,7 @@ pub const DESCRIPTION_PARAMETER: u32 = 1_000;
 /// A routine of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Routine {
-    /// Signals an error. Private, as the next ones up to `DeleteKilled`: only routines of a package of bounded counters call them.
+    /// Signals an error. Private, as the next ones up to `Fold`: only routines of the package call them.
     Fail,
     /// Rejects a name or a key that is not valid.
     Check,
@@ -75,6 +75,12 @@ pub enum Routine {
     RemoveSlot,
     /// Rejects a deletion that was interrupted.
     DeleteKilled,
+    /// Whether maintenance changes one slot in each statement.
+    InSteps,
+    /// Changes one slot in each statement.
+    Steps,
+    /// Moves the counts of retired slots.
+    Fold,
     /// Creates a counter with all its slots.
     Setup,
     /// Adds 1 to one slot.
@@ -105,7 +111,7 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::Fail,
         Self::Check,
         Self::CheckSlots,
@@ -117,6 +123,9 @@ impl Routine {
         Self::AddManyUnknown,
         Self::RemoveSlot,
         Self::DeleteKilled,
+        Self::InSteps,
+        Self::Steps,
+        Self::Fold,
         Self::Setup,
         Self::Increment,
         Self::Add,
@@ -146,6 +155,9 @@ impl Routine {
             Self::AddManyUnknown => "add_many_unknown",
             Self::RemoveSlot => "remove_slot",
             Self::DeleteKilled => "delete_killed",
+            Self::InSteps => "in_steps",
+            Self::Steps => "steps",
+            Self::Fold => "fold",
             Self::Setup => "setup",
             Self::Increment => "increment",
             Self::Add => "add",
@@ -177,6 +189,9 @@ impl Routine {
                 | Self::AddManyUnknown
                 | Self::RemoveSlot
                 | Self::DeleteKilled
+                | Self::InSteps
+                | Self::Steps
+                | Self::Fold
         )
     }
 
@@ -193,7 +208,7 @@ impl Routine {
                 _ => &[],
             };
             // The server rejects the sum of slots that exceeds the range.
-            errors.retain(|error| self == Self::Get || *error != E::TotalOutOfRange);
+            errors.retain(|error| matches!(self, Self::Get | Self::Compact) || *error != E::TotalOutOfRange);
             errors.extend(more);
             errors.sort_by_key(|error| error.number());
         }
@@ -313,26 +328,23 @@ impl Package {
         for routine in Routine::ALL {
             let named = options.kind == Kind::Counters;
             let (of_kind, included) = match routine {
-                Routine::Fail | Routine::Check | Routine::Reject | Routine::TakeElsewhere => {
-                    (options.bounded, true)
+                Routine::Fail | Routine::Check => (true, true),
+                Routine::CheckSlots | Routine::Unknown | Routine::AddElsewhere | Routine::AddManyUnknown => {
+                    (named, true)
                 }
-                Routine::CheckSlots
-                | Routine::Unknown
-                | Routine::AddElsewhere
-                | Routine::AddManyUnknown
-                | Routine::RemoveSlot => (named && options.bounded, true),
-                Routine::First | Routine::DeleteKilled => (!named && options.bounded, true),
+                Routine::First | Routine::DeleteKilled => (!named, true),
+                Routine::InSteps | Routine::Steps => (!options.bounded, options.steps()),
+                Routine::Fold => (named && !options.bounded, true),
+                Routine::Reject | Routine::TakeElsewhere | Routine::Take => (options.bounded, true),
+                Routine::RemoveSlot => (named && options.bounded, true),
                 Routine::Setup => (named || options.bounded, true),
                 Routine::Resize | Routine::Drop => (named, true),
                 Routine::Compact | Routine::CompactIdle => (!named, true),
                 Routine::Rollup => (!named && !options.bounded, !options.rollups.is_empty()),
                 Routine::Get => (true, options.function),
-                Routine::Increment
-                | Routine::Add
-                | Routine::AddMany
-                | Routine::Take
-                | Routine::Reset
-                | Routine::Delete => (true, true),
+                Routine::Increment | Routine::Add | Routine::AddMany | Routine::Reset | Routine::Delete => {
+                    (true, true)
+                }
             };
             if of_kind {
                 let list = if included { &mut names } else { &mut absent };
@@ -350,7 +362,10 @@ impl Package {
         };
         let rollups = options.rollups.iter().map(table).collect::<Result<_, _>>()?;
         // MySQL drops a routine in an executable comment before it creates it.
-        let mut dropped = names.iter().map(|(_, name)| name);
+        let mut dropped = names
+            .iter()
+            .filter(|(routine, _)| !routine.is_private())
+            .map(|(_, name)| name);
         if options.servers == Servers::Both
             && let Some(name) = dropped.find(|name| name.name().contains("*/"))
         {

@@ -204,6 +204,17 @@ impl Servers {
     }
 }
 
+impl Servers {
+    /// The locking clause for shared locks on the rows of a table. The same as for [`Servers::of`].
+    pub fn share(self, table: &str) -> String {
+        match self {
+            Self::Both => format!("/*!80000 FOR SHARE OF {table} */ /*M!100000 LOCK IN SHARE MODE */"),
+            Self::Mysql => format!("FOR SHARE OF {table}"),
+            Self::Mariadb => "LOCK IN SHARE MODE".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Servers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -458,6 +469,11 @@ impl Options {
     /// Whether each counter has its own number of slots.
     pub fn per_counter(&self) -> bool {
         self.slots == Slots::PerCounter
+    }
+
+    /// Whether the server can be a node of a cluster, on which maintenance of unbounded counters changes one slot in each statement.
+    pub fn steps(&self) -> bool {
+        !self.bounded && self.nodes.as_ref().is_none_or(|nodes| nodes.count > 1)
     }
 
     /// The number of nodes of the cluster, as an expression. It is 1 on a single server.

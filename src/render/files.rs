@@ -10,7 +10,7 @@ use super::routine::{Create, Routine};
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
-    BATCH, Ident, Interval, Kind, Options, Package, Roles, Routine as R, Security, Servers,
+    BATCH, Ident, Interval, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
 };
 use crate::script;
 
@@ -202,18 +202,8 @@ files! {
     "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
     "import.sql" "files/import.sql" [SlottedCounters] Parameters if has_rollups;
     "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
-    "queries.sql" "files/counter_queries.sql" [Counters] Placeholders if is_not_bounded;
-    "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders if is_not_bounded;
-    "queries.sql" "files/bounded_counter_queries.sql" [Counters] Placeholders if is_bounded;
-    "queries.sql" "files/bounded_record_queries.sql" [SlottedCounters] Placeholders if is_bounded;
-}
-
-fn is_bounded(options: &Options) -> bool {
-    options.bounded
-}
-
-fn is_not_bounded(options: &Options) -> bool {
-    !options.bounded
+    "queries.sql" "files/counter_queries.sql" [Counters] Placeholders;
+    "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders;
 }
 
 fn has_definer(options: &Options) -> bool {
@@ -394,5 +384,12 @@ impl Script<'_> {
         objects.push(view(&package.package, fragment(&PackageView { package })));
         objects.extend(function.into_iter().map(replace));
         objects
+    }
+
+    /// The same as a part of a script. Routines that follow each other share one DELIMITER.
+    fn routines_and_views_text(&self) -> String {
+        let objects = self.routines_and_views();
+        let texts: Vec<_> = objects.iter().map(|object| object.text.trim_end()).collect();
+        texts.join("\n\n").replace("DELIMITER ;\n\nDELIMITER ;;\n", "")
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use askama::Template;
 
 use super::fragment;
-use crate::package::{Collation, Ident, KeyColumn, Package, json_integer};
+use crate::package::{Collation, Ident, KeyColumn, KeyType, Package, json_integer};
 
 /// Where a statement takes the values of the key columns from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,14 +59,14 @@ impl<'a> Key<'a> {
         equals(alias) "equals"
         /// The condition that every argument is valid.
         valid() "valid"
-        /// The condition that an argument is not valid.
-        invalid() "invalid"
         /// An OR for each argument that may equal a stored value although it does not fit.
         or_unfit() "or_unfit"
         /// An AND for each argument that may equal a stored value although it does not fit.
         and_fits() "and_fits"
         /// The declarations of the parameters.
         parameters(mode) "parameters"
+        /// The declarations of the parameters of the routine that checks a key.
+        checked_parameters(mode) "checked_parameters"
         /// The columns in JSON_TABLE(), a line each.
         json_columns() "json_columns"
         /// The same columns as JSON, a line each.
@@ -125,6 +125,14 @@ impl<'a> Key<'a> {
 
     pub(super) fn parameter_type(&self, column: &KeyColumn) -> String {
         self.with_collation(column, column.kind.parameter())
+    }
+
+    pub(super) fn checked_type(&self, column: &KeyColumn) -> String {
+        if matches!(column.kind, KeyType::Date(..)) {
+            column.checked_type() + " CHARACTER SET utf8mb4"
+        } else {
+            self.with_collation(column, column.checked_type())
+        }
     }
 
     /// The condition that the amount of an entry is a BIGINT.

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::rollup::Rollup;
-use super::table::{FEW, Table};
+use super::table::{FEW, STEP_TRIES, Table};
 use super::{filters, fragment};
 use crate::package::{
     self, BATCH, DESCRIPTION_MAX, DESCRIPTION_PARAMETER, Detail, ENTRIES_MAX, IDENT_MAX, Ident, KeyColumn,
@@ -55,54 +55,48 @@ macro_rules! templates {
 
 use package::Routine as R;
 templates! {
+    (_, _, R::Fail) "shared/fail.sql"
+    (_, _, R::InSteps) "shared/in_steps.sql"
+    (Kind::Counters, _, R::Check) "counters/counter_check.sql"
+    (Kind::Counters, _, R::CheckSlots) "counters/counter_check_slots.sql"
+    (Kind::Counters, _, R::Unknown) "counters/counter_unknown.sql"
+    (Kind::Counters, _, R::AddElsewhere) "counters/counter_add_elsewhere.sql"
+    (Kind::Counters, _, R::AddManyUnknown) "counters/counter_add_many_unknown.sql"
+    (Kind::Counters, _, R::Steps) "counters/counter_steps.sql"
+    (Kind::Counters, _, R::Fold) "counters/counter_fold.sql"
     (Kind::Counters, _, R::Setup) "counters/counter_setup.sql"
     (Kind::Counters, _, R::Increment) "counters/counter_increment.sql"
     (Kind::Counters, false, R::Add) "counters/counter_add.sql"
-    (Kind::Counters, false, R::AddMany) "counters/counter_add_many.sql"
-    (Kind::Counters, false, R::Take) "counters/counter_take.sql"
+    (Kind::Counters, _, R::AddMany) "counters/counter_add_many.sql"
     (Kind::Counters, false, R::Reset) "counters/counter_reset.sql"
     (Kind::Counters, false, R::Resize) "counters/counter_resize.sql"
-    (Kind::Counters, false, R::Delete) "counters/counter_delete.sql"
+    (Kind::Counters, _, R::Delete) "counters/counter_delete.sql"
     (Kind::Counters, _, R::Drop) "counters/counter_drop.sql"
     (Kind::Counters, _, R::Get) "counters/counter_get.sql"
-    (Kind::SlottedCounters, false, R::Increment) "slotted_counters/slotted_counter_increment.sql"
-    (Kind::SlottedCounters, false, R::Add) "slotted_counters/slotted_counter_add.sql"
-    (Kind::SlottedCounters, false, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
-    (Kind::SlottedCounters, false, R::Take) "slotted_counters/slotted_counter_take.sql"
-    (Kind::SlottedCounters, false, R::Reset) "slotted_counters/slotted_counter_reset.sql"
-    (Kind::SlottedCounters, false, R::Compact) "slotted_counters/slotted_counter_compact.sql"
-    (Kind::SlottedCounters, _, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
-    (Kind::SlottedCounters, false, R::Rollup) "slotted_counters/slotted_counter_rollup.sql"
-    (Kind::SlottedCounters, false, R::Delete) "slotted_counters/slotted_counter_delete.sql"
-    (Kind::SlottedCounters, _, R::Get) "slotted_counters/slotted_counter_get.sql"
-    (_, true, R::Fail) "bounded/fail.sql"
-    (Kind::Counters, true, R::Check) "bounded/counter_check.sql"
-    (Kind::Counters, true, R::CheckSlots) "bounded/counter_check_slots.sql"
-    (Kind::Counters, true, R::Unknown) "bounded/counter_unknown.sql"
-    (Kind::Counters, true, R::AddElsewhere) "bounded/counter_add_elsewhere.sql"
     (Kind::Counters, true, R::Reject) "bounded/counter_reject.sql"
     (Kind::Counters, true, R::TakeElsewhere) "bounded/counter_take_elsewhere.sql"
-    (Kind::Counters, true, R::AddManyUnknown) "bounded/counter_add_many_unknown.sql"
     (Kind::Counters, true, R::RemoveSlot) "bounded/counter_remove_slot.sql"
     (Kind::Counters, true, R::Add) "bounded/counter_add.sql"
     (Kind::Counters, true, R::Take) "bounded/counter_take.sql"
-    (Kind::Counters, true, R::AddMany) "bounded/counter_add_many.sql"
     (Kind::Counters, true, R::Reset) "bounded/counter_reset.sql"
     (Kind::Counters, true, R::Resize) "bounded/counter_resize.sql"
-    (Kind::Counters, true, R::Delete) "bounded/counter_delete.sql"
-    (Kind::SlottedCounters, true, R::Check) "bounded/record_check.sql"
-    (Kind::SlottedCounters, true, R::First) "bounded/record_first.sql"
+    (Kind::SlottedCounters, _, R::Check) "slotted_counters/slotted_counter_check.sql"
+    (Kind::SlottedCounters, _, R::First) "slotted_counters/slotted_counter_first.sql"
+    (Kind::SlottedCounters, _, R::DeleteKilled) "slotted_counters/slotted_counter_delete_killed.sql"
+    (Kind::SlottedCounters, _, R::Steps) "slotted_counters/slotted_counter_steps.sql"
+    (Kind::SlottedCounters, _, R::Increment) "slotted_counters/slotted_counter_increment.sql"
+    (Kind::SlottedCounters, _, R::Add) "slotted_counters/slotted_counter_add.sql"
+    (Kind::SlottedCounters, _, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
+    (Kind::SlottedCounters, _, R::Reset) "slotted_counters/slotted_counter_reset.sql"
+    (Kind::SlottedCounters, _, R::Compact) "slotted_counters/slotted_counter_compact.sql"
+    (Kind::SlottedCounters, _, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
+    (Kind::SlottedCounters, _, R::Rollup) "slotted_counters/slotted_counter_rollup.sql"
+    (Kind::SlottedCounters, _, R::Delete) "slotted_counters/slotted_counter_delete.sql"
+    (Kind::SlottedCounters, _, R::Get) "slotted_counters/slotted_counter_get.sql"
     (Kind::SlottedCounters, true, R::Reject) "bounded/record_reject.sql"
     (Kind::SlottedCounters, true, R::TakeElsewhere) "bounded/record_take_elsewhere.sql"
-    (Kind::SlottedCounters, true, R::DeleteKilled) "bounded/record_delete_killed.sql"
     (Kind::SlottedCounters, true, R::Setup) "bounded/record_setup.sql"
-    (Kind::SlottedCounters, true, R::Increment) "bounded/record_increment.sql"
-    (Kind::SlottedCounters, true, R::Add) "bounded/record_add.sql"
     (Kind::SlottedCounters, true, R::Take) "bounded/record_take.sql"
-    (Kind::SlottedCounters, true, R::AddMany) "bounded/record_add_many.sql"
-    (Kind::SlottedCounters, true, R::Reset) "bounded/record_reset.sql"
-    (Kind::SlottedCounters, true, R::Compact) "bounded/record_compact.sql"
-    (Kind::SlottedCounters, true, R::Delete) "bounded/record_delete.sql"
 }
 
 /// A part of a routine each: its template and its arguments.
@@ -128,31 +122,17 @@ impl<'a> Routine<'a> {
     parts! {
         /// The beginning of the CREATE statement, up to the name. `kind` is PROCEDURE or FUNCTION.
         create_as(kind: &'a str) "shared/_create.sql"
-        /// Changes a slot of a named counter, such as by `+ 1`, or signals that the counter is unknown.
-        count_named(change: &'a str) "counters/_count.sql"
-        /// Reads the total into `v_total`, and signals that it is less than `p_amount`. `slots` is a
-        /// derived table of locked slots, or empty for a read of the snapshot, which also sets `v_pool`.
-        check_enough(slots: &'a str) "counters/_check_enough.sql"
-        /// Rejects a name that a counter cannot have.
-        check_name() "counters/_check_name.sql"
-        /// Rejects a number of slots that a counter cannot have.
-        check_slots(slots: &'a str) "counters/_check_slots.sql"
-        /// Rejects fewer slots than the cluster has nodes.
-        check_nodes(slots: &'a str) "counters/_check_nodes.sql"
-        /// Signals 1317 if rows meet the condition, after a statement that should have changed or deleted them.
-        if_interrupted(condition: &'a str) "shared/_if_interrupted.sql"
-        /// Adds to a slot of a record. `check` also rejects a key that is not valid.
-        count_record(amount: &'a str, check: bool) "slotted_counters/_count.sql"
-        /// Rejects a key that is not valid.
-        check_key() "slotted_counters/_check_key.sql"
-        /// Changes the slot of this connection of a bounded counter, or calls the routine for the rest.
-        count_bounded(change: &'a str, amount: &'a str) "bounded/_count.sql"
+        /// Rejects a name or a key that is not valid.
+        check() "shared/_check.sql"
+        /// Changes the slot of this connection of a named counter, such as by `+ 1`, or calls the routine for the rest. `condition`
+        /// may be empty.
+        count(change: &'a str, amount: &'a str, condition: &'a str) "counters/_count.sql"
+        /// Deletes all slots of a record.
+        delete_record() "slotted_counters/_delete.sql"
         /// Sets `v_new`: whether the snapshot of `p_total` is certainly new. `total` is the same sum as an expression.
         find_certainty(total: &'a str) "bounded/_certain.sql"
         /// Rejects a text that is not a JSON array, or an array that is too long.
         check_array() "shared/_check_array.sql"
-        /// Rejects an array that has an entry that is not valid.
-        check_entries() "shared/_check_entries.sql"
     }
 
     /// The roll-ups of the package.
@@ -183,8 +163,8 @@ impl<'a> Routine<'a> {
         #[template(path = "shared/_signal.sql")]
         struct Statement<'a> {
             signal: Signal,
-            /// The routine that signals for all routines of a package of bounded counters.
-            fail: Option<&'a Ident>,
+            /// The routine that signals for all routines.
+            fail: &'a Ident,
         }
         let options = &self.package.options;
         let speaker = match self.speaker() {
@@ -193,14 +173,14 @@ impl<'a> Routine<'a> {
             None => Speaker::Parameter(options.prefix.name().chars().count() + "increment".len()),
         };
         let signal = package::signal_by(options, speaker, error, about);
-        let fail = self.package.routine(R::Fail);
+        let fail = self.sibling(R::Fail);
         fragment(&Statement { signal, fail })
     }
 
     /// The routine that messages begin with. None for the one whose name is in `p_routine`.
     fn speaker(&self) -> Option<&Ident> {
         match self.of {
-            R::Check | R::CheckSlots | R::Unknown | R::AddElsewhere => None,
+            R::Check | R::CheckSlots | R::Unknown | R::AddElsewhere | R::Steps => None,
             R::Reject | R::TakeElsewhere => Some(self.sibling(R::Take)),
             R::AddManyUnknown => Some(self.sibling(R::AddMany)),
             _ => Some(self.name),

@@ -5,8 +5,8 @@ use askama::Template;
 use super::key::{Arguments, Key, text_type};
 use super::{filters, fragment};
 use crate::package::{
-    DESCRIPTION_MAX, ENTRIES_MAX, IDENT_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers,
-    Slots,
+    DESCRIPTION_MAX, ENTRIES_MAX, IDENT_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Routine,
+    Servers, Slots,
 };
 
 /// The table of a package as statements see it.
@@ -22,22 +22,99 @@ pub(super) const FEW: u32 = 10;
 
 /// How often a step is repeated, with pauses of 0.01 s. A node of Group Replication that is behind cannot change the slots of
 /// other nodes, so that more tries do not help.
-const STEP_TRIES: u32 = 20;
+pub(super) const STEP_TRIES: u32 = 20;
 
-/// [`MAX_SLOTS`] as a limit.
-const ALL: &str = "10000";
+/// A part of the slots of a counter that a statement locks.
+#[derive(Clone, Copy)]
+struct Range<'a> {
+    slots: Slot<'a>,
+    /// A further condition, or empty.
+    condition: &'a str,
+    /// Whether to skip the slots that other transactions have locked.
+    skip: bool,
+}
 
-/// The same, and slot 0 of a bounded record.
-const ALL_AND_FIRST: &str = "10001";
+/// The numbers of the slots of a range.
+#[derive(Clone, Copy)]
+enum Slot<'a> {
+    /// The slot with this number.
+    One(&'a str),
+    /// The same, with a limit that keeps conditions on the result apart from it.
+    OneApart(&'a str),
+    /// The slots after this number, read downwards.
+    After(&'a str),
+    /// The slots from this number on, read upwards.
+    From(&'a str),
+    /// The retired slots, at most this number or all.
+    Retired(Option<&'a str>),
+}
 
-/// A condition of slot numbers, its LIMIT or empty, and what follows FOR UPDATE.
-type Range<'a> = (&'a str, &'a str, &'a str);
+impl<'a> Range<'a> {
+    fn of(slots: Slot<'a>) -> Self {
+        Self {
+            slots,
+            condition: "",
+            skip: false,
+        }
+    }
 
-/// Skips the slots that other transactions have locked.
-const SKIP: &str = " SKIP LOCKED";
+    fn one(number: &'a str) -> Self {
+        Self::of(Slot::One(number))
+    }
 
-/// The lock on slots that a statement changes.
-const FOR_UPDATE: &str = "FOR UPDATE";
+    fn after(number: &'a str) -> Self {
+        Self::of(Slot::After(number))
+    }
+
+    fn only_if(self, condition: &'a str) -> Self {
+        Self { condition, ..self }
+    }
+
+    fn skip_locked(self) -> Self {
+        Self { skip: true, ..self }
+    }
+
+    /// The comparison with the number of a slot.
+    fn comparison(&self) -> String {
+        match self.slots {
+            Slot::One(number) | Slot::OneApart(number) => format!("= {number}"),
+            Slot::After(number) => format!("> {number}"),
+            Slot::From(number) => format!(">= {number}"),
+            Slot::Retired(_) => "< 1".into(),
+        }
+    }
+
+    fn descending(&self) -> bool {
+        matches!(self.slots, Slot::After(_))
+    }
+
+    /// The maximum number of slots, if the range must end before the next row of the index.
+    fn limit(&self) -> Option<String> {
+        match self.slots {
+            Slot::One(_) => None,
+            Slot::OneApart(_) => Some("1".to_owned()),
+            Slot::After(_) => Some(MAX_SLOTS.to_string()),
+            // Slot 0 of a record, too.
+            Slot::From(_) => Some((MAX_SLOTS + 1).to_string()),
+            Slot::Retired(limit) => limit.map(ToOwned::to_owned),
+        }
+    }
+}
+
+/// How a statement locks slots.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lock {
+    /// It changes them.
+    Update,
+    /// It reads them.
+    Share,
+}
+
+impl Lock {
+    fn changes(self) -> bool {
+        self == Self::Update
+    }
+}
 
 /// A column of a package's table.
 pub(super) struct Column {
@@ -85,42 +162,13 @@ impl<'a> Table<'a> {
         /// Gives a statement other settings on MariaDB.
         set_statement(settings) "shared/_set_statement.sql"
         /// The slot of this connection on a server that is not a cluster, as an expression.
-        own_slot() "shared/_own_slot.sql"
+        own_slot(slots) "shared/_own_slot.sql"
         /// A random slot, as an expression. `random` is a number from 0 on and less than 1.
         any_slot(random, slots) "shared/_any_slot.sql"
         /// The number of slots that the nodes of a cluster can divide evenly, as an expression.
         usable_slots_of(slots) "shared/_usable_slots.sql"
-        /// Sets `v_steps`: whether each slot is changed by a statement of its own.
-        find_steps() "shared/_find_steps.sql"
-        /// Sets `v_steps` to TRUE outside a transaction.
-        steps_unless_transaction() "shared/_steps_unless_transaction.sql"
-        /// Declares the handler of a step: it ends the block, so that the step is repeated.
-        repeat_step() "shared/_repeat_step.sql"
-        /// Executes statements for each slot `v_next`, from the highest on, and the first slot at last. They set `v_slot` to
-        /// `v_next` when the step must not be repeated.
-        in_steps(statements) "shared/_in_steps.sql"
-        /// A step that deletes a slot.
-        delete_slot() "shared/_delete_slot.sql"
-        /// A step that sets a slot of a named counter.
-        reset_slot() "counters/_reset_slot.sql"
-        /// A step that sets a slot of a record.
-        reset_slot_of_record() "slotted_counters/_reset_slot.sql"
-        /// A step that moves the count of a slot of a record to the first one.
-        compact_slot() "slotted_counters/_compact_slot.sql"
-        /// Reads the slot that comes after `v_slot` into `v_next`, from the highest on.
-        next_slot() "shared/_next_slot.sql"
         /// The slot of this connection on a node of a cluster, as an expression. `usable` is a number of usable slots.
         node_slot(usable) "shared/_node_slot.sql"
-        /// Declares `v_slot`: the slot of this connection on a node of a cluster.
-        slot_of_node() "shared/_slot_of_node.sql"
-        /// Changes the slot of this connection of a named counter on a node of a cluster.
-        update_on_node(change) "counters/_update_on_node.sql"
-        /// Adds to the slot of this connection of a record on a node of a cluster.
-        upsert_on_node(amount) "slotted_counters/_upsert_on_node.sql"
-        /// Moves the counts of `slots`, a derived table, into the slot `into`, which is one of them.
-        fold(slots, into) "shared/_fold.sql"
-        /// Deletes those of `slots`, a derived table, that a fold has moved.
-        delete_folded(slots) "slotted_counters/_delete_folded.sql"
         /// Deletes the retired slots that a fold has moved. `retired` is their number.
         delete_retired(retired) "counters/_delete_retired.sql"
         /// Deletes all slots of a counter or record.
@@ -129,23 +177,8 @@ impl<'a> Table<'a> {
         numbers(limit) "shared/_numbers.sql"
         /// Creates a named counter. `most` is the maximum of `slots` as an expression that can be repeated.
         create_counter(most, slots, value, description) "counters/_create_counter.sql"
-        /// Sets the total of a named counter.
-        reset(value, restart) "counters/_reset.sql"
         /// Gives a slot of a named counter a negative number, which no increment selects.
         retire_slot(slot) "counters/_retire_slot.sql"
-        /// Takes `p_amount` from `slots`, a derived table, and spreads what is left over them evenly, as a derived table. It is
-        /// empty if the slots have less than the amount.
-        spread(slots) "shared/_spread.sql"
-        /// The slots with the numbers of the JSON array `v_filled`, as a derived table that locks them.
-        filled_slots() "shared/_filled_slots.sql"
-        /// Reads the numbers of the slots that are not 0 into `v_filled`.
-        read_filled() "shared/_read_filled.sql"
-        /// Takes `p_amount` from `slots`, a derived table, if they have it.
-        take_from(slots) "shared/_take_from.sql"
-        /// Takes `p_amount` from all slots, if they have it, and marks the counter as one without a negative slot.
-        take_from_all() "counters/_take_from_all.sql"
-        /// Deletes the mark of a counter without a negative slot.
-        delete_mark() "counters/_delete_mark.sql"
         /// Selects the totals of all named counters.
         counter_totals() "counters/_totals.sql"
         /// Selects the totals of all records.
@@ -163,32 +196,12 @@ impl<'a> Table<'a> {
         upsert(amount, slot) "slotted_counters/_upsert.sql"
         /// The entries of a JSON array as a derived table. `check` also selects the values as JSON, to compare them.
         entries(source, check) "shared/_entries.sql"
-        /// The sums of the amounts of a JSON array for each key, as a derived table. `check` also selects whether all entries
-        /// of a key are valid.
-        sums(source, check) "shared/_sums.sql"
         /// The condition that an entry of a JSON array is valid.
         entry_fits() "shared/_entry_fits.sql"
-        /// Adds the amounts of a JSON array to the records, and creates the slots that do not exist.
-        /// `check` rejects an entry that is not valid with error 1048.
-        upsert_many(source, slot, check) "slotted_counters/_upsert_many.sql"
-        /// Adds the amounts of a JSON array of names, slots and amounts to these slots of named counters, if all exist.
-        update_many(source, slot, counters) "counters/_update_many.sql"
-        /// Selects the number of counters in a JSON array, an array of their names, slots and amounts, and the first entry
-        /// of an unknown counter. `slot` is the slot as an expression with `v_slots`, `into` may be empty. `check` also selects
-        /// whether all entries are valid.
-        many_slots(source, slot, into, check) "counters/_many_slots.sql"
         /// Selects the first entry of a JSON array whose counter does not exist, with a locking read.
         missing_counter(source) "counters/_missing_counter.sql"
-        /// Takes an amount from a slot of a record, if the slot has it.
-        take_slot(amount, slot) "slotted_counters/_take_slot.sql"
         /// Creates the row that a sum is put into.
         first_row() "slotted_counters/_first_row.sql"
-        /// Sets the total of a bounded counter or record.
-        reset_bounded(value, restart) "bounded/_reset.sql"
-        /// Moves the counts of a bounded record to slot 0.
-        fold_record() "bounded/_fold_record.sql"
-        /// Deletes the slots of a bounded record whose count is 0.
-        delete_empty() "bounded/_delete_empty.sql"
         /// Moves the count of a slot of a bounded counter to slot 1, and gives the slot the negative of its number.
         fold_slot(slot) "bounded/_fold_slot.sql"
         /// Deletes a slot of a bounded counter that was folded.
@@ -199,69 +212,57 @@ impl<'a> Table<'a> {
         read_own_slot(own) "bounded/_read_own_slot.sql"
         /// The distance of a slot from that of the connection, as an expression. Those of other nodes are farther.
         distance(own, slots) "bounded/_distance.sql"
+        /// Sets the total of a named counter that has `v_slots` slots.
+        reset(value, restart) "counters/_reset.sql"
+        /// Sets the total of a counter or record. Each row counts twice in the number of rows that the statement reports.
+        reset_upsert(value, restart) "shared/_reset.sql"
+        /// Moves the counts of the retired slots of a named counter to the slot `into`. `retired` is their number.
+        fold(into, retired) "counters/_fold.sql"
+        /// Moves the counts of `slots`, a derived table, to slot 0 of a record.
+        fold_record(slots) "slotted_counters/_fold.sql"
+        /// Deletes the slots of a record whose count is 0, but not slot 0.
+        delete_empty() "slotted_counters/_delete_empty.sql"
+        /// Selects the number of counters in a JSON array that change, an array of their names, slots and amounts, and whether
+        /// one is unknown. `into` may be empty: otherwise, also the first entry that is not valid.
+        many_slots(source, into) "counters/_many_slots.sql"
+        /// Adds the amounts of a JSON array of names, slots and amounts to these slots of named counters, if all exist.
+        update_many(source, slot, counters) "counters/_update_many.sql"
+        /// Adds the amounts of a JSON array to the records, and creates the slots that do not exist.
+        upsert_many(source, slot) "slotted_counters/_upsert_many.sql"
+        /// Takes an amount from a slot of a record, if the slot has it.
+        take_slot(amount, slot) "bounded/_take_slot.sql"
         /// The CREATE TABLE statement of named counters.
         create_counters() "counters/counters.sql"
         /// The CREATE TABLE statement of counters keyed by record.
         create_slotted_counters() "slotted_counters/slotted_counters.sql"
     }
 
-    /// All slots of a counter or record, locked from the highest to the first, in the order of increments: an increment
-    /// that does not find its slot locks slot 1 next. The retired slots are the last: a resize gives a slot a lower
-    /// number, so that a slot cannot move past this subquery.
+    /// All slots of a counter or record, locked in the order of its routines. The slots of an unbounded counter are locked from the
+    /// highest on, as increments do that do not find their slot; the retired ones are the last, because a resize gives a slot a
+    /// lower number. Of a record and of a bounded counter, the first slot is the first: whoever holds it holds all of them.
     pub(super) fn all_slots(&self) -> String {
-        self.locked_slots(self.ranges(), FOR_UPDATE, false)
-    }
-
-    /// The same slots, and a row 0.
-    pub(super) fn all_slots_and_mark(&self) -> String {
-        self.locked_slots(self.ranges(), FOR_UPDATE, true)
-    }
-
-    fn ranges(&self) -> &'static [Range<'static>] {
-        if self.bounded() {
-            if self.keyed() {
-                &[("= 0", "", ""), ("> 0", ALL, "")]
-            } else {
-                &[("= 1", "", ""), ("> 1", ALL, ""), ("< 1", "", "")]
-            }
-        } else if self.keyed() {
-            &[("> 0", ALL, ""), ("= 0", "", "")]
-        } else {
-            &[("> 1", ALL, ""), ("= 1", "", ""), ("< 1", "", "")]
+        let first = Range::one(self.first_slot());
+        let others = Range::after(self.first_slot());
+        let retired = Range::of(Slot::Retired(None));
+        match (self.keyed(), self.bounded()) {
+            (true, _) => self.locked_slots(&[first, others], Lock::Update),
+            (false, true) => self.locked_slots(&[first, others, retired], Lock::Update),
+            (false, false) => self.locked_slots(&[others, first, retired], Lock::Update),
         }
-    }
-
-    /// The slot of the connection and another one, without those that other transactions have locked.
-    pub(super) fn two_unlocked_slots(&self) -> String {
-        self.locked_slots(
-            &[("= v_slot", "", SKIP), ("= v_other", "", SKIP)],
-            FOR_UPDATE,
-            false,
-        )
-    }
-
-    /// The slots that no other transaction has locked, and the first slot.
-    pub(super) fn unlocked_slots(&self) -> String {
-        let ranges: &[_] = if self.keyed() {
-            &[("> 0", ALL, SKIP), ("= 0", "", "")]
-        } else {
-            &[("> 1", ALL, SKIP), ("= 1", "", "")]
-        };
-        self.locked_slots(ranges, FOR_UPDATE, false)
     }
 
     /// The slot of the connection in a routine, as an expression.
     pub(super) fn slot_of_call(&self) -> String {
-        if self.options().random() {
-            self.any_slot("RAND()", self.slots())
-        } else {
-            self.node_slot(self.usable_slots(self.slots()))
-        }
+        self.slot_among(&self.slots())
     }
 
-    /// The slot `v_next` and the first one.
-    pub(super) fn next_and_first(&self) -> String {
-        self.locked_slots(&[("= v_next", "", ""), ("= 0", "", "")], FOR_UPDATE, false)
+    /// The slot of the connection among `slots`, an expression.
+    fn slot_among(&self, slots: &str) -> String {
+        match &self.options().nodes {
+            _ if self.options().random() => self.any_slot("RAND()", slots),
+            Some(nodes) if nodes.count == 1 => self.own_slot(slots),
+            _ => self.node_slot(self.usable_slots(slots)),
+        }
     }
 
     /// The number of nodes of the cluster, as an expression.
@@ -288,23 +289,15 @@ impl<'a> Table<'a> {
 
     /// The slot `into` and the retired slots. `retired` is their number.
     pub(super) fn retired_slots(&self, into: &str, retired: &str) -> String {
-        self.locked_slots(
-            &[(&format!("= {into}"), "", ""), ("< 1", retired, "")],
-            FOR_UPDATE,
-            false,
-        )
+        let retired = Range::of(Slot::Retired(Some(retired)));
+        self.locked_slots(&[Range::one(into), retired], Lock::Update)
     }
 
-    /// The slot of an UPDATE of many counters, as an expression: the lowest one of the node if its slot is retired, and slot 1 if
-    /// a counter has fewer slots than there are nodes.
+    /// The slot of an addition to many counters, as an expression: that of the connection, then the lowest one of its node.
     pub(super) fn slot_of_try(&self) -> String {
-        let nodes = self.nodes();
         format!(
-            "CASE v_tries
-  WHEN 1 THEN entries.slot
-  WHEN 2 THEN 1 + MOD(entries.slot - 1, {nodes})
-  ELSE 1
-END"
+            "IF(v_tries = 0, entries.slot, 1 + MOD(entries.slot - 1, {}))",
+            self.nodes()
         )
     }
 
@@ -323,25 +316,22 @@ END"
     /// which can belong to another counter (seen on MySQL 9.7 and MariaDB 10.11). MariaDB can read a range as the whole
     /// counter, and then locks also the slots that a resize has just retired (seen on 11.8). A limit ends both. Without
     /// LIMIT, the server ignores ORDER BY here.
-    /// `mark` adds a row 0 with the amount 0.
-    fn locked_slots(&self, ranges: &[Range<'_>], lock: &str, mark: bool) -> String {
+    fn locked_slots(&self, ranges: &[Range<'_>], lock: Lock) -> String {
         #[derive(Template)]
         #[template(path = "shared/_locked_slots.sql")]
         struct Part<'a> {
             table: &'a Table<'a>,
             ranges: &'a [Range<'a>],
-            lock: &'a str,
-            mark: bool,
+            lock: Lock,
         }
         fragment(&Part {
             table: self,
             ranges,
             lock,
-            mark,
         })
     }
 
-    /// Exempts a change from innodb_snapshot_isolation of MariaDB.
+    /// Exempts a statement from innodb_snapshot_isolation of MariaDB. In a trigger, MariaDB also locks what a SELECT reads.
     pub(super) fn over_snapshot(&self) -> String {
         self.set_statement("innodb_snapshot_isolation=OFF")
     }
@@ -351,47 +341,40 @@ END"
         self.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF")
     }
 
-    /// The same for a read, of a package of bounded counters: in a trigger, MariaDB locks what a SELECT reads.
-    pub(super) fn over_snapshot_of_read(&self) -> String {
-        if self.bounded() {
-            self.over_snapshot()
-        } else {
-            String::new()
-        }
-    }
-
-    /// The slots of a bounded counter or record, the first one first: whoever holds it holds the counter together.
+    /// The slots of a record or a bounded counter, the first one first.
     pub(super) fn first_and_others(&self) -> String {
-        self.locked_slots(self.ranges_from_first(), FOR_UPDATE, false)
+        self.locked_slots(&self.first_then_others(), Lock::Update)
     }
 
     /// The same with shared locks.
     pub(super) fn first_and_others_shared(&self) -> String {
-        self.locked_slots(self.ranges_from_first(), "LOCK IN SHARE MODE", false)
+        self.locked_slots(&self.first_then_others(), Lock::Share)
     }
 
-    fn ranges_from_first(&self) -> &'static [Range<'static>] {
-        if self.keyed() {
-            &[("= 0", "", ""), ("> 0", ALL, "")]
-        } else {
-            &[("= 1", "", ""), ("> 1", ALL, "")]
-        }
+    /// The same for a statement that changes the other slots only. MariaDB would apply this condition to the part of the first slot,
+    /// find that it has no row, and not lock it first (seen on 10.11 and 11.8).
+    pub(super) fn first_apart_and_others(&self) -> String {
+        let first = self.first_slot();
+        let first_apart = Range::of(Slot::OneApart(first));
+        self.locked_slots(&[first_apart, Range::after(first)], Lock::Update)
+    }
+
+    fn first_then_others(&self) -> [Range<'static>; 2] {
+        let first = self.first_slot();
+        [Range::one(first), Range::after(first)]
     }
 
     /// The first slot and those that no other transaction has locked, or all if `v_all` is TRUE.
     pub(super) fn gathered_slots(&self) -> String {
-        let unlocked = ("> 1\n       AND NOT v_all", ALL, SKIP);
-        let all = ("> 1\n       AND v_all", ALL, "");
-        self.locked_slots(&[("= 1", "", ""), unlocked, all], FOR_UPDATE, false)
+        let unlocked = Range::after("1").only_if("NOT v_all").skip_locked();
+        let all = Range::after("1").only_if("v_all");
+        self.locked_slots(&[Range::one("1"), unlocked, all], Lock::Update)
     }
 
-    /// The same with shared locks, and the first slot only if `v_first` is TRUE.
+    /// The slots with shared locks, and the first slot first if `v_first` is TRUE.
     pub(super) fn first_if_found_and_others(&self) -> String {
-        let ranges = [
-            ("= 0\n       AND v_first", "", ""),
-            (">= v_first", ALL_AND_FIRST, ""),
-        ];
-        self.locked_slots(&ranges, "LOCK IN SHARE MODE", false)
+        let first = Range::one("0").only_if("v_first");
+        self.locked_slots(&[first, Range::of(Slot::From("v_first"))], Lock::Share)
     }
 
     /// How many numbers slots of a bounded record can have.
@@ -399,13 +382,24 @@ END"
         (self.options().setup_slots() + 1).to_string()
     }
 
-    /// Slot 1 and another slot.
+    /// The first slot and another one.
     pub(super) fn first_and(&self, slot: &str) -> String {
-        self.locked_slots(
-            &[("= 1", "", ""), (&format!("= {slot}"), "", "")],
-            FOR_UPDATE,
-            false,
-        )
+        self.locked_slots(&[Range::one(self.first_slot()), Range::one(slot)], Lock::Update)
+    }
+
+    /// Whether maintenance changes one slot in each statement on the nodes of a cluster.
+    pub(super) fn in_steps(&self) -> bool {
+        self.package.routine(Routine::InSteps).is_some()
+    }
+
+    /// The slot that a resize moves counts to.
+    pub(super) fn home(&self) -> &'static str {
+        if self.in_steps() { "v_home" } else { "1" }
+    }
+
+    /// The distance of the slots that a resize removes.
+    pub(super) fn step(&self) -> &'static str {
+        if self.in_steps() { "v_step" } else { "1" }
     }
 
     pub(super) fn bounded(&self) -> bool {
@@ -522,30 +516,44 @@ END"
         self.options().setup_slots() - 1
     }
 
-    /// The slot that a statement without a routine selects, as an expression.
-    pub(super) fn slot_expression(&self) -> String {
-        match (self.options().random(), self.options().slots) {
-            // The server evaluates RAND() in a WHERE clause for each row.
-            (true, _) if !self.keyed() => self.any_slot("?", self.slots()),
-            (true, _) => self.any_slot("RAND()", self.slots()),
-            (false, Slots::PerCounter) => self.node_slot(self.slots()),
-            (false, Slots::Fixed(_)) => self.node_slot(self.usable_slots(self.slots())),
+    /// The slots that statements without a routine select: the end of their names, where they are used, and the slot as an
+    /// expression.
+    pub(super) fn plain_slots(&self) -> Vec<(&'static str, &'static str, String)> {
+        // The server evaluates RAND() in a WHERE clause for each row.
+        let random = || self.any_slot(if self.keyed() { "RAND()" } else { "?" }, self.slots());
+        let on_nodes = || match self.options().slots {
+            Slots::PerCounter => self.node_slot(self.slots()),
+            Slots::Fixed(_) => self.node_slot(self.usable_slots(self.slots())),
+        };
+        match &self.options().nodes {
+            _ if self.options().random() => vec![("", "", random())],
+            None => vec![
+                ("", ", on a single server", self.own_slot(self.slots())),
+                ("_on_nodes", ", on any server and cluster", on_nodes()),
+            ],
+            Some(nodes) if nodes.count == 1 => vec![("", "", self.own_slot(self.slots()))],
+            Some(_) => vec![("", "", on_nodes())],
         }
+    }
+
+    /// The parameter of a statement without a routine for the number of slots, behind the others.
+    pub(super) fn slots_parameter(&self) -> &'static str {
+        if self.options().per_counter() {
+            ", slots"
+        } else {
+            ""
+        }
+    }
+
+    /// The parameter of a statement without a routine for a random number, behind the others.
+    pub(super) fn random_parameter(&self) -> &'static str {
+        if self.options().random() { ", random" } else { "" }
     }
 
     /// The slot of this connection among `v_slots`, the number of slots that a counter was found with. It is NULL if the
     /// counter was created after the snapshot of the transaction. Every counter has slot 1.
     pub(super) fn slot_of_found(&self) -> String {
-        let slots = match self.options().slots {
-            Slots::PerCounter => "v_slots".to_owned(),
-            Slots::Fixed(n) => n.to_string(),
-        };
-        let slot = if self.options().random() {
-            self.any_slot("RAND()", slots)
-        } else {
-            self.node_slot(self.usable_slots(slots))
-        };
-        format!("COALESCE({slot}, 1)")
+        format!("COALESCE({}, 1)", self.slot_among("v_slots"))
     }
 
     /// A string of the character set and collation of the package.

@@ -24,7 +24,7 @@ BEGIN
   DECLARE v_slots BIGINT;
 
   IF p_amount > 0 THEN
-    {{ r.count_bounded("+ p_amount", "p_amount")|indent(4) }}
+    {{ r.count("+ p_amount", "p_amount", "")|indent(4) }}
   ELSEIF p_amount < 0 THEN
     CALL {{ r.sibling(R::Take) }}(p_counter_name, -p_amount);
   ELSE

@@ -24,11 +24,11 @@ Example
   CALL {{ r.name.typed() }}('seats', 500, TRUE);
 {%- endfilter %}
 BEGIN
-  {{ r.check_name()|indent(2) }}
+  {{ r.check()|indent(2) }}
   IF p_value < 0 THEN
     {{ r.signal(E::ValueNegative)|indent(4) }}
   END IF;
-  {{ table.reset_bounded("p_value", "p_restart")|indent(2) }}
+  {{ table.reset_upsert("p_value", "p_restart")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
     CALL {{ r.sibling(R::Unknown) }}({{ r.speaker_text() }}, p_counter_name);
   END IF;

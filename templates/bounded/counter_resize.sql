@@ -25,8 +25,8 @@ BEGIN
   DECLARE v_last BIGINT;
   DECLARE v_slots BIGINT;
 
-  {{ r.check_name()|indent(2) }}
-  {{ r.check_slots("p_slots")|indent(2) }}
+  {{ r.check()|indent(2) }}
+  CALL {{ r.sibling(R::CheckSlots) }}({{ r.speaker_text() }}, p_slots);
   CALL {{ r.sibling(R::Unknown) }}({{ r.speaker_text() }}, p_counter_name);
   REPEAT
     -- A locking read: in a transaction, the snapshot can have other slots. Another resize can have added some meanwhile.

@@ -19,7 +19,7 @@ BEGIN
   DECLARE v_tried BOOLEAN DEFAULT FALSE;
 
   IF p_amount IS NULL OR p_amount < 1 OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
-    {{ r.check_name()|indent(4) }}
+    {{ r.check()|indent(4) }}
     {{ r.signal(E::AmountNotPositive)|indent(4) }}
   END IF;
 

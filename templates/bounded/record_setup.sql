@@ -25,7 +25,7 @@ BEGIN
   DECLARE EXIT HANDLER FOR 1062
     {{ r.signal(E::CounterExists)|indent(4) }}
 
-  {{ r.check_key()|indent(2) }}
+  {{ r.check()|indent(2) }}
   IF p_value < 0 THEN
     {{ r.signal(E::ValueNegative)|indent(4) }}
   END IF;

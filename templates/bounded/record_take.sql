@@ -32,6 +32,7 @@ BEGIN
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
+    {{ r.check()|indent(4) }}
     CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, v_slot);
   END IF;
 END

@@ -19,8 +19,7 @@ BEGIN
   DECLARE v_all BOOLEAN;
   DECLARE v_tried BOOLEAN DEFAULT FALSE;
 
-  IF p_amount IS NULL OR p_amount < 1 OR {{ table.key.invalid()|indent(2) }} THEN
-    {{ r.check_key()|indent(4) }}
+  IF p_amount IS NULL OR p_amount < 1 THEN
     {{ r.signal(E::AmountNotPositive)|indent(4) }}
   END IF;
 

@@ -1,11 +1,11 @@
 -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 {{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, numbers.number, first.description, first.start_date, 0
+SELECT first.counter_name, number, first.description, first.start_date, 0
   FROM {{ table.name }} AS first
  CROSS JOIN {{ table.numbers(table.most_slots())|indent(1) }} AS numbers
  WHERE {{ chosen }}
    AND first.counter_id = 1
-   AND numbers.number <= {{ table.slots_wanted() }}
- ORDER BY first.counter_name, numbers.number
-  LOCK IN SHARE MODE
+   AND number <= {{ table.slots_wanted() }}
+ ORDER BY first.counter_name, number
+ {{ table.package.options.servers.share("first") }}
 ON DUPLICATE KEY UPDATE counter = {{ table.name }}.counter;

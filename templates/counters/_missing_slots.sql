@@ -1,7 +1,7 @@
-numbers.number > 1
+number > 1
    AND NOT EXISTS (
     SELECT *
       FROM {{ table.name }} AS existing
      WHERE existing.counter_name = first.counter_name
-       AND existing.counter_id = numbers.number
+       AND existing.counter_id = number
   )

@@ -1,21 +1,20 @@
-{{ table.over_checks()|before(0) }}UPDATE (
-    SELECT counter_name,
-           slot,
-           amount,
-           COUNT(*) OVER () AS slots
+{{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} (counter_name, counter_id, start_date, counter)
+SELECT counter_name, slot, NOW(), total
+  FROM (
+    SELECT locked.*,
+           COUNT(*) OVER () AS found
       FROM (
         SELECT existing.counter_name AS counter_name,
                existing.counter_id AS slot,
-               entries.amount AS amount
+               existing.counter + entries.amount AS total
           FROM (
             SELECT *
-              FROM JSON_TABLE(
-                {{ source }}, '$[*]' COLUMNS (
-                  counter_name {{ table.varchar(NAME_MAX) }} PATH '$[0]',
-                  slot BIGINT PATH '$[1]',
-                  amount DECIMAL(65, 0) PATH '$[2]'
-                )
-              ) AS entries
+              FROM JSON_TABLE({{ source }}, '$[*]' COLUMNS (
+                counter_name {{ table.varchar(NAME_MAX) }} PATH '$[0]',
+                slot BIGINT PATH '$[1]',
+                amount DECIMAL(65, 0) PATH '$[2]'
+              )) AS listed
+             WHERE amount <> 0
              ORDER BY counter_name
              LIMIT {{ ENTRIES_MAX }}
           ) AS entries
@@ -25,8 +24,5 @@
            FOR UPDATE{{ table.package.options.servers.of("existing") }}
       ) AS locked
   ) AS adding
-  STRAIGHT_JOIN {{ table.name }} AS target
-    ON target.counter_name = adding.counter_name
-   AND target.counter_id = adding.slot
-   SET target.counter = target.counter + adding.amount
- WHERE adding.slots = {{ counters }};
+ WHERE found = {{ counters }}
+ON DUPLICATE KEY UPDATE counter = adding.total;

@@ -6,8 +6,13 @@
   COMMENT {% filter sql_string -%}
 Description
   Deletes a counter with all its slots in one statement.
+{%- if table.in_steps() %}
   On a node of a cluster and outside a transaction, a statement deletes each slot, slot 1 at last, and is repeated if it conflicts
   with another node.
+{%- else if package.options.bounded %}
+  On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
+  or 1180 and nothing is changed: call it again.
+{%- endif %}
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
@@ -19,22 +24,26 @@ Example
   CALL {{ r.name.typed() }}('downloads');
 {%- endfilter %}
 BEGIN
-{%- include "shared/_step_variables.sql" %}
+  DECLARE v_rows BIGINT DEFAULT 0;
+{%- if table.in_steps() %}
+  DECLARE v_steps BOOLEAN;
+{%- endif %}
 
-  {{ r.check_name()|indent(2) }}
-  {{ table.find_steps()|indent(2) }}
+  {{ r.check()|indent(2) }}
+{%- if table.in_steps() %}
+  CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
-    {{ table.last_slot("v_slot", "")|indent(4) }}
-    IF v_slot IS NULL THEN
-      {{ r.signal(E::UnknownCounter)|indent(6) }}
-    END IF;
-    {{ table.in_steps(table.delete_slot())|indent(4) }}
-  ELSE
-    -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
-    -- COMMITTED, a statement that reads upwards could miss it.
-    {{ table.delete_slots()|indent(4) }}
-    IF ROW_COUNT() = 0 THEN
-      {{ r.if_interrupted(table.key.equals("").as_str())|before(6) }}{{ r.signal(E::UnknownCounter)|indent(6) }}
-    END IF;
+    CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, p_counter_name, NULL, NULL);
+    SET v_rows = 1;
   END IF;
+{%- endif %}
+  WHILE v_rows = 0 DO
+    -- The subquery locks the slots in the order of the other routines.
+    {{ table.delete_slots()|indent(4) }}
+    SET v_rows = ROW_COUNT();
+    IF v_rows = 0 THEN
+      -- If slot 1 is there, KILL QUERY has ended the DELETE without an error, as on MariaDB 11.8.
+      CALL {{ r.sibling(R::Unknown) }}({{ r.speaker_text() }}, p_counter_name);
+    END IF;
+  END WHILE;
 END

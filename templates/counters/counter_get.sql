@@ -29,13 +29,13 @@ BEGIN
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 
-  {{ table.over_snapshot_of_read()|before(2) }}SELECT SUM(counter)
+  {{ table.over_snapshot()|before(2) }}SELECT SUM(counter)
     INTO v_total
     FROM {{ table.name }}
    WHERE counter_name = p_counter_name;
   IF v_total IS NULL OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
     -- In the normal case, the name needs no validation.
-    {{ r.check_name()|indent(4) }}
+    {{ r.check()|indent(4) }}
     {{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;
   RETURN v_total;

@@ -21,9 +21,5 @@ Example
 {%- endfilter %}
 BEGIN
 {%- include "counters/_count_variables.sql" %}
-{%- if package.options.bounded %}
-  {{ r.count_bounded("+ 1", "1")|indent(2) }}
-{%- else %}
-  {{ r.count_named("+ 1")|indent(2) }}
-{%- endif %}
+  {{ r.count("+ 1", "1", "")|indent(2) }}
 END

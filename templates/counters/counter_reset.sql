@@ -9,8 +9,10 @@
 Description
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
+{%- if table.in_steps() %}
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 at last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
+{%- endif %}
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
@@ -24,41 +26,41 @@ Example
   CALL {{ r.name.typed() }}('downloads', 0, TRUE);
 {%- endfilter %}
 BEGIN
-  DECLARE v_rows BIGINT;
-{%- include "shared/_step_variables.sql" %}
+  DECLARE v_slots, v_rows, v_wrong BIGINT;
+{%- if table.in_steps() %}
+  DECLARE v_steps BOOLEAN;
+{%- endif %}
+  -- A cursor, because MariaDB adds the row of a SELECT .. INTO to the rows that the call reports.
+  DECLARE counted CURSOR FOR
+   SELECT COUNT(*)
+     FROM {{ table.name }}
+    WHERE {{ table.key.equals("") }};
 
-  {{ r.check_name()|indent(2) }}
-  IF p_value < 0 THEN
-    -- Row 0 marks that no slot is negative. Between the first and the last statement, another session can insert it.
-    {{ table.delete_mark()|indent(4) }}
-  END IF;
-  {{ table.find_steps()|indent(2) }}
+  {{ r.check()|indent(2) }}
+  OPEN counted;
+  FETCH counted INTO v_slots;
+  CLOSE counted;
+{%- if table.in_steps() %}
+  CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
-    {{ table.last_slot("v_slot", "")|indent(4) }}
-    IF v_slot IS NULL THEN
-      {{ r.signal(E::UnknownCounter)|indent(6) }}
-    END IF;
-    {{ table.in_steps(table.reset_slot())|indent(4) }}
-  ELSE
-    -- The subquery locks the slots from the highest to slot 1, as increments do. A shrink moves a slot down: at READ
-    -- COMMITTED, a statement that reads upwards could miss it.
+    CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, p_counter_name, p_value, p_restart);
+    SET v_wrong = 0;
+  END IF;
+{%- endif %}
+  WHILE COALESCE(v_rows, 0) = 0 AND COALESCE(v_wrong, 1) <> 0 DO
     {{ table.reset("p_value", "p_restart")|indent(4) }}
-    IF ROW_COUNT() = 0 THEN
-      {{ r.if_interrupted("counter_name = p_counter_name
-   AND counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0)")|before(6) }}-- No row was changed: the counter is unknown, or it already has these values. A locking read sees the same rows
-      -- as the UPDATE, unlike a read of the snapshot.
-      {{ table.over_snapshot()|before(6) }}SELECT COUNT(*)
-        INTO v_rows
+    SET v_rows = ROW_COUNT();
+    IF v_rows = 0 THEN
+      -- The counter is unknown, has other slots than in the snapshot, or has these values. A locking read tells.
+      {{ table.over_snapshot()|before(6) }}SELECT COUNT(*),
+             SUM(counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0) OR p_restart AND start_date <> NOW())
+        INTO v_slots, v_wrong
         FROM {{ table.name }}
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
+       WHERE {{ table.key.equals("") }}
         LOCK IN SHARE MODE;
-      IF v_rows = 0 THEN
+      IF v_slots = 0 THEN
         {{ r.signal(E::UnknownCounter)|indent(8) }}
       END IF;
     END IF;
-  END IF;
-  IF p_value < 0 THEN
-    {{ table.delete_mark()|indent(4) }}
-  END IF;
+  END WHILE;
 END

@@ -1,10 +1,6 @@
 {{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
-{%- if package.options.bounded %}
   IN p_description {{ table.varchar(DESCRIPTION_PARAMETER) }},
-{%- else %}
-  IN p_description {{ table.varchar(DESCRIPTION_MAX) }},
-{%- endif %}
   IN p_slots BIGINT,
   IN p_value BIGINT
 )
@@ -27,31 +23,20 @@ Parameters
 
 Errors
 {{ r.manual_errors() }}
-{%- if package.options.bounded %}
   1265, 1406  p_description is longer than {{ DESCRIPTION_MAX }} characters (errors of the server)
-{%- endif %}
 
 Example
   CALL {{ r.name.typed() }}('downloads', 'Downloads of the installer', NULL, NULL);
 {%- endfilter %}
 BEGIN
-  DECLARE v_slots BIGINT;
+  DECLARE v_slots BIGINT DEFAULT COALESCE(p_slots, {% if package.options.per_counter() %}GREATEST({{ package.options.setup_slots() }}, {{ table.nodes() }}){% else %}{{ package.options.setup_slots() }}{% endif %});
   DECLARE v_existing BIGINT;
   -- Another session has created the counter between the SELECT and the INSERT. Other errors reach the caller.
   DECLARE EXIT HANDLER FOR 1062
     {{ r.signal(E::CounterExists)|indent(4) }}
 
-  {{ r.check_name()|indent(2) }}
-{%- if package.options.per_counter() %}
-  SET v_slots = COALESCE(p_slots, GREATEST({{ package.options.setup_slots() }}, {{ table.nodes() }}));
-  {{ r.check_slots("v_slots")|indent(2) }}
-{%- else %}
-  SET v_slots = COALESCE(p_slots, {{ package.options.setup_slots() }});
-  IF v_slots <> {{ package.options.setup_slots() }} THEN
-    {{ r.signal(E::SlotsFixed)|indent(4) }}
-  END IF;
-  {{ r.check_nodes("v_slots")|indent(2) }}
-{%- endif %}
+  {{ r.check()|indent(2) }}
+  CALL {{ r.sibling(R::CheckSlots) }}({{ r.speaker_text() }}, v_slots);
 {%- if package.options.bounded %}
   IF p_value < 0 THEN
     {{ r.signal(E::ValueNegative)|indent(4) }}

@@ -14,7 +14,7 @@ SET @slotted_problem = (
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
          AND GRANTEE = CONCAT(
-           '\'', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '\'@\'', this.host, '\'')
+           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
     )
 );
 {% include "files/_raise.sql" %}

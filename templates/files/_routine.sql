@@ -1,5 +1,7 @@
--- From templates/{{ create.template }}
-{{ drop|before(0) }}
 DELIMITER ;;
+
+-- From templates/{{ create.template }}
+{% if !drop.is_empty() %}{{ drop }};
+{% endif -%}
 {{ create.statement }};;
 DELIMITER ;

@@ -1,3 +1,3 @@
-{%- for object in script.routines_and_views() %}
-{{ object.text }}
-{% endfor -%}
+
+{{ script.routines_and_views_text() }}
+

@@ -1,16 +1,17 @@
 {% include "files/_queries.sql" %}
-{%- let slot = table.slot_expression() %}
 {%- let name = table.key.names() %}
+{%- let slots = table.slots_parameter() %}
+{%- let bounded = package.options.bounded %}
 
 -- name: setup
--- Creates a counter. If the counter exists, the server returns error 1062.
--- Parameters: {{ name }}, description, value{% if package.options.per_counter() %}, slots{% endif %}
+-- Creates a counter. If the counter exists, the server returns error 1062.{% if bounded %} The value is at least 0.{% endif %}
+-- Parameters: {{ name }}, description, value{{ slots }}
 {{ table.create_counter(table.most_slots(), table.slots(), "?", "?") }}
 {%- if package.options.per_counter() %}
 
 -- name: slots
--- Returns the number of slots that increment and add select from, or NULL if the counter does not exist. An application can
--- keep the number: after a resize, the statements are exact with the earlier number, too.
+-- Returns the number of slots for the other statements, or NULL if the counter does not exist. An application can keep the
+-- number: after a resize, the statements are exact with the earlier number, too.
 -- Parameters: {{ name }}
 {%- if package.options.random() %}
 SELECT MAX(counter_id) AS slots
@@ -20,57 +21,65 @@ SELECT {{ table.usable_slots("MAX(counter_id)")|indent(7) }} AS slots
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
 {%- endif %}
+{%- for (suffix, servers, slot) in table.plain_slots() %}
 
--- name: increment
--- Adds 1.
-{%- if package.options.per_counter() %}
--- If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of slots, on a
--- cluster first with {{ table.nodes() }}. If no row is changed with 1, the counter does not exist.
-{%- else %}
--- If no row is changed, the counter does not exist, or it was created with fewer slots: source resize.sql.
+-- name: increment{{ suffix }}
+-- Adds 1{{ servers }}.
+{%- if package.options.per_counter() %} If no row is changed, the counter has fewer slots now: execute the statement again with 1 as the number of
+-- slots, on a cluster first with {{ table.nodes() }}. If no row is changed with 1, the counter does not exist.
+{%- else %} If no row is changed, the counter does not exist, or it was created with fewer slots: source resize.sql.
 {%- endif %}
 {%- if package.options.random() %}
 -- The parameter random is a random number from 0 to less than 1. The server would evaluate RAND() for each row.
 {%- endif %}
--- Parameters: {{ name }}{% if package.options.random() %}, random{% endif %}{% if package.options.per_counter() %}, slots{% endif %}
-{{ table.update_slot("+ 1", slot.as_str(), "") }}
+-- Parameters: {{ name }}{{ table.random_parameter() }}{{ slots }}
+{{ table.update_slot("+ 1", slot, "") }}
 
--- name: add
--- Adds an amount, which may be negative. An amount of 0 changes no row. Otherwise, see increment.
--- Parameters: amount, {{ name }}{% if package.options.random() %}, random{% endif %}{% if package.options.per_counter() %}, slots{% endif %}
-{{ table.update_slot("+ ?", slot.as_str(), "") }}
+-- name: add{{ suffix }}
+{%- if bounded %}
+-- Adds an amount of at least 1{{ servers }}. Otherwise, see increment.
+{%- else %}
+-- Adds an amount, which may be negative{{ servers }}. An amount of 0 changes no row. Otherwise, see increment.
+{%- endif %}
+-- Parameters: amount, {{ name }}{{ table.random_parameter() }}{{ slots }}
+{{ table.update_slot("+ ?", slot, "") }}
+{%- if bounded %}
 
--- name: take
--- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
--- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots:
--- counter_take does. These statements require that no slot is negative, so do not subtract with add.
--- Parameters: amount, {{ name }}{% if package.options.random() %}, random{% endif %}{% if package.options.per_counter() %}, slots{% endif %}, amount
-{{ table.update_slot("- ?", slot.as_str(), "counter >= ?") }}
+-- name: take{{ suffix }}
+-- Takes an amount of at least 1 from the slot of the connection, if the slot has it{{ servers }}: changes one row or none. If none,
+-- execute slots_to_take_from, and take_from_slot for its slots until one changes a row. No statement takes from several slots:
+-- the procedure does.
+-- Parameters: amount, {{ name }}{{ slots }}, amount
+{{ table.update_slot("- ?", slot, "counter >= ?") }}
+{%- endif %}
+{%- endfor %}
+{%- if bounded %}
 
 -- name: slots_to_take_from
 -- Parameters: {{ name }}, amount
 SELECT counter_id AS slot
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }}
-   AND counter_id > 0
    AND counter >= ?
  ORDER BY counter DESC;
 
 -- name: take_from_slot
 -- Parameters: amount, {{ name }}, slot, amount
 {{ table.update_slot("- ?", "?", "counter >= ?") }}
+{%- else %}
 
 -- name: add_many_slots
 -- The first statement of two that add amounts to many counters: a JSON array of arrays, each with a name and an integer.
--- Returns the arguments of add_many, and the first entry with an unknown counter, or NULL.
+-- Returns the arguments of add_many, and 1 if a counter does not exist.
 -- Parameters: amounts
-{{ table.many_slots("?", table.slot_of_found().as_str(), "", "") }}
+{{ table.many_slots("?", "") }}
 
 -- name: add_many
 -- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
 -- replace each slot of the amounts with 1 + MOD(slot - 1, {{ table.nodes() }}).
 -- Parameters: amounts, counters
 {{ table.update_many("?", "entries.slot", "?") }}
+{%- endif %}
 
 -- name: get
 -- Returns the total as DECIMAL, or NULL if the counter does not exist. Locks no row.
@@ -85,25 +94,50 @@ SELECT SUM({{ table.count() }}) AS total
 {{ table.counter_totals() }}
 
 -- name: reset
--- Sets the total. If restart is 1, start_date is set to NOW().
--- Parameters: {{ name }}, {{ name }}, {{ name }}, value, restart, {{ name }}
-{{ table.reset("?", "?") }}
+-- Sets the total{% if bounded %} to a value of at least 0{% endif %}. If restart is 1, start_date is set to NOW().
+-- Parameters: {{ name }}, value, {{ name }}, {{ name }}, {{ name }}, restart
+{{ table.reset_upsert("?", "?") }}
 
 -- name: delete
 -- Deletes the counter. If no row is deleted, the counter does not exist.
 -- Parameters: {{ name }}, {{ name }}, {{ name }}, {{ name }}
 {{ table.delete_slots() }}
-{%- if package.options.per_counter() %}
+{%- if bounded %}
+
+-- To grow a counter, execute grow. To shrink it, execute remove_slot and delete_removed for each slot from the highest to the
+-- new number of slots + 1. The total is right at any time. After an error, begin again with the highest slot.
+
+-- name: grow
+-- Creates the slots that the counter does not have.
+-- Parameters: {{ name }}, slots
+{{ table.grow("?") }}
+
+-- name: highest_slot
+-- Parameters: {{ name }}
+SELECT MAX(counter_id) AS slot
+  FROM {{ table.name }}
+ WHERE {{ table.key.equals("") }};
+
+-- name: remove_slot
+-- Moves the count of a slot, which is not slot 1, to slot 1, and gives the slot the negative of its number, which no statement
+-- looks for. Error 1062 means that an earlier call was interrupted: execute delete_removed first.
+-- Parameters: {{ name }}, {{ name }}, {{ name }}, slot
+{{ table.fold_slot("?") }}
+
+-- name: delete_removed
+-- Parameters: {{ name }}, slot
+{{ table.delete_folded_slot("?") }}
+{%- else if package.options.per_counter() %}
 
 -- To grow a counter, execute grow. To shrink it, execute retire_slot for each slot from the highest to the new number of
--- slots + 1, then fold and delete_folded with the number of retired slots. The total is correct at any time. After an error,
--- begin again with the highest slot, and with 10000 as the number of retired slots.
+-- slots + 1, then fold and delete_folded with the number of retired slots. The total is right at any time. After an error,
+-- begin again with the highest slot, and with {{ MAX_SLOTS }} as the number of retired slots.
 
 -- name: grow
 -- Creates the slots that the counter does not have.
 -- Parameters: {{ name }}, slots
 {{ table.insert_slots("first.counter_name = ?
-   AND numbers.number > 1") }}
+   AND number > 1") }}
 
 -- name: highest_slot
 -- Parameters: {{ name }}
@@ -112,15 +146,14 @@ SELECT MAX(counter_id) AS slot
  WHERE {{ table.key.equals("") }};
 
 -- name: retire_slot
--- Gives a slot a negative number, which increment and add do not select. Error 1062 means that an earlier slot of this
--- number is retired: execute fold and delete_folded first.
+-- Error 1062 means that an earlier slot of this number is retired: execute fold and delete_folded first.
 -- Parameters: {{ name }}, slot
 {{ table.retire_slot("?") }}
 
 -- name: fold
 -- Moves the counts of the retired slots to slot 1.
--- Parameters: {{ name }}, {{ name }}, retired, {{ name }}
-{{ table.fold(table.retired_slots("1", "?"), "1") }}
+-- Parameters: {{ name }}, {{ name }}, {{ name }}, retired
+{{ table.fold("1", "?") }}
 
 -- name: delete_folded
 -- Parameters: {{ name }}, retired

@@ -9,27 +9,42 @@
 --
 -- The server rejects NULL for a key column (1048) and, in strict mode, a value that its column cannot store (1264, 1265, 1292, 1406).
 
-{%- let slot = table.slot_expression() %}
+{%- let key = table.key.names() %}
+{%- let bounded = package.options.bounded %}
+{%- if bounded %}
 
--- name: increment
--- Adds 1.
--- Parameters: {{ table.key.names() }}
-{{ table.upsert("1", slot.as_str()) }}
+-- name: setup
+-- Gives a record its first count, such as a quota, of at least 0. If slot 0 exists, the server returns error 1062: of several
+-- connections at once, exactly one succeeds.
+-- Parameters: {{ key }}, value
+INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, {{ table.count() }})
+VALUES ({{ table.key.arguments() }}, 0, ?);
+{%- endif %}
+{%- for (suffix, servers, slot) in table.plain_slots() %}
 
--- name: add
--- Adds an amount, which may be negative.
--- Parameters: {{ table.key.names() }}, amount, amount
-{{ table.upsert("?", slot.as_str()) }}
+-- name: increment{{ suffix }}
+-- Adds 1{{ servers }}.
+-- Parameters: {{ key }}
+{{ table.upsert("1", slot) }}
 
--- name: take
--- Takes an amount from the slot of the connection, if the slot has it. Otherwise, no row is changed: execute
--- slots_to_take_from, and take_from_slot for its slots until one has the amount. No statement takes from several slots: the
--- procedure does. These statements require that no slot is negative, so do not subtract with add.
--- Parameters: amount, {{ table.key.names() }}, amount
-{{ table.take_slot("?", slot.as_str()) }}
+-- name: add{{ suffix }}
+-- Adds an amount{% if bounded %} of at least 1{% else %}, which may be negative{% endif %}{{ servers }}.
+-- Parameters: {{ key }}, amount, amount
+{{ table.upsert("?", slot) }}
+{%- if bounded %}
+
+-- name: take{{ suffix }}
+-- Takes an amount of at least 1 from the slot of the connection, if the slot has it{{ servers }}: changes one row or none. If none,
+-- execute slots_to_take_from, and take_from_slot for its slots until one changes a row. No statement takes from several slots:
+-- the procedure does.
+-- Parameters: amount, {{ key }}, amount
+{{ table.take_slot("?", slot) }}
+{%- endif %}
+{%- endfor %}
+{%- if bounded %}
 
 -- name: slots_to_take_from
--- Parameters: {{ table.key.names() }}, amount
+-- Parameters: {{ key }}, amount
 SELECT slot
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }}
@@ -37,18 +52,20 @@ SELECT slot
  ORDER BY {{ table.count() }} DESC;
 
 -- name: take_from_slot
--- Parameters: amount, {{ table.key.names() }}, slot, amount
+-- Parameters: amount, {{ key }}, slot, amount
 {{ table.take_slot("?", "?") }}
+{%- else %}
 
 -- name: add_many
 -- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
 -- not validate the values as the procedure does: a value of another type can be rounded.
 -- Parameters: amounts
-{{ table.upsert_many("?", slot.as_str(), "") }}
+{{ table.upsert_many("?", table.slot_of_call().as_str()) }}
+{%- endif %}
 
 -- name: get
 -- Returns the total as DECIMAL, or 0 if the record has no rows. Locks no row.
--- Parameters: {{ table.key.names() }}
+-- Parameters: {{ key }}
 SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
@@ -58,49 +75,30 @@ SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
 -- Parameters: none
 {{ table.record_totals() }}
 
--- name: reset_first
--- Sets the total. Run reset_first and then reset_rest in one transaction.
--- Parameters: {{ table.key.names() }}, value, value
-{{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, {{ table.count() }})
-VALUES ({{ table.key.arguments() }}, 0, ?)
-ON DUPLICATE KEY UPDATE {{ table.count() }} = ?;
+-- name: first_slot
+-- Execute it before reset, delete, and compact.
+-- Parameters: {{ key }}
+{{ table.first_row() }}
 
--- name: reset_rest
--- Parameters: {{ table.key.names() }}
-{{ table.over_snapshot()|before(0) }}UPDATE {{ table.name }}
-   SET {{ table.count() }} = 0
- WHERE {{ table.key.equals("") }}
-   AND slot > 0;
+-- name: reset
+-- Sets the total{% if bounded %} to a value of at least 0{% endif %}.
+-- Parameters: {{ key }}, value, {{ key }}, {{ key }}
+{{ table.reset_upsert("?", "") }}
 
 -- name: delete
 -- Deletes the record.
--- Parameters: {{ table.key.names() }}
-{{ table.over_snapshot()|before(0) }}DELETE FROM {{ table.name }}
- WHERE {{ table.key.equals("") }};
+-- Parameters: {{ key }}, {{ key }}, {{ key }}
+{{ table.delete_slots() }}
 
--- To compact a record: for each row of compact_slots, run one transaction that adds the count to slot 0 and then the
--- negative count to the slot of the row, both with add_to_slot. At the end, run compact_rest. Each transaction adds 0 to
--- the total, so that the total is correct at any time.
-
--- name: compact_slots
--- Parameters: {{ table.key.names() }}
-SELECT slot, {{ table.count() }}
-  FROM {{ table.name }}
- WHERE {{ table.key.equals("") }}
-   AND slot > 0
- ORDER BY slot;
-
--- name: add_to_slot
--- Parameters: {{ table.key.names() }}, slot, amount, amount
-{{ table.upsert("?", "?") }}
+-- name: compact
+-- Moves all counts to slot 0. Then execute compact_rest.
+-- Parameters: {{ key }}, {{ key }}, {{ key }}
+{{ table.fold_record(table.first_and_others().as_str()) }}
 
 -- name: compact_rest
 -- Deletes the slots whose count is 0.
--- Parameters: {{ table.key.names() }}
-{{ table.over_snapshot()|before(0) }}DELETE FROM {{ table.name }}
- WHERE {{ table.key.equals("") }}
-   AND slot > 0
-   AND {{ table.count() }} = 0;
+-- Parameters: {{ key }}, {{ key }}, {{ key }}
+{{ table.delete_empty() }}
 {%- for rollup in script.rollups() %}
 
 -- name: {{ rollup.model.suffix() }}_page

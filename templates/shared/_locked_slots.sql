@@ -1,21 +1,17 @@
 (
-{%- for (slots, limit, skip) in ranges %}
+{%- for range in ranges %}
   {% if !loop.first %}UNION ALL
-  {% endif %}(
-    SELECT {{ table.slot() }} AS slot,
-           {{ table.count() }} AS amount
-      FROM {{ table.name }}
-     WHERE {{ table.key.equals("")|indent(4) }}
-       AND {{ table.slot() }} {{ slots }}
-{%- if !limit.is_empty() %}
-     ORDER BY {{ table.slot() }}{% if slots.starts_with('>') %} DESC{% endif %}
-     LIMIT {{ limit }}
+  {% endif %}(SELECT {{ table.slot() }} AS slot, {{ table.count() }} AS amount
+     FROM {{ table.name }}
+    WHERE {{ table.key.equals("")|indent(2) }}
+      AND {{ table.slot() }} {{ range.comparison() }}
+{%- if !range.condition.is_empty() %}
+      AND {{ range.condition }}
 {%- endif %}
-{% if lock.starts_with('F') %}       {% else %}      {% endif %}{{ lock }}{{ skip }}
-  )
+{%- if let Some(limit) = range.limit() %}
+    ORDER BY {{ table.slot() }}{% if range.descending() %} DESC{% endif %}
+    LIMIT {{ limit }}
+{%- endif %}
+{% if lock.changes() %}      FOR UPDATE{% else %}     LOCK IN SHARE MODE{% endif %}{% if range.skip %} SKIP LOCKED{% endif %})
 {%- endfor %}
-{%- if mark %}
-  UNION ALL
-  SELECT 0, 0
-{%- endif %}
 ) AS locked

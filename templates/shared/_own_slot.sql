@@ -1,1 +1,1 @@
-{{ table.counted_from() }}MOD(CONNECTION_ID(), {{ table.slots() }})
+{{ table.counted_from() }}MOD(CONNECTION_ID(), {{ slots }})

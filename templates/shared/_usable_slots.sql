@@ -1,7 +1,1 @@
-{%- if table.bounded() -%}
-{{ slots }} - MOD({{ slots }}, {{ table.nodes() }})
-{%- else -%}
-IF({{ slots }} < {{ table.nodes() }},
-   {{ slots }},
-   {{ slots }} - MOD({{ slots }}, {{ table.nodes() }}))
-{%- endif %}
+{{ slots }} - MOD({{ slots }}, LEAST({{ slots }}, {{ table.nodes() }}))

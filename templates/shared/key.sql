@@ -38,15 +38,6 @@
 {%- endfor -%}
 {%- endblock %}
 
-{#- True if an argument is not valid. -#}
-{% block invalid -%}
-{%- for column in key.columns() -%}
-{{ column.parameter.typed() }} IS NULL{% if let Some(misfit) = column.misfit() %}
-  OR {{ misfit }}{% endif %}{% if !loop.last %}
-  OR {% endif %}
-{%- endfor -%}
-{%- endblock %}
-
 {#- For each argument that may equal a stored value although it does not fit: that it does not fit. -#}
 {% block or_unfit -%}
 {%- for column in key.columns() -%}
@@ -68,17 +59,24 @@
 {%- endfor -%}
 {%- endblock %}
 
+{#- The same of the routine that checks them. -#}
+{% block checked_parameters -%}
+{%- for column in key.columns() %}
+  {{ mode }}{{ column.parameter.typed() }} {{ key.checked_type(column) }}{% if !loop.last %},{% endif %}
+{%- endfor -%}
+{%- endblock %}
+
 {#- The columns of an array in JSON_TABLE(), a line each. -#}
 {% block json_columns -%}
 {%- for column in key.columns() %}
-    {{ column.parameter.typed() }} {{ key.json_type(column) }} PATH '$[{{ loop.index0 }}]',
+  {{ column.parameter.typed() }} {{ key.json_type(column) }} PATH '$[{{ loop.index0 }}]',
 {%- endfor -%}
 {%- endblock %}
 
 {#- The same columns as JSON. -#}
 {% block json_values -%}
 {%- for column in key.columns() %}
-    json_{{ loop.index0 }} JSON PATH '$[{{ loop.index0 }}]',
+  json_{{ loop.index0 }} JSON PATH '$[{{ loop.index0 }}]',
 {%- endfor -%}
 {%- endblock %}
 

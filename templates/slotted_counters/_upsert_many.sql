@@ -1,10 +1,12 @@
 -- ORDER BY, so that two calls with the same records lock them in the same order.
 {{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
-SELECT {{ table.key.list() }}, {% if check.is_empty() %}{{ slot|indent(7) }}{% else %}IF(valid, {{ slot }}, NULL){% endif %}, amount
-  FROM {{ table.sums(source, check)|indent(2) }}
+SELECT {{ table.key.list() }}, {{ slot|indent(7) }}, amount
+  FROM (
+    SELECT {{ table.key.json_list()|indent(11) }},
+           SUM(p_amount) AS amount
+      FROM {{ table.entries(source, "")|indent(6) }}
+     GROUP BY {{ table.key.list() }}
+  ) AS sums
  WHERE amount <> 0
-{%- if !check.is_empty() %}
-    OR NOT valid
-{%- endif %}
  ORDER BY {{ table.key.list() }}
 ON DUPLICATE KEY UPDATE `count` = {{ table.name }}.`count` + amount;

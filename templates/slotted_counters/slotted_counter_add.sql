@@ -7,29 +7,34 @@
 Description
   Adds an amount to one slot of a record. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
   to it.
+{%- if package.options.bounded %}
+  A negative amount is taken: {{ r.sibling(R::Take).typed() }} does it, its error messages too.
+{%- else %}
   {% include "shared/_slot_selection.sql" %}
+{%- endif %}
 
 Parameters
 {{ table.key.manual() }}
-  p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
+  p_amount BIGINT: the amount; {% if !package.options.bounded %}a negative amount subtracts, {% endif %}0 changes nothing
 
 Errors
 {{ r.manual_errors() }}
-  1690   the count of the slot exceeds the range of BIGINT (error of the server)
+  1690   the count of the slot{% if package.options.bounded %}, or the amount with the other sign,{% endif %} exceeds the range of BIGINT (error of the server)
 
 Example
   CALL {{ r.name.typed() }}({{ r.example() }}, 10);
 {%- endfilter %}
 BEGIN
-{%- if package.options.random() %}
-  DECLARE v_slot BIGINT;
-{% endif %}
-  {{ r.check_key()|indent(2) }}
-  IF p_amount IS NULL THEN
-    {{ r.signal(E::AmountNull)|indent(4) }}
-  END IF;
-  -- An amount of 0 inserts no slot.
-  IF p_amount <> 0 THEN
-    {{ r.count_record("p_amount", false)|indent(4) }}
+  IF p_amount {% if package.options.bounded %}>{% else %}<>{% endif %} 0 AND {{ table.key.valid()|indent(2) }} THEN
+    {{ table.upsert("p_amount", table.slot_of_call())|indent(4) }}
+{%- if package.options.bounded %}
+  ELSEIF p_amount < 0 THEN
+    CALL {{ r.sibling(R::Take) }}({{ table.key.arguments() }}, -p_amount);
+{%- endif %}
+  ELSE
+    {{ r.check()|indent(4) }}
+    IF p_amount IS NULL THEN
+      {{ r.signal(E::AmountNull)|indent(6) }}
+    END IF;
   END IF;
 END

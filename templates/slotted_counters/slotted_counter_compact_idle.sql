@@ -51,7 +51,7 @@ BEGIN
   DO SLEEP(p_seconds);
   FETCH spread INTO {{ table.key.variables().arguments() }}, v_slots, v_total;
   WHILE NOT v_end AND v_compacted < COALESCE(p_records, {{ RECORDS_MAX }}) DO
-    SELECT COUNT(*), SUM(`count`)
+    {{ table.over_snapshot()|before(4) }}SELECT COUNT(*), SUM(`count`)
       INTO v_slots_now, v_total_now
       FROM {{ table.name }}
      WHERE {{ table.key.variables().equals("")|indent(4) }};

@@ -4,8 +4,14 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Deletes all slots of a record in one statement. On a node of a cluster and outside a transaction, a statement deletes each slot,
-  slot 0 at last, and is repeated if it conflicts with another node. If the record has no rows, the call has no effect.
+  Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
+{%- if table.in_steps() %}
+  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 at last, and is repeated if it conflicts
+  with another node.
+{%- else if package.options.bounded %}
+  On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
+  or 1180 and nothing is changed: call it again.
+{%- endif %}
 
 Parameters
 {{ table.key.manual() }}
@@ -17,18 +23,18 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }});
 {%- endfilter %}
 BEGIN
-{%- include "shared/_step_variables.sql" %}
-
-  {{ r.check_key()|indent(2) }}
-  {{ table.find_steps()|indent(2) }}
+{%- if table.in_steps() %}
+  DECLARE v_steps BOOLEAN;
+{% endif %}
+  {{ r.check()|indent(2) }}
+{%- if table.in_steps() %}
+  CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
-    {{ table.in_steps(table.delete_slot())|indent(4) }}
+    CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, {{ table.key.arguments() }}, NULL);
   ELSE
-    {{ table.delete_slots()|indent(4) }}
-{%- if package.options.servers != Servers::Mysql %}
-    IF ROW_COUNT() = 0 THEN
-      {{ r.if_interrupted(table.key.equals("").as_str())|indent(6) }}
-    END IF;
-{%- endif %}
+    {{ r.delete_record()|indent(4) }}
   END IF;
+{%- else %}
+  {{ r.delete_record()|indent(2) }}
+{%- endif %}
 END

@@ -28,13 +28,13 @@ BEGIN
   DECLARE EXIT HANDLER FOR 1264
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
 
-  {{ table.over_snapshot_of_read()|before(2) }}SELECT SUM(`count`)
+  {{ table.over_snapshot()|before(2) }}SELECT SUM(`count`)
     INTO v_total
     FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};
   IF v_total IS NULL{{ table.key.or_unfit() }} THEN
     -- In the normal case, the key needs no validation.
-    {{ r.check_key()|indent(4) }}
+    {{ r.check()|indent(4) }}
     RETURN 0;
   END IF;
   RETURN v_total;

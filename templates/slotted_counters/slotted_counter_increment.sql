@@ -19,8 +19,10 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }});
 {%- endfilter %}
 BEGIN
-{%- if package.options.random() %}
-  DECLARE v_slot BIGINT;
-{% endif %}
-  {{ r.count_record("1", true)|indent(2) }}
+  -- The primary key is the only unique key, so that the upsert locks one record and no gap.
+  IF {{ table.key.valid()|indent(2) }} THEN
+    {{ table.upsert("1", table.slot_of_call())|indent(4) }}
+  ELSE
+    {{ r.check()|indent(4) }}
+  END IF;
 END

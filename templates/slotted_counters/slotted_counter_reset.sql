@@ -6,39 +6,45 @@
   COMMENT {% filter sql_string -%}
 Description
   Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
-  A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
+  A concurrent call takes effect either before the reset, which overwrites it, or after the reset.
+{%- if table.in_steps() %}
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
+{%- else if package.options.bounded %}
+  On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
+  or 1180 and nothing is changed: call it again.
+{%- endif %}
 
 Parameters
 {{ table.key.manual() }}
-  p_value BIGINT: the new total; NULL means 0
+  p_value BIGINT: the new total{% if package.options.bounded %}, at least 0{% endif %}; NULL means 0
 
 Errors
 {{ r.manual_errors() }}
 
 Example
-  CALL {{ r.name.typed() }}({{ r.example() }}, 0);
+  CALL {{ r.name.typed() }}({{ r.example() }}, 100);
 {%- endfilter %}
 BEGIN
-{%- include "shared/_step_variables.sql" %}
-
-  {{ r.check_key()|indent(2) }}
-  {{ table.find_steps()|indent(2) }}
-  IF v_steps THEN
-    {{ table.in_steps(table.reset_slot_of_record())|indent(4) }}
-  ELSE
-    {{ table.over_snapshot()|before(4) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
-    SELECT {{ table.key.arguments() }}, 0, COALESCE(p_value, 0)
-     UNION ALL
-    (SELECT {{ table.key.list() }}, slot, 0
-       FROM {{ table.name }}
-      WHERE {{ table.key.equals("")|indent(5) }}
-        AND slot > 0
-      -- Reading upwards would lock the next record, too. Without LIMIT, the server ignores ORDER BY here.
-      ORDER BY slot DESC
-      LIMIT {{ MAX_SLOTS }}
-        FOR UPDATE)
-    ON DUPLICATE KEY UPDATE `count` = IF({{ table.name }}.slot = 0, COALESCE(p_value, 0), 0);
+{%- if table.in_steps() %}
+  DECLARE v_steps BOOLEAN;
+{% endif %}
+  {{ r.check()|indent(2) }}
+{%- if package.options.bounded %}
+  IF p_value < 0 THEN
+    {{ r.signal(E::ValueNegative)|indent(4) }}
   END IF;
+{%- endif %}
+  CALL {{ r.sibling(R::First) }}({{ table.key.arguments() }});
+{%- if table.in_steps() %}
+  CALL {{ r.sibling(R::InSteps) }}(v_steps);
+  IF v_steps THEN
+    CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, {{ table.key.arguments() }}, p_value);
+  ELSE
+    {{ table.reset_upsert("p_value", "")|indent(4) }}
+  END IF;
+{%- else %}
+  -- Without slot 0, the record was deleted after the last statement, which makes the reset the earlier one.
+  {{ table.reset_upsert("p_value", "")|indent(2) }}
+{%- endif %}
 END

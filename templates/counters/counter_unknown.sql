@@ -10,14 +10,14 @@ Private. Called after a statement that has found no row: fails if the counter do
 BEGIN
   DECLARE v_rows BIGINT;
 
-  {{ r.check_name()|indent(2) }}
+  {{ r.check()|indent(2) }}
   -- A locking read sees what the statement has seen. A read of the snapshot can see less or more.
   {{ table.over_snapshot()|before(2) }}SELECT COUNT(*)
     INTO v_rows
     FROM {{ table.name }}
    WHERE {{ table.key.equals("") }}
      AND counter_id = 1
-    LOCK IN SHARE MODE;
+     FOR UPDATE;
   IF v_rows = 0 THEN
     {{ r.signal(E::UnknownCounter)|indent(4) }}
   END IF;

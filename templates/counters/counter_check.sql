@@ -8,5 +8,10 @@
 Private. Rejects a name that no counter can have. p_routine is the name for the message.
 {%- endfilter %}
 BEGIN
-  {{ r.check_name()|indent(2) }}
+  IF p_counter_name IS NULL OR RTRIM(p_counter_name) = '' THEN
+    {{ r.signal(E::NameEmpty)|indent(4) }}
+  END IF;
+  IF CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
+    {{ r.signal(E::NameTooLong)|indent(4) }}
+  END IF;
 END

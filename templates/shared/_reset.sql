@@ -4,7 +4,7 @@ SELECT {{ table.key.arguments() }}, slot, {% if !table.keyed() %}NOW(), {% endif
     SELECT slot,
            IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0), 0) AS share,
            SUM(slot = {{ table.first_slot() }}) OVER () AS firsts
-      FROM {{ table.first_and_others()|indent(6) }}
+      FROM {{ table.all_slots()|indent(6) }}
   ) AS found
  WHERE firsts = 1
 ON DUPLICATE KEY UPDATE

@@ -8,8 +8,16 @@
 Private. Rejects a number of slots that no counter can have on this server. p_routine is the name for the message.
 {%- endfilter %}
 BEGIN
-  IF p_slots IS NULL THEN
+{%- if package.options.per_counter() %}
+  IF p_slots IS NULL OR p_slots NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
     {{ r.signal(E::SlotsOutOfRange)|indent(4) }}
   END IF;
-  {{ r.check_slots("p_slots")|indent(2) }}
+{%- else %}
+  IF p_slots <> {{ package.options.setup_slots() }} THEN
+    {{ r.signal(E::SlotsFixed)|indent(4) }}
+  END IF;
+{%- endif %}
+  IF {{ table.slots_wanted() }} < {{ table.nodes() }} THEN
+    {{ r.signal(E::SlotsOfNodes)|indent(4) }}
+  END IF;
 END

@@ -4,7 +4,7 @@ SELECT {{ table.key.arguments() }}, slot, moved
     SELECT slot,
            IF(slot = 0, SUM(amount) OVER (), 0) AS moved,
            SUM(slot = 0) OVER () AS firsts
-      FROM {{ table.first_and_others()|indent(6) }}
+      FROM {{ slots|indent(6) }}
   ) AS moving
  WHERE firsts = 1
 ON DUPLICATE KEY UPDATE `count` = moving.moved;

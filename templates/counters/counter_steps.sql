@@ -1,0 +1,58 @@
+{{ r.create_as("PROCEDURE") }}(
+  IN p_routine VARCHAR({{ IDENT_MAX }}) CHARACTER SET utf8mb4,
+  IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
+  IN p_value BIGINT,
+  IN p_restart BOOLEAN
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ package.options.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
+  that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.
+{%- endfilter %}
+BEGIN
+  DECLARE v_slot BIGINT DEFAULT {{ MAX_SLOTS }} + 1;
+  DECLARE v_next BIGINT;
+  DECLARE v_tries INT DEFAULT 0;
+
+  {{ table.last_slot("v_next", "")|indent(2) }}
+  IF v_next IS NULL THEN
+    {{ r.signal(E::UnknownCounter)|indent(4) }}
+  END IF;
+  REPEAT
+    BEGIN
+      DECLARE EXIT HANDLER FOR 1213, 3101, 1180
+        BEGIN
+          SET v_tries = v_tries + 1;
+          IF v_tries > {{ STEP_TRIES }} THEN
+            RESIGNAL;
+          END IF;
+          DO SLEEP(0.01);
+        END;
+
+      {{ table.over_snapshot()|before(6) }}SELECT COALESCE(
+               MAX(IF({{ table.lowest_slots() }}, NULL, counter_id)),
+               MAX(IF({{ table.lowest_slots() }}, counter_id, NULL)),
+               1)
+        INTO v_next
+        FROM {{ table.name }}
+       WHERE {{ table.key.equals("") }}
+         AND IF(v_slot BETWEEN 1 AND {{ table.nodes() }},
+                counter_id BETWEEN 1 AND v_slot - 1,
+                counter_id < v_slot OR {{ table.lowest_slots() }});
+      IF p_routine = {{ r.sibling(R::Delete).name()|sql_string }} THEN
+        {{ table.over_snapshot()|before(8) }}DELETE FROM {{ table.name }}
+         WHERE {{ table.key.equals("") }}
+           AND counter_id = v_next;
+      ELSE
+        {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
+           SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
+               start_date = IF(p_restart, NOW(), start_date)
+         WHERE {{ table.key.equals("") }}
+           AND counter_id = v_next;
+      END IF;
+      SET v_slot = v_next,
+          v_tries = 0;
+    END;
+  UNTIL v_slot = 1 END REPEAT;
+END

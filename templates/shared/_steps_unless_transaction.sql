@@ -1,6 +1,0 @@
-BEGIN
-  DECLARE CONTINUE HANDLER FOR 1305
-    SET v_steps = TRUE;
-  SAVEPOINT slotted_steps;
-  RELEASE SAVEPOINT slotted_steps;
-END;
