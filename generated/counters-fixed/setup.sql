@@ -783,6 +783,7 @@ BEGIN
   DECLARE v_first, v_last, v_slots, v_slot BIGINT;
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_passes INT DEFAULT 0;
+  DECLARE v_done BOOLEAN DEFAULT FALSE;
   DECLARE v_steps BOOLEAN;
   DECLARE v_tries INT DEFAULT 0;
   DECLARE v_home, v_step BIGINT DEFAULT 1;
@@ -867,11 +868,12 @@ BEGIN
          /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
         ON DUPLICATE KEY UPDATE counter = `counters`.counter;
       END IF;
+      -- The slots of the snapshot can differ from those that the statements change: then three passes are enough.
       SET v_passes = v_passes + 1,
-          v_step = 1;
+          v_step = 1,
+          v_done = v_first = 1 AND v_slot <= 20 OR v_passes > 2 AND v_last <= 20;
     END;
-  -- The slots of the snapshot can differ from those that the statements change: then three passes are enough.
-  UNTIL v_first = 1 AND v_slot <= 20 OR v_passes > 2 AND v_last <= 20 END REPEAT;
+  UNTIL v_done END REPEAT;
 END;;
 
 -- From templates/counters/counter_delete.sql

@@ -43,6 +43,7 @@ BEGIN
   DECLARE v_first, v_last, v_slots, v_slot BIGINT;
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_passes INT DEFAULT 0;
+  DECLARE v_done BOOLEAN DEFAULT FALSE;
 {%- if table.in_steps() %}
   DECLARE v_steps BOOLEAN;
   DECLARE v_tries INT DEFAULT 0;
@@ -116,9 +117,12 @@ BEGIN
         {{ table.insert_slots("first.counter_name = p_counter_name
    AND number > IF(v_slots = v_last, v_last, 1)")|indent(8) }}
       END IF;
-      SET v_passes = v_passes + 1{% if table.in_steps() %},
-          v_step = 1{% endif %};
+      -- The slots of the snapshot can differ from those that the statements change: then three passes are enough.
+      SET v_passes = v_passes + 1,
+{%- if table.in_steps() %}
+          v_step = 1,
+{%- endif %}
+          v_done = v_first = 1 AND v_slot <= {{ table.slots_wanted() }} OR v_passes > 2 AND v_last <= {{ table.slots_wanted() }};
     END;
-  -- The slots of the snapshot can differ from those that the statements change: then three passes are enough.
-  UNTIL v_first = 1 AND v_slot <= {{ table.slots_wanted() }} OR v_passes > 2 AND v_last <= {{ table.slots_wanted() }} END REPEAT;
+  UNTIL v_done END REPEAT;
 END
