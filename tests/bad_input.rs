@@ -190,7 +190,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
                     }
                     let mut message = format!("{routine}: unknown counter '{text}'");
                     // A private routine that signals for others has room for the longest of their names.
-                    let passed_on = ["counter_add", "counter_delete", "counter_increment"].contains(&routine);
+                    let passed_on = ["counter_add", "counter_delete", "counter_increment", "counter_resize"].contains(&routine);
                     let room = MESSAGE_MAX - if passed_on { "counter_increment".len() - routine.len() } else { 0 };
                     if message.chars().count() > room {
                         message = message.chars().take(room - 1).collect::<String>() + "'";

@@ -634,6 +634,10 @@ fn every_routine_has_its_manual(server: &Server) {
             }
             let headings: Vec<_> =
                 manual.lines().filter(|line| !line.is_empty() && !line.starts_with(' ')).collect();
+            if routine == Routine::Drop {
+                assert_eq!(headings, ["Description"], "{name}");
+                continue;
+            }
             let expected: &[_] = if kind == "FUNCTION" {
                 &["Description", "Parameters", "Returns", "Errors", "Example"]
             } else {
@@ -641,7 +645,10 @@ fn every_routine_has_its_manual(server: &Server) {
             };
             assert_eq!(headings, expected, "{name}");
             for error in routine.errors(&package.options) {
-                assert!(manual.contains(&format!("\n  {}  ", error.number())), "{name}: {error:?}");
+                let mut errors = manual.lines().skip_while(|line| *line != "Errors");
+                let number = error.number().to_string();
+                let found = errors.any(|line| line.trim().split("  ").next().unwrap_or("").split(", ").any(|one| one == number));
+                assert!(found, "{name}: {error:?}");
             }
             // The example in the manual works. Each example except that of setup needs an existing counter.
             // That of compact_idle compares the counts of now with those of 60 s later. A pause of 0 s is as good.

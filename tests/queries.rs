@@ -96,7 +96,7 @@ impl Queries {
         let retired = retired.max(highest - slots).max(0);
         let with = [("counter_name", counter.into()), ("retired", retired.into())];
         self.change(connection, "fold", &with)?;
-        self.change(connection, "delete_folded", &with)?;
+        self.change(connection, "delete_retired", &with)?;
         Ok(())
     }
 

@@ -23,10 +23,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 -- privileges of roles are not visible here: with a role, the server itself reports error 1419.
 SET @slotted_problem = (
   SELECT 'an account without SUPER cannot create the function bounded_counter_get on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function'
-    FROM (
-      SELECT CURRENT_USER() AS account,
-             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
-    ) AS this
+    FROM DUAL
    WHERE @@GLOBAL.log_bin = 1
      AND @@GLOBAL.log_bin_trust_function_creators = 0
      AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
@@ -34,8 +31,7 @@ SET @slotted_problem = (
       SELECT *
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
-         AND GRANTEE = CONCAT(
-           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
+         AND TRIM(BOTH '''' FROM REPLACE(GRANTEE, '''@''', '@')) = CURRENT_USER()
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -161,15 +157,44 @@ SET @slotted_problem = (
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
+CREATE OR REPLACE
+  SQL SECURITY DEFINER
+  VIEW `bounded_counter_totals` AS
+SELECT counter_name,
+       MAX(description) AS description,
+       MAX(start_date) AS start_date,
+       COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
+       -- 1 after a resize that was interrupted. The next resize completes it.
+       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
+  FROM `bounded_counters`
+ GROUP BY counter_name;
+
+CREATE OR REPLACE
+  SQL SECURITY DEFINER
+  VIEW `bounded_counter_package` AS
+SELECT '0.1.0' AS version,
+       'counters' AS package,
+       'counter_name VARCHAR(100)' AS key_columns,
+       'per-counter' AS slots,
+       5 AS default_slots,
+       'connection' AS pick,
+       'bounded_counters' AS table_name,
+       'bounded_counter_' AS prefix,
+       'utf8mb4_general_ci' AS collation_name,
+       'definer' AS security,
+       NULL AS definer,
+       'both' AS servers,
+       'counters --bounded' AS arguments;
+
 DELIMITER ;;
 
--- From templates/shared/fail.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_fail` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_fail`(
   IN p_number INT,
   IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error: the only routine of the package that signals.'
 BEGIN
@@ -184,13 +209,11 @@ BEGIN
          MESSAGE_TEXT = p_message;
 END;;
 
--- From templates/counters/counter_check.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_check` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_check`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Rejects a name that no counter can have. p_routine is the name for the message.'
 BEGIN
@@ -202,13 +225,11 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_check_slots.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_check_slots` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_check_slots`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_slots BIGINT
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Rejects a number of slots that no counter can have on this server. p_routine is the name for the message.'
 BEGIN
@@ -220,13 +241,11 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_unknown.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_unknown` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_unknown`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
-  READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.'
 BEGIN
@@ -246,7 +265,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_add_elsewhere.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_elsewhere`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
@@ -254,7 +272,6 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_elsewhere`(
   IN p_amount BIGINT,
   IN p_slots BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
   argument is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
@@ -293,8 +310,7 @@ BEGIN
         v_slots = GREATEST(v_slot - 1, 1);
     IF v_rows = 0 AND v_slot = 1 THEN
       CALL `_bounded_counter_unknown`(p_routine, p_counter_name);
-      -- Slot 1 is there: another session has created the counter since, or KILL QUERY has ended the UPDATE without an error,
-      -- as on MariaDB 11.8.
+      -- Another session has created the counter since, or KILL QUERY has ended the UPDATE without an error (MariaDB 11.8).
       SET v_tries = v_tries + 1;
       IF v_tries > 3 THEN
         CALL `_bounded_counter_fail`(1317, NULL);
@@ -303,14 +319,12 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/bounded/counter_reject.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT,
   IN p_total DECIMAL(65, 0)
 )
-  READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if the total is less than the amount for certain, and returns if it is not. p_total is the total of the
   snapshot, which is certain only if the snapshot is new. Callers that are rejected do not wait for each other.'
@@ -362,13 +376,11 @@ BEGIN
   END IF;
 END;;
 
--- From templates/bounded/counter_take_elsewhere.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. A take whose slot has less than the amount. Each way to the amount is one statement that decides by rows that it has
   locked. The counts that are left go to slot 1 when there are few, so that calls wait for one row instead of searching.'
@@ -518,12 +530,10 @@ BEGIN
   END LOOP;
 END;;
 
--- From templates/counters/counter_add_many_unknown.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_many_unknown` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_many_unknown`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
-  READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if a counter of an add_many does not exist, and says which.'
 BEGIN
@@ -548,54 +558,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/bounded/counter_remove_slot.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_remove_slot` */;;
-CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_remove_slot`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_slot BIGINT
-)
-  MODIFIES SQL DATA
-  SQL SECURITY DEFINER
-  COMMENT 'Private. Moves the count of a slot to slot 1 and deletes the slot. The first statement also gives the slot the negative of
-  its number, which no other routine looks for: nobody writes it before the second statement deletes it.'
-BEGIN
-  -- What a call that was interrupted has left.
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id = -p_slot;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-  SELECT p_counter_name, slot, NOW(), moved
-    FROM (
-      SELECT slot,
-             IF(slot = 1, SUM(amount) OVER (), 0) AS moved,
-             COUNT(*) OVER () AS found
-        FROM (
-          (SELECT counter_id AS slot, counter AS amount
-             FROM `bounded_counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id = 1
-              FOR UPDATE)
-          UNION ALL
-          (SELECT counter_id AS slot, counter AS amount
-             FROM `bounded_counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id = p_slot
-              FOR UPDATE)
-        ) AS locked
-    ) AS folded
-   WHERE found = 2
-  ON DUPLICATE KEY UPDATE
-    counter = folded.moved,
-    counter_id = IF(folded.slot = 1, 1, -folded.slot);
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id = -p_slot;
-END;;
-
--- From templates/counters/counter_setup.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_setup` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_setup`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -616,8 +578,7 @@ Parameters
   p_value BIGINT: the initial total, at least 0; NULL means 0
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30004  counter ''...'' already exists
   30005  p_slots must be between 1 and 10000, not ...
   30018  p_slots must be at least ... on this cluster
@@ -657,7 +618,6 @@ BEGIN
    ORDER BY number;
 END;;
 
--- From templates/counters/counter_increment.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_increment` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_increment`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -665,17 +625,14 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_increment`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds 1 to one slot of a counter. The increment is part of the transaction of the caller: COMMIT and ROLLBACK apply to
-  it.
-  A connection always selects the same slot of a counter. Transactions that increment it several times therefore cannot
-  deadlock.
+  Adds 1 to one slot of a counter. The increment is part of the transaction of the caller.
+  A connection always selects the same slot of a counter: its transactions cannot deadlock there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
@@ -703,7 +660,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/bounded/counter_add.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_add` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -720,8 +676,7 @@ Parameters
   p_amount BIGINT: the amount; 0 changes nothing
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30007  p_amount is NULL
   30016  not enough: ... left of ''...''
@@ -757,7 +712,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_add_many.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_add_many` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add_many`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
@@ -765,8 +719,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add_many`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds amounts to many counters in one statement: all of them or, after an error, none. The change is part of the
-  transaction of the caller: COMMIT and ROLLBACK apply to it.
+  Adds all amounts to their counters or, after an error, none. The change is part of the transaction of the caller.
   The call locks one slot of each counter, in the order of the names. Two calls with the same counters cannot deadlock.
   To take amounts from several counters, call bounded_counter_take for each in one transaction.
 
@@ -789,10 +742,7 @@ BEGIN
   DECLARE v_unknown BOOLEAN;
   DECLARE v_rows, v_tries BIGINT DEFAULT 0;
 
-  IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
-    CALL `_bounded_counter_fail`(30014, 'bounded_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
-  END IF;
-  IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
+  IF IF(JSON_VALID(p_amounts), JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= 10000, FALSE) IS NOT TRUE THEN
     CALL `_bounded_counter_fail`(30014, 'bounded_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
 
@@ -888,8 +838,7 @@ BEGIN
         v_tries = v_tries + 1;
     IF v_rows = 0 AND v_tries > 1 THEN
       CALL `_bounded_counter_add_many_unknown`(p_amounts);
-      -- All counters are there: another session has created one since, or KILL QUERY has ended the statement without an error,
-      -- as on MariaDB 11.8.
+      -- Another session has created a counter since, or KILL QUERY has ended the statement without an error (MariaDB 11.8).
       IF v_tries > 4 THEN
         CALL `_bounded_counter_fail`(1317, NULL);
       END IF;
@@ -897,7 +846,6 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/bounded/counter_take.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_take` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_take`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -916,8 +864,7 @@ Parameters
   p_amount BIGINT: the amount, at least 1
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30016  not enough: ... left of ''...''
   30017  p_amount must be at least 1
@@ -960,7 +907,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/bounded/counter_reset.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_reset` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_reset`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -981,8 +927,7 @@ Parameters
   p_restart BOOLEAN: TRUE sets start_date to NOW() in the time zone of the session, FALSE or NULL keeps start_date
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30019  p_value must be at least 0
 
@@ -1031,7 +976,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/bounded/counter_resize.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_resize` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_resize`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -1040,74 +984,125 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_resize`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Changes the number of slots of a counter while other connections use it. The total is right after each statement. A call that
-  was interrupted has removed a part of the slots: call it again.
-  Under autocommit, the call waits for transactions that hold one of the slots. Inside a transaction, it keeps all its locks.
+  Changes the number of slots of a counter. The total does not change, and concurrent increments are not lost.
+  Growing is one statement. Shrinking removes one slot in each statement, from the highest on, and moves its count to slot 1.
+  A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
+  connection), the total is correct, and resize_incomplete in bounded_counter_totals can be 1. A second call completes the resize.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
   p_slots BIGINT: the new number of slots, 1 to 10000
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30005  p_slots must be between 1 and 10000, not ...
+  30008  total of counter ''...'' exceeds the range of BIGINT
   30018  p_slots must be at least ... on this cluster
-  1264   the counts of two slots exceed the range of BIGINT (error of the server)
 
 Example
-  CALL bounded_counter_resize(''seats'', 50);'
+  CALL bounded_counter_resize(''downloads'', 64);'
 BEGIN
-  DECLARE v_last BIGINT;
-  DECLARE v_slots BIGINT;
-
-  CALL `_bounded_counter_check`('bounded_counter_resize', p_counter_name);
+  DECLARE v_first, v_last, v_slots, v_slot, v_retired BIGINT;
+  DECLARE v_total DECIMAL(65, 0);
+  DECLARE v_done BOOLEAN DEFAULT FALSE;
+  DECLARE v_passes INT DEFAULT 0;
   CALL `_bounded_counter_check_slots`('bounded_counter_resize', p_slots);
   CALL `_bounded_counter_unknown`('bounded_counter_resize', p_counter_name);
-  REPEAT
-    -- A locking read: in a transaction, the snapshot can have other slots. Another resize can have added some meanwhile.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT COALESCE(MAX(counter_id), 1)
-      INTO v_last
-      FROM (
-        SELECT counter_id
-          FROM `bounded_counters`
-         WHERE counter_name = p_counter_name
-         ORDER BY counter_id DESC
-         LIMIT 1
-          LOCK IN SHARE MODE
-      ) AS locked;
-    SET v_slots = v_last;
-    WHILE v_last > p_slots DO
-      CALL `_bounded_counter_remove_slot`(p_counter_name, v_last);
-      SET v_last = v_last - 1;
-    END WHILE;
-  UNTIL v_slots <= p_slots END REPEAT;
-
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  SELECT COUNT(*)
-    INTO v_slots
+  SELECT SUM(IF(counter_id BETWEEN 2 AND p_slots, 0, counter))
+    INTO v_total
     FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id BETWEEN 1 AND p_slots;
-  IF v_slots < p_slots OR v_last < p_slots THEN
-    -- All slots that are missing. The lock on slot 1 keeps a reset or a delete from meeting a part of them.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
-    SELECT first.counter_name, number, first.description, first.start_date, 0
-      FROM `bounded_counters` AS first
-     CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
-     WHERE first.counter_name = p_counter_name
-       AND first.counter_id = 1
-       AND number BETWEEN 2 AND p_slots
-     ORDER BY number DESC
-       FOR UPDATE /*!80000 OF first */
-    ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter;
+   WHERE counter_name = p_counter_name;
+  IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    CALL `_bounded_counter_fail`(30008, CONCAT('bounded_counter_resize: total of counter ''', LEFT(p_counter_name, 57), ''' exceeds the range of BIGINT'));
   END IF;
+  REPEAT
+    BEGIN
+      -- An earlier resize was interrupted and has left a retired slot of the same number. The next pass tries again.
+      DECLARE CONTINUE HANDLER FOR 1062
+        IF v_passes > 2 THEN
+          RESIGNAL;
+        END IF;
+
+      -- A locking read, because the snapshot of a transaction can have other slots. It also waits for increments that have
+      -- not found their slot and go on to lower ones: the new slots of this resize could deadlock with them.
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT MAX(counter_id)
+        INTO v_last
+        FROM `bounded_counters`
+       WHERE counter_name = LEFT(p_counter_name, 100)
+         FOR UPDATE;
+      SET v_slot = v_last;
+      WHILE v_slot > p_slots DO
+        -- Moves the count to slot 1 and gives the slot a negative number, which no other routine looks for, in one statement: a take
+        -- finds all that is left.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
+        SELECT p_counter_name, slot, NOW(), moved
+          FROM (
+            SELECT slot,
+                   IF(slot = 1, SUM(amount) OVER (), 0) AS moved,
+                   COUNT(*) OVER () AS found
+              FROM (
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id = 1
+                    FOR UPDATE)
+                UNION ALL
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id = v_slot
+                    FOR UPDATE)
+              ) AS locked
+          ) AS folded
+         WHERE found = 2
+        ON DUPLICATE KEY UPDATE
+          counter = folded.moved,
+          counter_id = IF(folded.slot = 1, 1, -folded.slot);
+        SET v_slot = v_slot - 1;
+      END WHILE;
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+        INTO v_first, v_slot, v_slots, v_retired
+        FROM `bounded_counters`
+       WHERE counter_name = p_counter_name;
+      IF v_retired > 0 THEN
+        -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+        -- which increments lock.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        DELETE FROM `bounded_counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id < 1
+           AND counter = 0
+         ORDER BY counter_id
+         LIMIT v_retired;
+        SET v_first = IF(ROW_COUNT() = v_retired, 1, v_first);
+      END IF;
+      IF v_last < p_slots OR v_slots < p_slots THEN
+        -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
+        SELECT first.counter_name, number, first.description, first.start_date, 0
+          FROM `bounded_counters` AS first
+         CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
+         WHERE first.counter_name = p_counter_name
+           AND number > IF(v_slots = v_last, v_last, 1)
+           AND first.counter_id = 1
+           AND number <= p_slots
+         ORDER BY first.counter_name, number
+         /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
+        ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter;
+      END IF;
+      -- The snapshot can differ from what the statements change: three passes are enough. NULL: the counter was deleted.
+      SET v_passes = v_passes + 1,
+          v_done = COALESCE(v_first = 1 AND v_slot <= p_slots OR v_passes > 2 AND v_last <= p_slots, TRUE);
+    END;
+  UNTIL v_done END REPEAT;
 END;;
 
--- From templates/counters/counter_delete.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_delete` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_delete`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -1123,8 +1118,7 @@ Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
 
 Example
@@ -1169,7 +1163,6 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/counters/counter_drop.sql
 /*!80000 DROP PROCEDURE IF EXISTS `bounded_counter_drop` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_drop`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -1177,57 +1170,9 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_drop`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Calls bounded_counter_delete, which deletes a counter. Error messages start with bounded_counter_delete.
-
-Parameters
-  p_counter_name VARCHAR: name of the counter, at most 100 characters
-
-Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
-  30003  unknown counter ''...''
-
-Example
-  CALL bounded_counter_drop(''downloads'');'
+  The same as bounded_counter_delete. Its messages of errors begin with that name.'
 CALL `bounded_counter_delete`(p_counter_name);;
-DELIMITER ;
 
--- From templates/counters/counter_totals.sql
-CREATE OR REPLACE
-  SQL SECURITY DEFINER
-  VIEW `bounded_counter_totals` AS
-SELECT counter_name,
-       MAX(description) AS description,
-       MAX(start_date) AS start_date,
-       COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
-       COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
-       -- 1 after a resize that was interrupted. The next resize completes it.
-       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
-  FROM `bounded_counters`
- GROUP BY counter_name;
-
--- From templates/shared/counter_package.sql
-CREATE OR REPLACE
-  SQL SECURITY DEFINER
-  VIEW `bounded_counter_package` AS
-SELECT '0.1.0' AS version,
-       'counters' AS package,
-       'counter_name VARCHAR(100)' AS key_columns,
-       'per-counter' AS slots,
-       5 AS default_slots,
-       'connection' AS pick,
-       'bounded_counters' AS table_name,
-       'bounded_counter_' AS prefix,
-       'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security,
-       NULL AS definer,
-       'both' AS servers,
-       'counters --bounded' AS arguments;
-
-DELIMITER ;;
-
--- From templates/counters/counter_get.sql
 /*!80000 DROP FUNCTION IF EXISTS `bounded_counter_get` */;;
 CREATE /*M!100103 OR REPLACE */ FUNCTION `bounded_counter_get`(
   p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -1238,8 +1183,7 @@ CREATE /*M!100103 OR REPLACE */ FUNCTION `bounded_counter_get`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Returns the total of a counter, which is the sum of its slots. An unknown counter is an error.
-  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and the changes that the
-  transaction itself has made.
+  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and its own changes.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -1248,8 +1192,7 @@ Returns
   BIGINT: the total
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30008  total of counter ''...'' exceeds the range of BIGINT
 

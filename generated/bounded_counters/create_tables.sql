@@ -11,20 +11,14 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
--- From templates/counters/counters.sql
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
 -- existing counters, source create_procedures.sql.
 CREATE TABLE `bounded_counters` (
-  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL
-    COMMENT 'Name of the counter',
-  counter_id INT NOT NULL
-    COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
-  description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL
-    COMMENT 'Description of the counter',
-  start_date DATETIME NOT NULL
-    COMMENT 'Counting since; set by bounded_counter_setup, or by bounded_counter_reset with p_restart; time zone of that session',
-  counter BIGINT NOT NULL DEFAULT 0
-    COMMENT 'Count of the slot, never negative; the total of the counter is the sum of its slots',
+  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL COMMENT 'Name of the counter',
+  counter_id INT NOT NULL COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
+  description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL COMMENT 'Description of the counter',
+  start_date DATETIME NOT NULL COMMENT 'Counting since; set by bounded_counter_setup, or by bounded_counter_reset with p_restart; time zone of that session',
+  counter BIGINT NOT NULL DEFAULT 0 COMMENT 'Count of the slot, never negative; the total of the counter is the sum of its slots',
   PRIMARY KEY (counter_name, counter_id),
   CONSTRAINT `bounded_counters_not_negative` CHECK (counter >= 0)
 )

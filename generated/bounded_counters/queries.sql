@@ -207,23 +207,25 @@ DELETE target
     ON target.counter_id = locked.slot
  WHERE target.counter_name = ?;
 
--- To grow a counter, execute grow. To shrink it, execute remove_slot and delete_removed for each slot from the highest to the
--- new number of slots + 1. The total is right at any time. After an error, begin again with the highest slot.
+-- To grow a counter, execute grow. To shrink it, execute remove_slot for each slot from the highest to the new number of
+-- slots + 1, then delete_retired with the number of these slots. The total is right at any time. After an error, begin
+-- again with the highest slot, and with 10000 as the number of slots.
 
 -- name: grow
 -- Creates the slots that the counter does not have.
 -- Parameters: counter_name, slots
--- All slots that are missing. The lock on slot 1 keeps a reset or a delete from meeting a part of them.
+-- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
 SELECT first.counter_name, number, first.description, first.start_date, 0
   FROM `bounded_counters` AS first
  CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
  WHERE first.counter_name = ?
+   AND number > 1
    AND first.counter_id = 1
-   AND number BETWEEN 2 AND ?
- ORDER BY number DESC
-   FOR UPDATE /*!80000 OF first */
+   AND number <= ?
+ ORDER BY first.counter_name, number
+ /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter;
 
 -- name: highest_slot
@@ -233,9 +235,10 @@ SELECT MAX(counter_id) AS slot
  WHERE counter_name = ?;
 
 -- name: remove_slot
--- Moves the count of a slot, which is not slot 1, to slot 1, and gives the slot the negative of its number, which no statement
--- looks for. Error 1062 means that an earlier call was interrupted: execute delete_removed first.
+-- The slot is not slot 1. Error 1062 means that an earlier call was interrupted: execute delete_retired first.
 -- Parameters: counter_name, counter_name, counter_name, slot
+-- Moves the count to slot 1 and gives the slot a negative number, which no other routine looks for, in one statement: a take
+-- finds all that is left.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
 SELECT ?, slot, NOW(), moved
@@ -262,9 +265,14 @@ ON DUPLICATE KEY UPDATE
   counter = folded.moved,
   counter_id = IF(folded.slot = 1, 1, -folded.slot);
 
--- name: delete_removed
--- Parameters: counter_name, slot
-/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+-- name: delete_retired
+-- Parameters: counter_name, retired
+-- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+-- which increments lock.
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
 DELETE FROM `bounded_counters`
  WHERE counter_name = ?
-   AND counter_id = -?;
+   AND counter_id < 1
+   AND counter = 0
+ ORDER BY counter_id
+ LIMIT ?;

@@ -13,7 +13,6 @@ DROP PROCEDURE IF EXISTS `_bounded_counter_add_elsewhere`;
 DROP PROCEDURE IF EXISTS `_bounded_counter_reject`;
 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere`;
 DROP PROCEDURE IF EXISTS `_bounded_counter_add_many_unknown`;
-DROP PROCEDURE IF EXISTS `_bounded_counter_remove_slot`;
 DROP PROCEDURE IF EXISTS `bounded_counter_setup`;
 DROP PROCEDURE IF EXISTS `bounded_counter_increment`;
 DROP PROCEDURE IF EXISTS `bounded_counter_add`;

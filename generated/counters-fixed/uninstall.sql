@@ -13,7 +13,6 @@ DROP PROCEDURE IF EXISTS `_counter_add_elsewhere`;
 DROP PROCEDURE IF EXISTS `_counter_add_many_unknown`;
 DROP PROCEDURE IF EXISTS `_counter_in_steps`;
 DROP PROCEDURE IF EXISTS `_counter_steps`;
-DROP PROCEDURE IF EXISTS `_counter_fold`;
 DROP PROCEDURE IF EXISTS `counter_setup`;
 DROP PROCEDURE IF EXISTS `counter_increment`;
 DROP PROCEDURE IF EXISTS `counter_add`;

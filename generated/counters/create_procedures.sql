@@ -23,10 +23,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 -- privileges of roles are not visible here: with a role, the server itself reports error 1419.
 SET @slotted_problem = (
   SELECT 'an account without SUPER cannot create the function counter_get on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function'
-    FROM (
-      SELECT CURRENT_USER() AS account,
-             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
-    ) AS this
+    FROM DUAL
    WHERE @@GLOBAL.log_bin = 1
      AND @@GLOBAL.log_bin_trust_function_creators = 0
      AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
@@ -34,8 +31,7 @@ SET @slotted_problem = (
       SELECT *
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
-         AND GRANTEE = CONCAT(
-           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
+         AND TRIM(BOTH '''' FROM REPLACE(GRANTEE, '''@''', '@')) = CURRENT_USER()
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -161,15 +157,44 @@ SET @slotted_problem = (
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
+CREATE OR REPLACE
+  SQL SECURITY DEFINER
+  VIEW `counter_totals` AS
+SELECT counter_name,
+       MAX(description) AS description,
+       MAX(start_date) AS start_date,
+       COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
+       -- 1 after a resize that was interrupted. The next resize completes it.
+       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
+  FROM `counters`
+ GROUP BY counter_name;
+
+CREATE OR REPLACE
+  SQL SECURITY DEFINER
+  VIEW `counter_package` AS
+SELECT '0.1.0' AS version,
+       'counters' AS package,
+       'counter_name VARCHAR(100)' AS key_columns,
+       'per-counter' AS slots,
+       5 AS default_slots,
+       'connection' AS pick,
+       'counters' AS table_name,
+       'counter_' AS prefix,
+       'utf8mb4_general_ci' AS collation_name,
+       'definer' AS security,
+       NULL AS definer,
+       'both' AS servers,
+       'counters' AS arguments;
+
 DELIMITER ;;
 
--- From templates/shared/fail.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_fail` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_fail`(
   IN p_number INT,
   IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error: the only routine of the package that signals.'
 BEGIN
@@ -184,13 +209,11 @@ BEGIN
          MESSAGE_TEXT = p_message;
 END;;
 
--- From templates/counters/counter_check.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_check` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_check`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Rejects a name that no counter can have. p_routine is the name for the message.'
 BEGIN
@@ -202,13 +225,11 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_check_slots.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_check_slots` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_check_slots`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_slots BIGINT
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Rejects a number of slots that no counter can have on this server. p_routine is the name for the message.'
 BEGIN
@@ -220,13 +241,11 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_unknown.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_unknown` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_unknown`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
-  READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.'
 BEGIN
@@ -246,7 +265,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_add_elsewhere.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_add_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_elsewhere`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
@@ -254,7 +272,6 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_elsewhere`(
   IN p_amount BIGINT,
   IN p_slots BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
   argument is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
@@ -293,8 +310,7 @@ BEGIN
         v_slots = GREATEST(v_slot - 1, 1);
     IF v_rows = 0 AND v_slot = 1 THEN
       CALL `_counter_unknown`(p_routine, p_counter_name);
-      -- Slot 1 is there: another session has created the counter since, or KILL QUERY has ended the UPDATE without an error,
-      -- as on MariaDB 11.8.
+      -- Another session has created the counter since, or KILL QUERY has ended the UPDATE without an error (MariaDB 11.8).
       SET v_tries = v_tries + 1;
       IF v_tries > 3 THEN
         CALL `_counter_fail`(1317, NULL);
@@ -303,12 +319,10 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/counters/counter_add_many_unknown.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_add_many_unknown` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_many_unknown`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
-  READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if a counter of an add_many does not exist, and says which.'
 BEGIN
@@ -333,12 +347,10 @@ BEGIN
   END IF;
 END;;
 
--- From templates/shared/in_steps.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_in_steps` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_in_steps`(
   OUT p_steps BOOLEAN
 )
-  CONTAINS SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Whether maintenance changes one slot in each statement: on a node of a cluster, outside a transaction. The other nodes
   change their slots all the time, and a change of all slots would conflict with theirs (1213, 3101, 1180).'
@@ -354,7 +366,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_steps.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_counter_steps` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_steps`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
@@ -362,7 +373,6 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_steps`(
   IN p_value BIGINT,
   IN p_restart BOOLEAN
 )
-  MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
   that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.'
@@ -371,14 +381,6 @@ BEGIN
   DECLARE v_next BIGINT;
   DECLARE v_tries INT DEFAULT 0;
 
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  SELECT MAX(counter_id)
-    INTO v_next
-    FROM `counters`
-   WHERE counter_name = LEFT(p_counter_name, 100);
-  IF v_next IS NULL THEN
-    CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 91), ''''));
-  END IF;
   REPEAT
     BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
@@ -414,71 +416,15 @@ BEGIN
          WHERE counter_name = p_counter_name
            AND counter_id = v_next;
       END IF;
+      IF ROW_COUNT() = 0 AND v_next = 1 THEN
+        CALL `_counter_unknown`(p_routine, p_counter_name);
+      END IF;
       SET v_slot = v_next,
           v_tries = 0;
     END;
   UNTIL v_slot = 1 END REPEAT;
 END;;
 
--- From templates/counters/counter_fold.sql
-/*!80000 DROP PROCEDURE IF EXISTS `_counter_fold` */;;
-CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_fold`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_into BIGINT
-)
-  MODIFIES SQL DATA
-  SQL SECURITY DEFINER
-  COMMENT 'Private. Moves the counts of the retired slots, which have negative numbers, to slot p_into, and deletes these slots.'
-BEGIN
-  DECLARE v_retired BIGINT;
-
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  SELECT COUNT(*)
-    INTO v_retired
-    FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1;
-  IF v_retired > 0 THEN
-    -- The subquery locks the slots and sums them, and the statement changes exactly these slots. If slot p_into does not exist,
-    -- another session has deleted the counter, and nothing is changed.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
-    SELECT p_counter_name, slot, NOW(), share
-      FROM (
-        SELECT slot,
-               IF(slot = p_into, SUM(amount) OVER (), 0) AS share,
-               SUM(slot = p_into) OVER () AS found
-          FROM (
-            (SELECT counter_id AS slot, counter AS amount
-               FROM `counters`
-              WHERE counter_name = p_counter_name
-                AND counter_id = p_into
-                FOR UPDATE)
-            UNION ALL
-            (SELECT counter_id AS slot, counter AS amount
-               FROM `counters`
-              WHERE counter_name = p_counter_name
-                AND counter_id < 1
-              ORDER BY counter_id
-              LIMIT v_retired
-                FOR UPDATE)
-          ) AS locked
-      ) AS folded
-     WHERE found = 1
-    ON DUPLICATE KEY UPDATE counter = folded.share;
-    -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
-    -- which increments lock.
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
-    DELETE FROM `counters`
-     WHERE counter_name = p_counter_name
-       AND counter_id < 1
-       AND counter = 0
-     ORDER BY counter_id
-     LIMIT v_retired;
-  END IF;
-END;;
-
--- From templates/counters/counter_setup.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_setup` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_setup`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -499,8 +445,7 @@ Parameters
   p_value BIGINT: the initial total; NULL means 0
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30004  counter ''...'' already exists
   30005  p_slots must be between 1 and 10000, not ...
   30018  p_slots must be at least ... on this cluster
@@ -536,7 +481,6 @@ BEGIN
    ORDER BY number;
 END;;
 
--- From templates/counters/counter_increment.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_increment` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -544,17 +488,14 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds 1 to one slot of a counter. The increment is part of the transaction of the caller: COMMIT and ROLLBACK apply to
-  it.
-  A connection always selects the same slot of a counter. Transactions that increment it several times therefore cannot
-  deadlock.
+  Adds 1 to one slot of a counter. The increment is part of the transaction of the caller.
+  A connection always selects the same slot of a counter: its transactions cannot deadlock there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
@@ -582,7 +523,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_add.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_add` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -591,18 +531,15 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds an amount to one slot of a counter. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
-  to it.
-  A connection always selects the same slot of a counter. Transactions that increment it several times therefore cannot
-  deadlock.
+  Adds an amount to one slot of a counter. The change is part of the transaction of the caller.
+  A connection always selects the same slot of a counter: its transactions cannot deadlock there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
   p_amount BIGINT: the amount; a negative amount subtracts, 0 changes nothing
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30007  p_amount is NULL
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
@@ -632,7 +569,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/counters/counter_add_many.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_add_many` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add_many`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
@@ -640,8 +576,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add_many`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds amounts to many counters in one statement: all of them or, after an error, none. The change is part of the
-  transaction of the caller: COMMIT and ROLLBACK apply to it.
+  Adds all amounts to their counters or, after an error, none. The change is part of the transaction of the caller.
   The call locks one slot of each counter, in the order of the names. Two calls with the same counters cannot deadlock.
 
 Parameters
@@ -662,10 +597,7 @@ BEGIN
   DECLARE v_unknown BOOLEAN;
   DECLARE v_rows, v_tries BIGINT DEFAULT 0;
 
-  IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
-    CALL `_counter_fail`(30014, 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
-  END IF;
-  IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
+  IF IF(JSON_VALID(p_amounts), JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= 10000, FALSE) IS NOT TRUE THEN
     CALL `_counter_fail`(30014, 'counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
 
@@ -754,8 +686,7 @@ BEGIN
         v_tries = v_tries + 1;
     IF v_rows = 0 AND v_tries > 1 THEN
       CALL `_counter_add_many_unknown`(p_amounts);
-      -- All counters are there: another session has created one since, or KILL QUERY has ended the statement without an error,
-      -- as on MariaDB 11.8.
+      -- Another session has created a counter since, or KILL QUERY has ended the statement without an error (MariaDB 11.8).
       IF v_tries > 4 THEN
         CALL `_counter_fail`(1317, NULL);
       END IF;
@@ -763,7 +694,6 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/counters/counter_reset.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_reset` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -784,8 +714,7 @@ Parameters
   p_restart BOOLEAN: TRUE sets start_date to NOW() in the time zone of the session, FALSE or NULL keeps start_date
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
 
 Example
@@ -793,7 +722,7 @@ Example
 BEGIN
   DECLARE v_slots, v_rows, v_wrong BIGINT;
   DECLARE v_steps BOOLEAN;
-  -- A cursor, because MariaDB adds the row of a SELECT .. INTO to the rows that the call reports.
+  -- A cursor: MariaDB adds the row of a SELECT .. INTO to the rows that the call reports, and SET locks what a subquery reads.
   DECLARE counted CURSOR FOR
    SELECT COUNT(*)
      FROM `counters`
@@ -856,7 +785,6 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/counters/counter_resize.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_resize` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
@@ -866,22 +794,18 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_resize`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Changes the number of slots of a counter. The total does not change, and concurrent increments are not lost.
-  Growing is one statement. Shrinking gives the slots after p_slots negative numbers, from the highest on, one in each
-  statement. The last statements move their counts to slot 1 and delete them.
-  On a node of a cluster and outside a transaction, the slots of this node are the first, the counts move to its lowest slot,
-  and a statement that conflicts with another node is repeated. If the call fails with 1213, 3101 or 1180, call it on each node,
-  and repeat it until a call succeeds.
+  Growing is one statement. Shrinking gives the highest slots negative numbers, one in each statement, then moves their counts.
+  On a node of a cluster and outside a transaction, the slots of this node are the first, and a statement that conflicts with
+  another node is repeated. After 1213, 3101 or 1180, call it on each node in turn until a call succeeds.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
-  connection), the total is correct, and resize_incomplete in counter_totals can be 1. A second call completes
-  the resize.
+  connection), the total is correct, and resize_incomplete in counter_totals can be 1. A second call completes the resize.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
   p_slots BIGINT: the new number of slots, 1 to 10000
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30005  p_slots must be between 1 and 10000, not ...
   30008  total of counter ''...'' exceeds the range of BIGINT
@@ -890,24 +814,19 @@ Errors
 Example
   CALL counter_resize(''downloads'', 64);'
 BEGIN
-  DECLARE v_first, v_last, v_slots, v_slot BIGINT;
+  DECLARE v_first, v_last, v_slots, v_slot, v_retired BIGINT;
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_passes INT DEFAULT 0;
   DECLARE v_done BOOLEAN DEFAULT FALSE;
   DECLARE v_steps BOOLEAN;
-  DECLARE v_tries INT DEFAULT 0;
   DECLARE v_home, v_step BIGINT DEFAULT 1;
-
-  CALL `_counter_check`('counter_resize', p_counter_name);
+  DECLARE v_passes, v_tries INT DEFAULT 0;
   CALL `_counter_check_slots`('counter_resize', p_slots);
+  CALL `_counter_unknown`('counter_resize', p_counter_name);
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  SELECT COUNT(IF(counter_id = 1, 1, NULL)), SUM(IF(counter_id BETWEEN 2 AND p_slots, 0, counter))
-    INTO v_first, v_total
+  SELECT SUM(IF(counter_id BETWEEN 2 AND p_slots, 0, counter))
+    INTO v_total
     FROM `counters`
    WHERE counter_name = p_counter_name;
-  IF v_first = 0 THEN
-    CALL `_counter_fail`(30003, CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), ''''));
-  END IF;
   IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
     CALL `_counter_fail`(30008, CONCAT('counter_resize: total of counter ''', LEFT(p_counter_name, 65), ''' exceeds the range of BIGINT'));
   END IF;
@@ -915,14 +834,15 @@ BEGIN
   IF v_steps THEN
     -- The first pass removes the slots of this node, which other nodes do not change.
     SET v_step = @@GLOBAL.auto_increment_increment,
-        v_home = 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment);
-    SET v_home = IF(v_home > p_slots, 1, v_home);
+        v_home = 1 + MOD(@@GLOBAL.auto_increment_offset - 1, LEAST(@@GLOBAL.auto_increment_increment, p_slots));
   END IF;
   REPEAT
     BEGIN
-      -- An earlier resize was interrupted and has left a retired slot of the same number.
+      -- An earlier resize was interrupted and has left a retired slot of the same number. The next pass tries again.
       DECLARE CONTINUE HANDLER FOR 1062
-        CALL `_counter_fold`(p_counter_name, v_home);
+        IF v_passes > 2 THEN
+          RESIGNAL;
+        END IF;
       -- A conflict with another node.
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
@@ -941,9 +861,6 @@ BEGIN
         FROM `counters`
        WHERE counter_name = LEFT(p_counter_name, 100)
          FOR UPDATE;
-      IF COALESCE(v_last, 0) < 1 THEN
-        CALL `_counter_fail`(30003, CONCAT('counter_resize: unknown counter ''', LEFT(p_counter_name, 94), ''''));
-      END IF;
       SET v_slot = v_last - MOD(v_last + v_step - v_home, v_step);
       WHILE v_slot > p_slots DO
         -- A retired slot has a negative number, which no increment selects, and keeps its count.
@@ -955,12 +872,50 @@ BEGIN
         SET v_tries = IF(ROW_COUNT() > 0, 0, v_tries);
         SET v_slot = v_slot - v_step;
       END WHILE;
-      CALL `_counter_fold`(p_counter_name, v_home);
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL))
-        INTO v_first, v_slot, v_slots
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+        INTO v_first, v_slot, v_slots, v_retired
         FROM `counters`
        WHERE counter_name = p_counter_name;
+      IF v_retired > 0 THEN
+        -- The subquery locks the slots and sums them, and the statement changes exactly these slots. If slot v_home does not exist,
+        -- another session has deleted the counter, and nothing is changed.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
+        SELECT p_counter_name, slot, NOW(), share
+          FROM (
+            SELECT slot,
+                   IF(slot = v_home, SUM(amount) OVER (), 0) AS share,
+                   SUM(slot = v_home) OVER () AS found
+              FROM (
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id = v_home
+                    FOR UPDATE)
+                UNION ALL
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id < 1
+                  ORDER BY counter_id
+                  LIMIT v_retired
+                    FOR UPDATE)
+              ) AS locked
+          ) AS folded
+         WHERE found = 1
+        ON DUPLICATE KEY UPDATE counter = folded.share;
+        -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
+        -- which increments lock.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
+        DELETE FROM `counters`
+         WHERE counter_name = p_counter_name
+           AND counter_id < 1
+           AND counter = 0
+         ORDER BY counter_id
+         LIMIT v_retired;
+        SET v_first = IF(ROW_COUNT() = v_retired, 1, v_first);
+      END IF;
       IF v_last < p_slots OR v_slots < p_slots THEN
         -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -976,15 +931,14 @@ BEGIN
          /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
         ON DUPLICATE KEY UPDATE counter = `counters`.counter;
       END IF;
-      -- The slots of the snapshot can differ from those that the statements change: then three passes are enough.
+      -- The snapshot can differ from what the statements change: three passes are enough. NULL: the counter was deleted.
       SET v_passes = v_passes + 1,
           v_step = 1,
-          v_done = v_first = 1 AND v_slot <= p_slots OR v_passes > 2 AND v_last <= p_slots;
+          v_done = COALESCE(v_first = 1 AND v_slot <= p_slots OR v_passes > 2 AND v_last <= p_slots, TRUE);
     END;
   UNTIL v_done END REPEAT;
 END;;
 
--- From templates/counters/counter_delete.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_delete` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_delete`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -993,15 +947,13 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_delete`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Deletes a counter with all its slots in one statement.
-  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 1 at last, and is repeated if it conflicts
-  with another node.
+  On a node of a cluster and outside a transaction, a statement deletes each slot, and is repeated after a conflict.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
 
 Example
@@ -1052,7 +1004,6 @@ BEGIN
   END WHILE;
 END;;
 
--- From templates/counters/counter_drop.sql
 /*!80000 DROP PROCEDURE IF EXISTS `counter_drop` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_drop`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -1060,57 +1011,9 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_drop`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Calls counter_delete, which deletes a counter. Error messages start with counter_delete.
-
-Parameters
-  p_counter_name VARCHAR: name of the counter, at most 100 characters
-
-Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
-  30003  unknown counter ''...''
-
-Example
-  CALL counter_drop(''downloads'');'
+  The same as counter_delete. Its messages of errors begin with that name.'
 CALL `counter_delete`(p_counter_name);;
-DELIMITER ;
 
--- From templates/counters/counter_totals.sql
-CREATE OR REPLACE
-  SQL SECURITY DEFINER
-  VIEW `counter_totals` AS
-SELECT counter_name,
-       MAX(description) AS description,
-       MAX(start_date) AS start_date,
-       COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
-       COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
-       -- 1 after a resize that was interrupted. The next resize completes it.
-       MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
-  FROM `counters`
- GROUP BY counter_name;
-
--- From templates/shared/counter_package.sql
-CREATE OR REPLACE
-  SQL SECURITY DEFINER
-  VIEW `counter_package` AS
-SELECT '0.1.0' AS version,
-       'counters' AS package,
-       'counter_name VARCHAR(100)' AS key_columns,
-       'per-counter' AS slots,
-       5 AS default_slots,
-       'connection' AS pick,
-       'counters' AS table_name,
-       'counter_' AS prefix,
-       'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security,
-       NULL AS definer,
-       'both' AS servers,
-       'counters' AS arguments;
-
-DELIMITER ;;
-
--- From templates/counters/counter_get.sql
 /*!80000 DROP FUNCTION IF EXISTS `counter_get` */;;
 CREATE /*M!100103 OR REPLACE */ FUNCTION `counter_get`(
   p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
@@ -1121,8 +1024,7 @@ CREATE /*M!100103 OR REPLACE */ FUNCTION `counter_get`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Returns the total of a counter, which is the sum of its slots. An unknown counter is an error.
-  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and the changes that the
-  transaction itself has made.
+  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and its own changes.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -1131,8 +1033,7 @@ Returns
   BIGINT: the total
 
 Errors
-  30001  p_counter_name is NULL or empty
-  30002  p_counter_name is longer than 100 characters
+  30001, 30002  p_counter_name is NULL, empty or longer than 100 characters
   30003  unknown counter ''...''
   30008  total of counter ''...'' exceeds the range of BIGINT
 

@@ -234,8 +234,8 @@ DELETE target
  WHERE target.counter_name = ?;
 
 -- To grow a counter, execute grow. To shrink it, execute retire_slot for each slot from the highest to the new number of
--- slots + 1, then fold and delete_folded with the number of retired slots. The total is right at any time. After an error,
--- begin again with the highest slot, and with 10000 as the number of retired slots.
+-- slots + 1, then fold and delete_retired with the number of these slots. The total is right at any time. After an error, begin
+-- again with the highest slot, and with 10000 as the number of slots.
 
 -- name: grow
 -- Creates the slots that the counter does not have.
@@ -261,7 +261,7 @@ SELECT MAX(counter_id) AS slot
  WHERE counter_name = ?;
 
 -- name: retire_slot
--- Error 1062 means that an earlier slot of this number is retired: execute fold and delete_folded first.
+-- Error 1062 means that an earlier slot of this number is retired: execute fold and delete_retired first.
 -- Parameters: counter_name, slot
 -- A retired slot has a negative number, which no increment selects, and keeps its count.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -301,7 +301,7 @@ SELECT ?, slot, NOW(), share
  WHERE found = 1
 ON DUPLICATE KEY UPDATE counter = folded.share;
 
--- name: delete_folded
+-- name: delete_retired
 -- Parameters: counter_name, retired
 -- Deletes only slots whose count is 0: another resize can have retired a slot since. LIMIT ends the range before slot 1,
 -- which increments lock.

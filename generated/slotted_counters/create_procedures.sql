@@ -23,10 +23,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 -- privileges of roles are not visible here: with a role, the server itself reports error 1419.
 SET @slotted_problem = (
   SELECT 'an account without SUPER cannot create the function slotted_counter_get on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function'
-    FROM (
-      SELECT CURRENT_USER() AS account,
-             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
-    ) AS this
+    FROM DUAL
    WHERE @@GLOBAL.log_bin = 1
      AND @@GLOBAL.log_bin_trust_function_creators = 0
      AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
@@ -34,8 +31,7 @@ SET @slotted_problem = (
       SELECT *
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
-         AND GRANTEE = CONCAT(
-           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
+         AND TRIM(BOTH '''' FROM REPLACE(GRANTEE, '''@''', '@')) = CURRENT_USER()
     )
 );
 -- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
@@ -154,15 +150,41 @@ SET @slotted_problem = (
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
+CREATE OR REPLACE
+  SQL SECURITY DEFINER
+  VIEW `slotted_counter_totals` AS
+SELECT record_type,
+       record_id,
+       COUNT(*) AS slots,
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
+  FROM `slotted_counters`
+ GROUP BY record_type, record_id;
+
+CREATE OR REPLACE
+  SQL SECURITY DEFINER
+  VIEW `slotted_counter_package` AS
+SELECT '0.1.0' AS version,
+       'slotted_counters' AS package,
+       'record_type INT, record_id BIGINT' AS key_columns,
+       '521' AS slots,
+       521 AS default_slots,
+       'connection' AS pick,
+       'slotted_counters' AS table_name,
+       'slotted_counter_' AS prefix,
+       'utf8mb4_general_ci' AS collation_name,
+       'definer' AS security,
+       NULL AS definer,
+       'both' AS servers,
+       'slotted_counters' AS arguments;
+
 DELIMITER ;;
 
--- From templates/shared/fail.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_fail` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_fail`(
   IN p_number INT,
   IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error: the only routine of the package that signals.'
 BEGIN
@@ -177,14 +199,12 @@ BEGIN
          MESSAGE_TEXT = p_message;
 END;;
 
--- From templates/slotted_counters/slotted_counter_check.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_check` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_check`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
 )
-  NO SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Rejects a key that no record can have. p_routine is the name for the message.'
 BEGIN
@@ -199,13 +219,11 @@ BEGIN
   END IF;
 END;;
 
--- From templates/slotted_counters/slotted_counter_first.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_first` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_first`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Creates slot 0 of a record if it does not exist, so that a statement can lock it first. A range that ends at slot 0 does
   not touch the record before this one.'
@@ -217,13 +235,11 @@ BEGIN
   ON DUPLICATE KEY UPDATE `count` = `count` + 0;
 END;;
 
--- From templates/slotted_counters/slotted_counter_delete_killed.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_delete_killed` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_delete_killed`(
   IN p_record_type BIGINT,
   IN p_record_id BIGINT
 )
-  READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Called after a DELETE that has deleted no row: fails if the record has slot 0.'
 BEGIN
@@ -242,12 +258,10 @@ BEGIN
   END IF;
 END;;
 
--- From templates/shared/in_steps.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_in_steps` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_in_steps`(
   OUT p_steps BOOLEAN
 )
-  CONTAINS SQL
   SQL SECURITY DEFINER
   COMMENT 'Private. Whether maintenance changes one slot in each statement: on a node of a cluster, outside a transaction. The other nodes
   change their slots all the time, and a change of all slots would conflict with theirs (1213, 3101, 1180).'
@@ -263,7 +277,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/slotted_counters/slotted_counter_steps.sql
 /*!80000 DROP PROCEDURE IF EXISTS `_slotted_counter_steps` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_steps`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
@@ -271,7 +284,6 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_steps`(
   IN p_record_id BIGINT,
   IN p_value BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at
   last. Repeats a statement that conflicts with another node. A compaction leaves the slot instead.'
@@ -354,7 +366,6 @@ BEGIN
   UNTIL v_slot = 0 END REPEAT;
 END;;
 
--- From templates/slotted_counters/slotted_counter_increment.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_increment` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   IN p_record_type BIGINT,
@@ -363,10 +374,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds 1 to one slot of a record. The increment is part of the transaction of the caller: COMMIT and ROLLBACK apply to
-  it.
-  A connection always selects the same slot of a record. Transactions that increment it several times therefore cannot
-  deadlock. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  Adds 1 to one slot of a record. The increment is part of the transaction of the caller.
+  A connection always selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
   this slot, the server rolls back one of them (1213).
 
 Parameters
@@ -395,7 +404,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/slotted_counters/slotted_counter_add.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   IN p_record_type BIGINT,
@@ -405,10 +413,8 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds an amount to one slot of a record. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
-  to it.
-  A connection always selects the same slot of a record. Transactions that increment it several times therefore cannot
-  deadlock. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  Adds an amount to one slot of a record. The change is part of the transaction of the caller.
+  A connection always selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
   this slot, the server rolls back one of them (1213).
 
 Parameters
@@ -441,7 +447,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/slotted_counters/slotted_counter_add_many.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_add_many` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add_many`(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
@@ -468,10 +473,7 @@ Example
 BEGIN
   DECLARE v_entry BIGINT;
 
-  IF COALESCE(JSON_VALID(p_amounts), 0) = 0 THEN
-    CALL `_slotted_counter_fail`(30014, 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
-  END IF;
-  IF JSON_TYPE(p_amounts) <> 'ARRAY' OR JSON_LENGTH(p_amounts) > 10000 THEN
+  IF IF(JSON_VALID(p_amounts), JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= 10000, FALSE) IS NOT TRUE THEN
     CALL `_slotted_counter_fail`(30014, 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
   -- The text of a number is compared, because MariaDB reads 15e-1 as 2, and MySQL a number beyond BIGINT as a negative one.
@@ -521,7 +523,6 @@ BEGIN
   ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
 END;;
 
--- From templates/slotted_counters/slotted_counter_reset.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_reset` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   IN p_record_type BIGINT,
@@ -587,7 +588,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/slotted_counters/slotted_counter_compact.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact`(
   IN p_record_type BIGINT,
@@ -693,7 +693,6 @@ BEGIN
   END IF;
 END;;
 
--- From templates/slotted_counters/slotted_counter_compact_idle.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_compact_idle` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_compact_idle`(
   IN p_seconds INT,
@@ -761,7 +760,6 @@ BEGIN
   CLOSE spread;
 END;;
 
--- From templates/slotted_counters/slotted_counter_delete.sql
 /*!80000 DROP PROCEDURE IF EXISTS `slotted_counter_delete` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_delete`(
   IN p_record_type BIGINT,
@@ -822,41 +820,7 @@ BEGIN
     END IF;
   END IF;
 END;;
-DELIMITER ;
 
--- From templates/slotted_counters/slotted_counter_totals.sql
-CREATE OR REPLACE
-  SQL SECURITY DEFINER
-  VIEW `slotted_counter_totals` AS
-SELECT record_type,
-       record_id,
-       COUNT(*) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
-       COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
-  FROM `slotted_counters`
- GROUP BY record_type, record_id;
-
--- From templates/shared/counter_package.sql
-CREATE OR REPLACE
-  SQL SECURITY DEFINER
-  VIEW `slotted_counter_package` AS
-SELECT '0.1.0' AS version,
-       'slotted_counters' AS package,
-       'record_type INT, record_id BIGINT' AS key_columns,
-       '521' AS slots,
-       521 AS default_slots,
-       'connection' AS pick,
-       'slotted_counters' AS table_name,
-       'slotted_counter_' AS prefix,
-       'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security,
-       NULL AS definer,
-       'both' AS servers,
-       'slotted_counters' AS arguments;
-
-DELIMITER ;;
-
--- From templates/slotted_counters/slotted_counter_get.sql
 /*!80000 DROP FUNCTION IF EXISTS `slotted_counter_get` */;;
 CREATE /*M!100103 OR REPLACE */ FUNCTION `slotted_counter_get`(
   p_record_type BIGINT,

@@ -11,7 +11,6 @@ SET @slotted_sql_mode = @@SESSION.sql_mode,
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
--- From templates/slotted_counters/slotted_counters.sql
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
 -- existing counters, source create_procedures.sql.
 CREATE TABLE `slotted_counters` (

@@ -53,7 +53,7 @@ pub const DESCRIPTION_PARAMETER: u32 = 1_000;
 /// A routine of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Routine {
-    /// Signals an error. Private, as the next ones up to `Fold`: only routines of the package call them.
+    /// Signals an error. Private, as the next ones up to `Steps`: only routines of the package call them.
     Fail,
     /// Rejects a name or a key that is not valid.
     Check,
@@ -71,16 +71,12 @@ pub enum Routine {
     TakeElsewhere,
     /// Says which counter does not exist.
     AddManyUnknown,
-    /// Removes a slot.
-    RemoveSlot,
     /// Rejects a deletion that was interrupted.
     DeleteKilled,
     /// Whether maintenance changes one slot in each statement.
     InSteps,
     /// Changes one slot in each statement.
     Steps,
-    /// Moves the counts of retired slots.
-    Fold,
     /// Creates a counter with all its slots.
     Setup,
     /// Adds 1 to one slot.
@@ -111,7 +107,7 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 25] = [
         Self::Fail,
         Self::Check,
         Self::CheckSlots,
@@ -121,11 +117,9 @@ impl Routine {
         Self::Reject,
         Self::TakeElsewhere,
         Self::AddManyUnknown,
-        Self::RemoveSlot,
         Self::DeleteKilled,
         Self::InSteps,
         Self::Steps,
-        Self::Fold,
         Self::Setup,
         Self::Increment,
         Self::Add,
@@ -153,11 +147,9 @@ impl Routine {
             Self::Reject => "reject",
             Self::TakeElsewhere => "take_elsewhere",
             Self::AddManyUnknown => "add_many_unknown",
-            Self::RemoveSlot => "remove_slot",
             Self::DeleteKilled => "delete_killed",
             Self::InSteps => "in_steps",
             Self::Steps => "steps",
-            Self::Fold => "fold",
             Self::Setup => "setup",
             Self::Increment => "increment",
             Self::Add => "add",
@@ -187,11 +179,9 @@ impl Routine {
                 | Self::Reject
                 | Self::TakeElsewhere
                 | Self::AddManyUnknown
-                | Self::RemoveSlot
                 | Self::DeleteKilled
                 | Self::InSteps
                 | Self::Steps
-                | Self::Fold
         )
     }
 
@@ -208,7 +198,9 @@ impl Routine {
                 _ => &[],
             };
             // The server rejects the sum of slots that exceeds the range.
-            errors.retain(|error| matches!(self, Self::Get | Self::Compact) || *error != E::TotalOutOfRange);
+            errors.retain(|error| {
+                matches!(self, Self::Get | Self::Compact | Self::Resize) || *error != E::TotalOutOfRange
+            });
             errors.extend(more);
             errors.sort_by_key(|error| error.number());
         }
@@ -334,9 +326,7 @@ impl Package {
                 }
                 Routine::First | Routine::DeleteKilled => (!named, true),
                 Routine::InSteps | Routine::Steps => (!options.bounded, options.steps()),
-                Routine::Fold => (named && !options.bounded, true),
                 Routine::Reject | Routine::TakeElsewhere | Routine::Take => (options.bounded, true),
-                Routine::RemoveSlot => (named && options.bounded, true),
                 Routine::Setup => (named || options.bounded, true),
                 Routine::Resize | Routine::Drop => (named, true),
                 Routine::Compact | Routine::CompactIdle => (!named, true),

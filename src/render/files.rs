@@ -6,7 +6,7 @@ use askama::Template;
 
 use super::key::Arguments;
 use super::rollup::Rollup;
-use super::routine::{Create, Routine};
+use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
@@ -97,7 +97,7 @@ pub fn objects(package: &Package) -> Vec<Object> {
     let mut objects = vec![Object {
         kind: ObjectKind::Table,
         name: package.options.table.clone(),
-        text: script.create_table().statement + ";",
+        text: script.create_table() + ";",
     }];
     objects.extend(script.routines_and_views());
     let version = objects.iter().position(|object| object.name == package.package);
@@ -268,7 +268,7 @@ struct Event<'a> {
 #[template(path = "files/_routine.sql")]
 struct Replace {
     drop: String,
-    create: Create,
+    create: String,
 }
 
 /// Drops a routine before it is created, if the server cannot replace it.
@@ -302,16 +302,10 @@ impl Script<'_> {
     }
 
     /// The CREATE TABLE statement.
-    fn create_table(&self) -> Create {
+    fn create_table(&self) -> String {
         match self.package.options.kind {
-            Kind::Counters => Create {
-                template: "counters/counters.sql",
-                statement: self.table.create_counters(),
-            },
-            Kind::SlottedCounters => Create {
-                template: "slotted_counters/slotted_counters.sql",
-                statement: self.table.create_slotted_counters(),
-            },
+            Kind::Counters => self.table.create_counters(),
+            Kind::SlottedCounters => self.table.create_slotted_counters(),
         }
     }
 
@@ -325,7 +319,7 @@ impl Script<'_> {
         Rollup::all(self.package, self.table)
     }
 
-    /// Every routine and view as a script creates it. The function comes last: a server may reject it for an
+    /// Every view and routine as a script creates it. The function comes last: a server may reject it for an
     /// account without privileges (1418, 1419), and then all the rest is there.
     fn routines_and_views(&self) -> Vec<Object> {
         let (package, table) = (self.package, self.table);
@@ -362,15 +356,6 @@ impl Script<'_> {
                 text: rollup.create_written() + "\n",
             })
             .collect();
-        objects.extend(procedures.into_iter().map(replace));
-        if let Some(every) = &package.options.rollup_every {
-            let name = package.routine(R::Rollup).expect("there is a roll-up to call");
-            objects.push(Object {
-                kind: ObjectKind::Event,
-                name: name.clone(),
-                text: fragment(&Event { package, name, every }),
-            });
-        }
         let view = |name: &Ident, text| Object {
             kind: ObjectKind::View,
             name: name.clone(),
@@ -382,6 +367,15 @@ impl Script<'_> {
         };
         objects.push(view(&package.totals, totals));
         objects.push(view(&package.package, fragment(&PackageView { package })));
+        objects.extend(procedures.into_iter().map(replace));
+        if let Some(every) = &package.options.rollup_every {
+            let name = package.routine(R::Rollup).expect("there is a roll-up to call");
+            objects.push(Object {
+                kind: ObjectKind::Event,
+                name: name.clone(),
+                text: fragment(&Event { package, name, every }),
+            });
+        }
         objects.extend(function.into_iter().map(replace));
         objects
     }

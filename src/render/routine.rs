@@ -21,18 +21,12 @@ pub(super) struct Routine<'a> {
     pub(super) table: Table<'a>,
 }
 
-/// The CREATE statement of a routine, and its template.
-pub(super) struct Create {
-    pub(super) template: &'static str,
-    pub(super) statement: String,
-}
-
 /// A template each, with the routine only.
 macro_rules! templates {
     ($(($kind:pat, $bounded:pat, $routine:pat) $path:literal)*) => {
         impl Routine<'_> {
             /// The CREATE statement of a routine of the package.
-            pub(super) fn create(&self, routine: package::Routine) -> Create {
+            pub(super) fn create(&self, routine: package::Routine) -> String {
                 let (r, package, table) = (self, self.package, self.table);
                 match (package.options.kind, package.options.bounded, routine) {
                     $(($kind, $bounded, $routine) => {
@@ -44,7 +38,7 @@ macro_rules! templates {
                             package: &'a Package,
                             table: Table<'a>,
                         }
-                        Create { template: $path, statement: fragment(&Statement { r, package, table }) }
+                        fragment(&Statement { r, package, table })
                     })*
                     (kind, _, routine) => unreachable!("{} has no {routine:?}", kind.name()),
                 }
@@ -63,23 +57,20 @@ templates! {
     (Kind::Counters, _, R::AddElsewhere) "counters/counter_add_elsewhere.sql"
     (Kind::Counters, _, R::AddManyUnknown) "counters/counter_add_many_unknown.sql"
     (Kind::Counters, _, R::Steps) "counters/counter_steps.sql"
-    (Kind::Counters, _, R::Fold) "counters/counter_fold.sql"
     (Kind::Counters, _, R::Setup) "counters/counter_setup.sql"
     (Kind::Counters, _, R::Increment) "counters/counter_increment.sql"
     (Kind::Counters, false, R::Add) "counters/counter_add.sql"
     (Kind::Counters, _, R::AddMany) "counters/counter_add_many.sql"
     (Kind::Counters, false, R::Reset) "counters/counter_reset.sql"
-    (Kind::Counters, false, R::Resize) "counters/counter_resize.sql"
+    (Kind::Counters, _, R::Resize) "counters/counter_resize.sql"
     (Kind::Counters, _, R::Delete) "counters/counter_delete.sql"
     (Kind::Counters, _, R::Drop) "counters/counter_drop.sql"
     (Kind::Counters, _, R::Get) "counters/counter_get.sql"
     (Kind::Counters, true, R::Reject) "bounded/counter_reject.sql"
     (Kind::Counters, true, R::TakeElsewhere) "bounded/counter_take_elsewhere.sql"
-    (Kind::Counters, true, R::RemoveSlot) "bounded/counter_remove_slot.sql"
     (Kind::Counters, true, R::Add) "bounded/counter_add.sql"
     (Kind::Counters, true, R::Take) "bounded/counter_take.sql"
     (Kind::Counters, true, R::Reset) "bounded/counter_reset.sql"
-    (Kind::Counters, true, R::Resize) "bounded/counter_resize.sql"
     (Kind::SlottedCounters, _, R::Check) "slotted_counters/slotted_counter_check.sql"
     (Kind::SlottedCounters, _, R::First) "slotted_counters/slotted_counter_first.sql"
     (Kind::SlottedCounters, _, R::DeleteKilled) "slotted_counters/slotted_counter_delete_killed.sql"
@@ -252,6 +243,12 @@ impl Routine<'_> {
             };
             format!("  {}  {head}{detail}{tail}", error.number())
         };
-        self.errors.iter().map(line).collect::<Vec<_>>().join("\n")
+        let lines = self.errors.iter().map(line).collect::<Vec<_>>().join("\n");
+        // One line for what most routines check.
+        let [empty, long] = [E::NameEmpty, E::NameTooLong].map(|error| line(&error));
+        lines.replace(
+            &format!("{empty}\n{long}"),
+            &format!("  30001, 30002  p_counter_name is NULL, empty or longer than {NAME_MAX} characters"),
+        )
     }
 }

@@ -92,11 +92,11 @@ impl<'a> Range<'a> {
     fn limit(&self) -> Option<String> {
         match self.slots {
             Slot::One(_) => None,
+            Slot::Retired(limit) => limit.map(ToOwned::to_owned),
             Slot::OneApart(_) => Some("1".to_owned()),
             Slot::After(_) => Some(MAX_SLOTS.to_string()),
             // Slot 0 of a record, too.
             Slot::From(_) => Some((MAX_SLOTS + 1).to_string()),
-            Slot::Retired(limit) => limit.map(ToOwned::to_owned),
         }
     }
 }
@@ -169,7 +169,13 @@ impl<'a> Table<'a> {
         usable_slots_of(slots) "shared/_usable_slots.sql"
         /// The slot of this connection on a node of a cluster, as an expression. `usable` is a number of usable slots.
         node_slot(usable) "shared/_node_slot.sql"
-        /// Deletes the retired slots that a fold has moved. `retired` is their number.
+        /// Gives a slot of a named counter a negative number, which no increment selects.
+        retire_slot(slot) "counters/_retire_slot.sql"
+        /// Moves the counts of the retired slots of a named counter to the slot `into`. `retired` is their number.
+        fold(into, retired) "counters/_fold.sql"
+        /// Moves the count of a slot of a bounded counter to slot 1, and gives the slot a negative number.
+        remove_slot(slot) "bounded/_remove_slot.sql"
+        /// Deletes the retired slots whose counts have been moved. `retired` is their number.
         delete_retired(retired) "counters/_delete_retired.sql"
         /// Deletes all slots of a counter or record.
         delete_slots() "shared/_delete_slots.sql"
@@ -177,8 +183,6 @@ impl<'a> Table<'a> {
         numbers(limit) "shared/_numbers.sql"
         /// Creates a named counter. `most` is the maximum of `slots` as an expression that can be repeated.
         create_counter(most, slots, value, description) "counters/_create_counter.sql"
-        /// Gives a slot of a named counter a negative number, which no increment selects.
-        retire_slot(slot) "counters/_retire_slot.sql"
         /// Selects the totals of all named counters.
         counter_totals() "counters/_totals.sql"
         /// Selects the totals of all records.
@@ -202,12 +206,6 @@ impl<'a> Table<'a> {
         missing_counter(source) "counters/_missing_counter.sql"
         /// Creates the row that a sum is put into.
         first_row() "slotted_counters/_first_row.sql"
-        /// Moves the count of a slot of a bounded counter to slot 1, and gives the slot the negative of its number.
-        fold_slot(slot) "bounded/_fold_slot.sql"
-        /// Deletes a slot of a bounded counter that was folded.
-        delete_folded_slot(slot) "bounded/_delete_folded_slot.sql"
-        /// Creates the missing slots of a bounded counter.
-        grow(slots) "bounded/_grow.sql"
         /// Reads the amount of the slot of the connection into `v_have`. `own` is the condition for the rows of the counter.
         read_own_slot(own) "bounded/_read_own_slot.sql"
         /// The distance of a slot from that of the connection, as an expression. Those of other nodes are farther.
@@ -216,8 +214,6 @@ impl<'a> Table<'a> {
         reset(value, restart) "counters/_reset.sql"
         /// Sets the total of a counter or record. Each row counts twice in the number of rows that the statement reports.
         reset_upsert(value, restart) "shared/_reset.sql"
-        /// Moves the counts of the retired slots of a named counter to the slot `into`. `retired` is their number.
-        fold(into, retired) "counters/_fold.sql"
         /// Moves the counts of `slots`, a derived table, to slot 0 of a record.
         fold_record(slots) "slotted_counters/_fold.sql"
         /// Deletes the slots of a record whose count is 0, but not slot 0.
@@ -237,12 +233,11 @@ impl<'a> Table<'a> {
         create_slotted_counters() "slotted_counters/slotted_counters.sql"
     }
 
-    /// All slots of a counter or record, locked in the order of its routines. The slots of an unbounded counter are locked from the
-    /// highest on, as increments do that do not find their slot; the retired ones are the last, because a resize gives a slot a
-    /// lower number. Of a record and of a bounded counter, the first slot is the first: whoever holds it holds all of them.
+    /// All slots of a counter or record, locked in the order of its routines. Whoever holds the first slot holds all of them: the
+    /// servers lock a row that the whole key selects before the ranges. The slots of an unbounded counter follow from the highest
+    /// on, as increments go that do not find their slot. The retired ones are the last, because a resize gives a slot a lower number.
     pub(super) fn all_slots(&self) -> String {
-        let first = Range::one(self.first_slot());
-        let others = Range::after(self.first_slot());
+        let [first, others] = self.first_then_others();
         let retired = Range::of(Slot::Retired(None));
         match (self.keyed(), self.bounded()) {
             (true, _) => self.locked_slots(&[first, others], Lock::Update),
@@ -304,11 +299,6 @@ impl<'a> Table<'a> {
     /// The condition of the lowest slots of all nodes.
     pub(super) fn lowest_slots(&self) -> String {
         format!("counter_id BETWEEN 1 AND {}", self.nodes())
-    }
-
-    /// The lowest slot of this node, as an expression. A counter with at least as many slots as nodes has it.
-    pub(super) fn first_slot_of_node(&self) -> String {
-        format!("{}MOD({}, {})", self.counted_from(), self.node(), self.nodes())
     }
 
     /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is

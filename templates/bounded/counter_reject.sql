@@ -3,7 +3,6 @@
   IN p_amount BIGINT,
   IN p_total DECIMAL(65, 0)
 )
-  READS SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Fails if the total is less than the amount for certain, and returns if it is not. p_total is the total of the

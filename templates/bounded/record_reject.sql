@@ -3,7 +3,6 @@
   IN p_total DECIMAL(65, 0),
   IN p_first BOOLEAN
 )
-  READS SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Fails if the total is less than the amount for certain, and returns if it is not. p_total is the total of the

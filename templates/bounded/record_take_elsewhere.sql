@@ -2,7 +2,6 @@
   IN p_amount BIGINT,
   IN p_slot BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. A take whose slot, p_slot, has less than the amount. Each way to the amount is one statement that decides by rows that

@@ -6,8 +6,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds an amount to one slot of a counter. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
-  to it.
+  Adds an amount to one slot of a counter. The change is part of the transaction of the caller.
   {% include "shared/_slot_selection.sql" %}
 
 Parameters

@@ -4,7 +4,6 @@
   IN p_amount BIGINT,
   IN p_slots BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
@@ -34,8 +33,7 @@ BEGIN
         v_slots = GREATEST(v_slot - 1, 1);
     IF v_rows = 0 AND v_slot = 1 THEN
       CALL {{ r.sibling(R::Unknown) }}(p_routine, p_counter_name);
-      -- Slot 1 is there: another session has created the counter since, or KILL QUERY has ended the UPDATE without an error,
-      -- as on MariaDB 11.8.
+      -- Another session has created the counter since, or KILL QUERY has ended the UPDATE without an error (MariaDB 11.8).
       SET v_tries = v_tries + 1;
       IF v_tries > 3 THEN
         CALL {{ r.sibling(R::Fail) }}(1317, NULL);

@@ -5,8 +5,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds amounts to many counters in one statement: all of them or, after an error, none. The change is part of the
-  transaction of the caller: COMMIT and ROLLBACK apply to it.
+  Adds all amounts to their counters or, after an error, none. The change is part of the transaction of the caller.
   The call locks one slot of each counter, in the order of the names. Two calls with the same counters cannot deadlock.
 {%- if package.options.bounded %}
   To take amounts from several counters, call {{ r.sibling(R::Take).typed() }} for each in one transaction.
@@ -52,8 +51,7 @@ BEGIN
         v_tries = v_tries + 1;
     IF v_rows = 0 AND v_tries > 1 THEN
       CALL {{ r.sibling(R::AddManyUnknown) }}(p_amounts);
-      -- All counters are there: another session has created one since, or KILL QUERY has ended the statement without an error,
-      -- as on MariaDB 11.8.
+      -- Another session has created a counter since, or KILL QUERY has ended the statement without an error (MariaDB 11.8).
       IF v_tries > 4 THEN
         CALL {{ r.sibling(R::Fail) }}(1317, NULL);
       END IF;

@@ -1,7 +1,6 @@
 {{ r.create_as("PROCEDURE") }}(
   IN p_amounts LONGTEXT CHARACTER SET utf8mb4
 )
-  READS SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Fails if a counter of an add_many does not exist, and says which.

@@ -2,7 +2,6 @@
   IN p_routine VARCHAR({{ IDENT_MAX }}) CHARACTER SET utf8mb4,
   IN p_slots BIGINT
 )
-  NO SQL
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Rejects a number of slots that no counter can have on this server. p_routine is the name for the message.

@@ -7,8 +7,7 @@
 Description
   Deletes a counter with all its slots in one statement.
 {%- if table.in_steps() %}
-  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 1 at last, and is repeated if it conflicts
-  with another node.
+  On a node of a cluster and outside a transaction, a statement deletes each slot, and is repeated after a conflict.
 {%- else if package.options.bounded %}
   On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
   or 1180 and nothing is changed: call it again.

@@ -8,8 +8,7 @@
   COMMENT {% filter sql_string -%}
 Description
   Returns the total of a counter, which is the sum of its slots. An unknown counter is an error.
-  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and the changes that the
-  transaction itself has made.
+  Locks no row. In REPEATABLE READ, the function reads the snapshot of the transaction and its own changes.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters

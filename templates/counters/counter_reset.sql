@@ -30,7 +30,7 @@ BEGIN
 {%- if table.in_steps() %}
   DECLARE v_steps BOOLEAN;
 {%- endif %}
-  -- A cursor, because MariaDB adds the row of a SELECT .. INTO to the rows that the call reports.
+  -- A cursor: MariaDB adds the row of a SELECT .. INTO to the rows that the call reports, and SET locks what a subquery reads.
   DECLARE counted CURSOR FOR
    SELECT COUNT(*)
      FROM {{ table.name }}

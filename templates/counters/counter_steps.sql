@@ -4,7 +4,6 @@
   IN p_value BIGINT,
   IN p_restart BOOLEAN
 )
-  MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
@@ -15,10 +14,6 @@ BEGIN
   DECLARE v_next BIGINT;
   DECLARE v_tries INT DEFAULT 0;
 
-  {{ table.last_slot("v_next", "")|indent(2) }}
-  IF v_next IS NULL THEN
-    {{ r.signal(E::UnknownCounter)|indent(4) }}
-  END IF;
   REPEAT
     BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
@@ -50,6 +45,9 @@ BEGIN
                start_date = IF(p_restart, NOW(), start_date)
          WHERE {{ table.key.equals("") }}
            AND counter_id = v_next;
+      END IF;
+      IF ROW_COUNT() = 0 AND v_next = 1 THEN
+        CALL {{ r.sibling(R::Unknown) }}(p_routine, p_counter_name);
       END IF;
       SET v_slot = v_next,
           v_tries = 0;

@@ -1,4 +1,3 @@
--- From templates/counters/counter_totals.sql
 CREATE OR REPLACE
 {%- if let Some(definer) = package.options.definer.as_ref() %}
   DEFINER = {{ definer }}

@@ -2,7 +2,6 @@
   IN p_routine VARCHAR({{ IDENT_MAX }}) CHARACTER SET utf8mb4,
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }}
 )
-  READS SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.

@@ -1,16 +1,11 @@
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
 -- existing counters, source create_procedures.sql.
 CREATE TABLE {{ table.name }} (
-  counter_name {{ table.varchar(NAME_MAX) }} NOT NULL
-    COMMENT 'Name of the counter',
-  counter_id INT NOT NULL
-    COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
-  description {{ table.varchar(DESCRIPTION_MAX) }} NULL
-    COMMENT 'Description of the counter',
-  start_date DATETIME NOT NULL
-    COMMENT 'Counting since; set by {% if table.bounded() %}bounded_{% endif %}counter_setup, or by {% if table.bounded() %}bounded_{% endif %}counter_reset with p_restart; time zone of that session',
-  counter BIGINT NOT NULL DEFAULT 0
-    COMMENT 'Count of the slot, {% if table.bounded() %}never{% else %}may be{% endif %} negative; the total of the counter is the sum of its slots',
+  counter_name {{ table.varchar(NAME_MAX) }} NOT NULL COMMENT 'Name of the counter',
+  counter_id INT NOT NULL COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
+  description {{ table.varchar(DESCRIPTION_MAX) }} NULL COMMENT 'Description of the counter',
+  start_date DATETIME NOT NULL COMMENT 'Counting since; set by {% if table.bounded() %}bounded_{% endif %}counter_setup, or by {% if table.bounded() %}bounded_{% endif %}counter_reset with p_restart; time zone of that session',
+  counter BIGINT NOT NULL DEFAULT 0 COMMENT 'Count of the slot, {% if table.bounded() %}never{% else %}may be{% endif %} negative; the total of the counter is the sum of its slots',
   PRIMARY KEY (counter_name, counter_id)
 {%- if table.bounded() %},
   CONSTRAINT {{ table.not_negative() }} CHECK (counter >= 0)

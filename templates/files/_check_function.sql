@@ -2,10 +2,7 @@
 -- privileges of roles are not visible here: with a role, the server itself reports error 1419.
 SET @slotted_problem = (
   SELECT {% filter sql_string %}an account without SUPER cannot create the function {{ package.routine(R::Get).expect("the scripts check an existing function").name() }} on a server with a binary log. Run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON. Or render the package with --no-function{% endfilter %}
-    FROM (
-      SELECT CURRENT_USER() AS account,
-             SUBSTRING_INDEX(CURRENT_USER(), '@', -1) AS host
-    ) AS this
+    FROM DUAL
    WHERE @@GLOBAL.log_bin = 1
      AND @@GLOBAL.log_bin_trust_function_creators = 0
      AND COALESCE(CURRENT_ROLE(), 'NONE') = 'NONE'
@@ -13,8 +10,7 @@ SET @slotted_problem = (
       SELECT *
         FROM information_schema.USER_PRIVILEGES
        WHERE PRIVILEGE_TYPE = 'SUPER'
-         AND GRANTEE = CONCAT(
-           '''', LEFT(this.account, CHAR_LENGTH(this.account) - CHAR_LENGTH(this.host) - 1), '''@''', this.host, '''')
+         AND TRIM(BOTH '''' FROM REPLACE(GRANTEE, '''@''', '@')) = CURRENT_USER()
     )
 );
 {% include "files/_raise.sql" %}

@@ -1,7 +1,6 @@
 DELIMITER ;;
 
--- From templates/{{ create.template }}
 {% if !drop.is_empty() %}{{ drop }};
 {% endif -%}
-{{ create.statement }};;
+{{ create }};;
 DELIMITER ;

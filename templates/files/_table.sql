@@ -1,3 +1,1 @@
-{%- let table = script.create_table() -%}
--- From templates/{{ table.template }}
-{{ table.statement }}
+{{ script.create_table() }}

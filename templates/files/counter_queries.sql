@@ -102,36 +102,11 @@ SELECT SUM({{ table.count() }}) AS total
 -- Deletes the counter. If no row is deleted, the counter does not exist.
 -- Parameters: {{ name }}, {{ name }}, {{ name }}, {{ name }}
 {{ table.delete_slots() }}
-{%- if bounded %}
+{%- if package.options.per_counter() %}
 
--- To grow a counter, execute grow. To shrink it, execute remove_slot and delete_removed for each slot from the highest to the
--- new number of slots + 1. The total is right at any time. After an error, begin again with the highest slot.
-
--- name: grow
--- Creates the slots that the counter does not have.
--- Parameters: {{ name }}, slots
-{{ table.grow("?") }}
-
--- name: highest_slot
--- Parameters: {{ name }}
-SELECT MAX(counter_id) AS slot
-  FROM {{ table.name }}
- WHERE {{ table.key.equals("") }};
-
--- name: remove_slot
--- Moves the count of a slot, which is not slot 1, to slot 1, and gives the slot the negative of its number, which no statement
--- looks for. Error 1062 means that an earlier call was interrupted: execute delete_removed first.
--- Parameters: {{ name }}, {{ name }}, {{ name }}, slot
-{{ table.fold_slot("?") }}
-
--- name: delete_removed
--- Parameters: {{ name }}, slot
-{{ table.delete_folded_slot("?") }}
-{%- else if package.options.per_counter() %}
-
--- To grow a counter, execute grow. To shrink it, execute retire_slot for each slot from the highest to the new number of
--- slots + 1, then fold and delete_folded with the number of retired slots. The total is right at any time. After an error,
--- begin again with the highest slot, and with {{ MAX_SLOTS }} as the number of retired slots.
+-- To grow a counter, execute grow. To shrink it, execute {% if bounded %}remove_slot{% else %}retire_slot{% endif %} for each slot from the highest to the new number of
+-- slots + 1, then {% if !bounded %}fold and {% endif %}delete_retired with the number of these slots. The total is right at any time. After an error, begin
+-- again with the highest slot, and with {{ MAX_SLOTS }} as the number of slots.
 
 -- name: grow
 -- Creates the slots that the counter does not have.
@@ -144,9 +119,16 @@ SELECT MAX(counter_id) AS slot
 SELECT MAX(counter_id) AS slot
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
+{%- if bounded %}
+
+-- name: remove_slot
+-- The slot is not slot 1. Error 1062 means that an earlier call was interrupted: execute delete_retired first.
+-- Parameters: {{ name }}, {{ name }}, {{ name }}, slot
+{{ table.remove_slot("?") }}
+{%- else %}
 
 -- name: retire_slot
--- Error 1062 means that an earlier slot of this number is retired: execute fold and delete_folded first.
+-- Error 1062 means that an earlier slot of this number is retired: execute fold and delete_retired first.
 -- Parameters: {{ name }}, slot
 {{ table.retire_slot("?") }}
 
@@ -154,8 +136,9 @@ SELECT MAX(counter_id) AS slot
 -- Moves the counts of the retired slots to slot 1.
 -- Parameters: {{ name }}, {{ name }}, {{ name }}, retired
 {{ table.fold("1", "?") }}
+{%- endif %}
 
--- name: delete_folded
+-- name: delete_retired
 -- Parameters: {{ name }}, retired
 {{ table.delete_retired("?") }}
 {%- endif %}

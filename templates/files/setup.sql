@@ -1,10 +1,7 @@
 {% include "files/_banner.sql" %}
 --
--- Creates the table, the routines and the views in the current database.
--- From a shell:
---   mysql YOUR_DATABASE < setup.sql
--- At the prompt of the client, which continues after an error:
---   source setup.sql
+-- Creates the table, the views and the routines in the current database. From a shell: mysql YOUR_DATABASE < setup.sql
+-- At the prompt of the client, which continues after an error: source setup.sql
 {%- include "files/_notes.sql" %}
 
 {% include "files/_session_begin.sql" %}

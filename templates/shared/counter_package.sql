@@ -1,4 +1,3 @@
--- From templates/shared/counter_package.sql
 CREATE OR REPLACE
 {%- if let Some(definer) = package.options.definer.as_ref() %}
   DEFINER = {{ definer }}

@@ -2,7 +2,6 @@
   IN p_number INT,
   IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
 )
-  NO SQL
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Ends the call with an error: the only routine of the package that signals.

@@ -1,7 +1,6 @@
 {{ r.create_as("PROCEDURE") }}(
   OUT p_steps BOOLEAN
 )
-  CONTAINS SQL
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Whether maintenance changes one slot in each statement: on a node of a cluster, outside a transaction. The other nodes

@@ -5,8 +5,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds an amount to one slot of a record. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply
-  to it.
+  Adds an amount to one slot of a record. The change is part of the transaction of the caller.
 {%- if package.options.bounded %}
   A negative amount is taken: {{ r.sibling(R::Take).typed() }} does it, its error messages too.
 {%- else %}

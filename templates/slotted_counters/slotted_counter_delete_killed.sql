@@ -1,6 +1,5 @@
 {{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }}
 )
-  READS SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Called after a DELETE that has deleted no row: fails if the record has slot 0.

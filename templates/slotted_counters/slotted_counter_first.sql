@@ -1,6 +1,5 @@
 {{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }}
 )
-  MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Creates slot 0 of a record if it does not exist, so that a statement can lock it first. A range that ends at slot 0 does

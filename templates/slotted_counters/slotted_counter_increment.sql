@@ -4,8 +4,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds 1 to one slot of a record. The increment is part of the transaction of the caller: COMMIT and ROLLBACK apply to
-  it.
+  Adds 1 to one slot of a record. The increment is part of the transaction of the caller.
   {% include "shared/_slot_selection.sql" %}
 
 Parameters

@@ -1,4 +1,3 @@
--- From templates/slotted_counters/slotted_counter_rollup_event.sql
 -- The event is created disabled, and import.sql enables it. An existing event stays enabled. MariaDB disables the event
 -- scheduler by default: SET GLOBAL event_scheduler = ON.
 CREATE EVENT IF NOT EXISTS {{ name }}

@@ -1,4 +1,3 @@
--- From templates/slotted_counters/slotted_counter_rollup_written.sql
 CREATE TABLE IF NOT EXISTS {{ rollup.written }} (
   record {{ rollup.table.key.variable_type(rollup.record) }} NOT NULL
     COMMENT {% filter sql_string %}{{ rollup.record.name.typed() }} of the record{% endfilter %},

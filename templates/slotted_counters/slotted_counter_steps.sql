@@ -2,7 +2,6 @@
   IN p_routine VARCHAR({{ IDENT_MAX }}) CHARACTER SET utf8mb4,{{ table.key.parameters("IN ") }},
   IN p_value BIGINT
 )
-  MODIFIES SQL DATA
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at
