@@ -20,6 +20,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(increments_of_one_record_are_exact)
         .on_servers(the_key_can_be_a_url)
         .on_servers(every_key_type_identifies_its_record)
+        .on_servers(a_fraction_of_a_second_is_ignored_in_a_key)
+        .on_servers(add_many_rejects_a_date_with_more_text)
+        .on_servers(a_char_key_with_trailing_spaces_is_the_record_that_it_counts_for)
         .on_servers(totals_are_exact_during_compactions_and_rollups)
         .on_servers(concurrent_first_increments_are_exact)
         .on_servers(an_increment_after_a_delete_is_kept_by_a_concurrent_compaction)
@@ -87,6 +90,71 @@ fn json(package: &Package, value: &str) -> String {
         KeyType::Integer(..) => value.to_owned(),
         KeyType::Binary(..) => format!("JSON_QUOTE(HEX({value}))"),
         _ => format!("JSON_QUOTE(CAST({value} AS CHAR))"),
+    }
+}
+
+/// MySQL rounds a fraction of a second: the last half second of a day would count for the next day.
+fn a_fraction_of_a_second_is_ignored_in_a_key(server: &Server) {
+    for (key, stored) in [("a DATE", "2026-11-25"), ("a DATETIME", "2026-11-25 23:59:59")] {
+        let package = keyed(|options| options.key = key.parse().expect(key));
+        let schema = installed(server, &package);
+        let moment = "TIMESTAMP '2026-11-25 23:59:59.700000'";
+        for call in ["increment({})", "add({}, 2)", "compact({})", "reset({}, 4)", "add({}, 1)"] {
+            schema.run(&format!("CALL slotted_counter_{}", call.replace("{}", moment)));
+        }
+        schema.run("CALL slotted_counter_add_many('[[\"2026-11-25 23:59:59.7\", 2]]')");
+        assert_eq!(schema.first::<i64>(&format!("SELECT slotted_counter_get({moment})")), 7, "{key}");
+        let rows: Vec<(String, i64)> =
+            schema.connect().query("SELECT CAST(a AS CHAR), total FROM slotted_counter_totals").expect(key);
+        assert_eq!(rows, [(stored.to_owned(), 7)], "{key}");
+        schema.run(&format!("CALL slotted_counter_delete({moment})"));
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0, "{key}");
+    }
+}
+
+fn add_many_rejects_a_date_with_more_text(server: &Server) {
+    for key in ["a DATE", "a DATETIME"] {
+        let package = keyed(|options| options.key = key.parse().expect(key));
+        let schema = installed(server, &package);
+        let mut connection = schema.connect();
+        for text in [
+            "2026-11-23abc",
+            "2026-11-23T10:00:00.000Z",
+            "2026-11-23T10:00:00+02:00",
+            "2026-11-23 10:00:00 ",
+            "2026-11-23 10",
+            "20261123",
+            "2026-11-31",
+        ] {
+            let result = connection.query_drop(format!("CALL slotted_counter_add_many('[[\"{text}\", 1]]')"));
+            assert_eq!(error_of(result).0, 30015, "{key}: {text}");
+        }
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0, "{key}");
+        for text in ["2026-11-23", "2026-11-23 00:00:00", "2026-11-23T00:00:00", "2026-11-23 00:00:00.000"] {
+            schema.run(&format!("CALL slotted_counter_add_many('[[\"{text}\", 1]]')"));
+        }
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('2026-11-23')"), 4, "{key}");
+    }
+}
+
+/// A CHAR column does not store trailing spaces, which a collation without padding distinguishes.
+fn a_char_key_with_trailing_spaces_is_the_record_that_it_counts_for(server: &Server) {
+    let without_padding = if server.is_mysql() { "utf8mb4_0900_ai_ci" } else { "utf8mb4_general_nopad_ci" };
+    for collation in ["utf8mb4_general_ci", without_padding] {
+        let package = keyed(|options| {
+            options.key = "a CHAR(3)".parse().expect("a key");
+            options.collation = collation.parse().expect("a collation");
+        });
+        let schema = installed(server, &package);
+        for call in ["increment('a ')", "add('a', 2)", "add_many('[[\"a \", 3], [\"a\", 1]]')", "compact('a  ')"] {
+            schema.run(&format!("CALL slotted_counter_{call}"));
+        }
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('a ')"), 7, "{collation}");
+        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('a')"), 7, "{collation}");
+        schema.run("CALL slotted_counter_reset('a ', 1); CALL slotted_counter_add('a', 1)");
+        assert_eq!(schema.first::<(String, i64)>("SELECT a, total FROM slotted_counter_totals"), ("a".into(), 2), "{collation}");
+        schema.run("CALL slotted_counter_delete('a  ')");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0, "{collation}");
     }
 }
 

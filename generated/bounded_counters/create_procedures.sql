@@ -771,9 +771,7 @@ BEGIN
           SELECT p_counter_name AS counter_name,
                  SUM(p_amount) AS amount,
                  MIN(IF((JSON_TYPE(json_0) = 'STRING' AND RTRIM(p_counter_name) <> '' AND CHAR_LENGTH(p_counter_name) <= 100
-                    AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
-                    AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-                    AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
+                    AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER') AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
                     AND more = 0) IS TRUE, NULL, entry)) AS invalid,
                  MIN(IF(p_amount < 0, entry, NULL)) AS negative
             FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
@@ -1098,7 +1096,7 @@ BEGIN
       END IF;
       -- The snapshot can differ from what the statements change: three passes are enough. NULL: the counter was deleted.
       SET v_passes = v_passes + 1,
-          v_done = COALESCE(v_first = 1 AND v_slot <= p_slots OR v_passes > 2 AND v_last <= p_slots, TRUE);
+          v_done = COALESCE(v_first = 1 AND p_slots = v_slot AND p_slots = v_slots OR v_passes > 2 AND v_last <= p_slots, TRUE);
     END;
   UNTIL v_done END REPEAT;
 END;;

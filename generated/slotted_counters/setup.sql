@@ -383,14 +383,10 @@ BEGIN
     CALL `_slotted_counter_fail`(30014, 'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
   -- The text of a number is compared, because MariaDB reads 15e-1 as 2, and MySQL a number beyond BIGINT as a negative one.
-  SELECT MIN(IF((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND p_record_type BETWEEN -2147483648 AND 2147483647
-            AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER')
-            AND (p_record_id BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR))
-            AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER')
-            AND (p_amount BETWEEN -9223372036854775807 AND 9223372036854775806 OR CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR))
-            AND CAST(json_0 AS CHAR) = CAST(p_record_type AS CHAR)
-            AND CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR)
-            AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
+  SELECT MIN(IF((JSON_TYPE(json_0) IN ('INTEGER', 'UNSIGNED INTEGER') AND CAST(json_0 AS CHAR) = CAST(p_record_type AS CHAR)
+            AND p_record_type BETWEEN -2147483648 AND 2147483647
+            AND JSON_TYPE(json_1) IN ('INTEGER', 'UNSIGNED INTEGER') AND CAST(json_1 AS CHAR) = CAST(p_record_id AS CHAR)
+            AND JSON_TYPE(json_amount) IN ('INTEGER', 'UNSIGNED INTEGER') AND CAST(json_amount AS CHAR) = CAST(p_amount AS CHAR)
             AND more = 0) IS TRUE, NULL, entry))
     INTO v_entry
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (

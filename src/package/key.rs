@@ -24,9 +24,8 @@ pub enum KeyType {
     /// An integer or YEAR: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types" and "The
     /// YEAR Type".
     Integer(&'static str, i128, i128),
-    /// DATE or DATETIME: the type in SQL, the minimum and the maximum as literals. Source: MySQL manual, "The DATE,
-    /// DATETIME, and TIMESTAMP Types".
-    Date(&'static str, &'static str, &'static str),
+    /// DATE or DATETIME: the type in SQL.
+    Date(&'static str),
     /// ENUM, and its values.
     Enum(Vec<String>),
     /// UUID, which only MariaDB has.
@@ -75,12 +74,8 @@ const UNSIGNED: [&str; 5] = [
     "BIGINT UNSIGNED",
 ];
 const YEAR: KeyType = KeyType::Integer("YEAR", 1901, 2155);
-const DATE: KeyType = KeyType::Date("DATE", "DATE '1000-01-01'", "DATE '9999-12-31'");
-const DATETIME: KeyType = KeyType::Date(
-    "DATETIME",
-    "TIMESTAMP '1000-01-01 00:00:00'",
-    "TIMESTAMP '9999-12-31 23:59:59'",
-);
+const DATE: KeyType = KeyType::Date("DATE");
+const DATETIME: KeyType = KeyType::Date("DATETIME");
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
@@ -129,7 +124,7 @@ impl KeyType {
     fn bytes(&self) -> u64 {
         match self {
             Self::Name => u64::from(NAME_MAX) * 4,
-            Self::Integer(..) | Self::Date(..) => 8,
+            Self::Integer(..) | Self::Date(_) => 8,
             Self::Enum(_) => 2,
             Self::Uuid => 16,
             Self::Text(_, characters) => u64::from(*characters) * 4,
@@ -141,7 +136,7 @@ impl KeyType {
     pub fn text(&self) -> String {
         match self {
             Self::Name => format!("VARCHAR({NAME_MAX})"),
-            Self::Integer(name, ..) | Self::Date(name, ..) => (*name).to_owned(),
+            Self::Integer(name, ..) | Self::Date(name) => (*name).to_owned(),
             Self::Enum(values) => format!("ENUM({})", list(values, ",")),
             Self::Uuid => "UUID".to_owned(),
             Self::Text(name, n) | Self::Binary(name, n) => format!("{name}({n})"),
@@ -165,7 +160,8 @@ impl KeyType {
             Self::Name => format!("VARCHAR({NAME_PARAMETER})"),
             Self::Integer(name, ..) if name.starts_with("BIGINT") => (*name).to_owned(),
             Self::Integer(..) => "BIGINT".to_owned(),
-            Self::Date(name, ..) => (*name).to_owned(),
+            // The servers round a fraction of a second in an argument, MySQL up to the next day.
+            Self::Date(_) => "DATETIME(6)".to_owned(),
             Self::Enum(values) => format!("VARCHAR({})", longest(values) + 1),
             Self::Uuid => "UUID".to_owned(),
             Self::Text(_, n) => format!("VARCHAR({})", n + 1),
@@ -173,23 +169,65 @@ impl KeyType {
         }
     }
 
+    /// The type of the argument in the routine that checks a key. A date is a text there: in strict mode, which routines have, the
+    /// server rejects the date '0000-00-00' as an argument (1292), to which it changes an invalid one without strict mode.
+    pub fn checked(&self) -> String {
+        match self {
+            Self::Date(_) => "VARCHAR(26)".to_owned(),
+            _ => self.parameter(),
+        }
+    }
+
+    /// The type of the column in JSON_TABLE(), wider than the column as [`KeyType::parameter`]. JSON has no bytes: a binary
+    /// value is a string of hexadecimal digits. MariaDB does not support UUID there.
+    pub fn json(&self) -> String {
+        match self {
+            Self::Binary(_, n) => format!("VARCHAR({})", 2 * n + 1),
+            Self::Uuid => "VARCHAR(37)".to_owned(),
+            _ => self.parameter(),
+        }
+    }
+
+    /// Whether a parameter can have values that the column cannot have. Without strict mode, the server changes an invalid UUID to
+    /// NULL.
+    pub fn is_limited(&self) -> bool {
+        match self {
+            Self::Integer(name, ..) => !name.starts_with("BIGINT"),
+            Self::Uuid => false,
+            _ => true,
+        }
+    }
+
+    /// Whether a value that does not fit the column can equal a stored value. Without strict mode, the server truncates a string
+    /// to the parameter's length, and the rest may differ from a stored value only in trailing spaces, which the collations
+    /// ignore. MariaDB compares 26 and a YEAR of 2026 as equal, MySQL '2' and the second value of an ENUM.
+    pub fn may_equal_unfit(&self) -> bool {
+        matches!(
+            self,
+            Self::Name | Self::Text(..) | Self::Enum(_) | Self::Integer("YEAR", ..)
+        )
+    }
+
+    /// The values of an ENUM as string literals.
+    pub fn literals(&self) -> String {
+        match self {
+            Self::Enum(values) => list(values, ", "),
+            _ => String::new(),
+        }
+    }
+
+    /// The length of the longest value of an ENUM, in characters.
+    pub fn length(&self) -> usize {
+        match self {
+            Self::Enum(values) => longest(values),
+            _ => 0,
+        }
+    }
+
     /// Whether the type has a character set and a collation.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Name | Self::Text(..) | Self::Enum(_))
     }
-}
-
-/// A condition that is true if the JSON value `json` is an integer of the range, and `value` is its value of JSON_TABLE(). If
-/// the type of `value` cannot store it, MySQL changes it to NULL, and MariaDB to the nearest limit of the type.
-pub fn json_integer(json: &str, value: &str, least: i128, greatest: i128) -> String {
-    let integer = format!("JSON_TYPE({json}) IN ('INTEGER', 'UNSIGNED INTEGER')");
-    if greatest < i128::from(i64::MAX) {
-        return format!("{integer} AND {value} BETWEEN {least} AND {greatest}");
-    }
-    let (least, greatest) = (least + 1, greatest - 1);
-    format!(
-        "{integer}\n   AND ({value} BETWEEN {least} AND {greatest} OR CAST({json} AS CHAR) = CAST({value} AS CHAR))"
-    )
 }
 
 /// The values of an ENUM. None if they are not a list of different strings that every server stores as they are.
@@ -238,130 +276,6 @@ impl KeyColumn {
             name: ident("counter_name"),
             parameter: ident("p_counter_name"),
             kind: KeyType::Name,
-        }
-    }
-
-    /// A condition that is true if the argument does not fit the column. Not true if the argument is NULL, except for
-    /// dates. None if every argument fits.
-    pub fn misfit(&self) -> Option<String> {
-        let p = self.parameter.typed();
-        match &self.kind {
-            KeyType::Enum(values) => Some(format!(
-                "{} OR {p} NOT IN ({})",
-                self.compared("", ">", "")?,
-                list(values, ", ")
-            )),
-            // MySQL compares '0000-00-00 00:00:00' as NULL if sql_mode has NO_ZERO_DATE.
-            KeyType::Date(..) => Some(format!("({}) IS NOT TRUE", self.fits()?)),
-            _ => self.compared("NOT BETWEEN", ">", "<>"),
-        }
-    }
-
-    /// The type of the argument in the routine that checks a key. A date is a text there: in strict mode, which routines have, the
-    /// server rejects the date '0000-00-00' as an argument (1292), to which it changes an invalid one without strict mode.
-    pub fn checked_type(&self) -> String {
-        match self.kind {
-            KeyType::Date(..) => "VARCHAR(26)".to_owned(),
-            _ => self.kind.parameter(),
-        }
-    }
-
-    /// [`KeyColumn::misfit`] for an argument of [`KeyColumn::checked_type`].
-    pub fn checked_misfit(&self) -> Option<String> {
-        match self.kind {
-            KeyType::Date(_, least, greatest) => {
-                let text = |literal: &str| literal[literal.find('\'').unwrap_or_default()..].to_owned();
-                let p = self.parameter.typed();
-                Some(format!("{p} NOT BETWEEN {} AND {}", text(least), text(greatest)))
-            }
-            _ => self.misfit(),
-        }
-    }
-
-    /// The negation of [`KeyColumn::misfit`], also NULL if the argument is NULL.
-    pub fn fits(&self) -> Option<String> {
-        let p = self.parameter.typed();
-        match &self.kind {
-            KeyType::Enum(values) => Some(format!(
-                "{} AND {p} IN ({})",
-                self.compared("", "<=", "")?,
-                list(values, ", ")
-            )),
-            _ => self.compared("BETWEEN", "<=", "="),
-        }
-    }
-
-    /// Compares the argument with the limits of the column. `range` is the operator for a number and its range, `most`
-    /// for a length and its maximum, `only` for the length of a BINARY.
-    fn compared(&self, range: &str, most: &str, only: &str) -> Option<String> {
-        let p = self.parameter.typed();
-        match &self.kind {
-            KeyType::Integer(name, ..) if name.starts_with("BIGINT") => None,
-            // Without strict mode, the server changes an invalid UUID to NULL.
-            KeyType::Uuid => None,
-            KeyType::Name => Some(format!("CHAR_LENGTH({p}) {most} {NAME_MAX}")),
-            KeyType::Integer(_, least, greatest) => Some(format!("{p} {range} {least} AND {greatest}")),
-            // Without strict mode, the server changes an invalid date to '0000-00-00'.
-            KeyType::Date(_, least, greatest) => Some(format!("{p} {range} {least} AND {greatest}")),
-            KeyType::Enum(values) => Some(format!("CHAR_LENGTH({p}) {most} {}", longest(values))),
-            KeyType::Text(_, n) => Some(format!("CHAR_LENGTH({p}) {most} {n}")),
-            // BINARY pads a shorter value when it is stored, and a query with the argument would not find it.
-            KeyType::Binary("BINARY", n) => Some(format!("LENGTH({p}) {only} {n}")),
-            KeyType::Binary(_, n) => Some(format!("LENGTH({p}) {most} {n}")),
-        }
-    }
-
-    /// The type of the column in JSON_TABLE(), wider than the column as [`KeyType::parameter`]. JSON has no bytes: a binary
-    /// value is a string of hexadecimal digits. MariaDB does not support UUID there.
-    pub fn json_type(&self) -> String {
-        match self.kind {
-            KeyType::Binary(_, n) => format!("VARCHAR({})", 2 * n + 1),
-            KeyType::Uuid => "VARCHAR(37)".to_owned(),
-            _ => self.kind.parameter(),
-        }
-    }
-
-    /// A condition that is true if a value of JSON_TABLE() fits the column. `json_` and the column's position, from 0, is the
-    /// name of the same value as JSON.
-    pub fn json_fits(&self, position: usize) -> String {
-        let (p, json) = (self.parameter.typed(), format!("json_{position}"));
-        let fits = match self.kind {
-            KeyType::Integer(_, least, greatest) => return json_integer(&json, &p, least, greatest),
-            KeyType::Binary("BINARY", n) => Some(format!("LENGTH(UNHEX({p})) = {n}")),
-            KeyType::Binary(_, n) => Some(format!("LENGTH(UNHEX({p})) <= {n}")),
-            KeyType::Uuid => Some(format!("CAST({p} AS UUID) IS NOT NULL")),
-            KeyType::Name => Some(format!("RTRIM({p}) <> '' AND CHAR_LENGTH({p}) <= {NAME_MAX}")),
-            _ => self.fits(),
-        };
-        let string = format!("JSON_TYPE({json}) = 'STRING'");
-        fits.map_or(string.clone(), |fits| format!("{string} AND {fits}"))
-    }
-
-    /// Whether the column has integers.
-    pub fn is_integer(&self) -> bool {
-        matches!(self.kind, KeyType::Integer(..))
-    }
-
-    /// A value of JSON_TABLE() as a value of the column.
-    pub fn json_value(&self) -> String {
-        let p = self.parameter.typed();
-        match self.kind {
-            KeyType::Binary(..) => format!("UNHEX({p})"),
-            KeyType::Uuid => format!("CAST({p} AS UUID)"),
-            _ => p,
-        }
-    }
-
-    /// A condition that is true if the argument does not fit the column, although it may equal a stored value. Without
-    /// strict mode, the server truncates a string to the parameter's length, and the rest may differ from a stored value
-    /// only in trailing spaces, which the collations ignore. MariaDB compares 26 and a YEAR of 2026 as equal, MySQL
-    /// '2' and the second value of an ENUM.
-    pub fn may_equal(&self) -> Option<String> {
-        match &self.kind {
-            KeyType::Name | KeyType::Text(..) | KeyType::Enum(_) | KeyType::Integer("YEAR", ..) => {
-                self.misfit()
-            }
-            KeyType::Integer(..) | KeyType::Date(..) | KeyType::Uuid | KeyType::Binary(..) => None,
         }
     }
 }

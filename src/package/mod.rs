@@ -11,7 +11,7 @@ pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, Speaker, signal, sign
 pub(crate) use ident::quoted;
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
 use key::split_outside_quotes;
-pub use key::{Key, KeyColumn, KeyError, KeyType, json_integer};
+pub use key::{Key, KeyColumn, KeyError, KeyType};
 pub(crate) use options::shell_word;
 pub use options::{
     Collation, DEFAULT_SLOTS, Kind, Nodes, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers,
@@ -228,7 +228,7 @@ impl Routine {
                 Self::Get | Self::Compact => &[E::TotalOutOfRange],
                 _ => &[],
             };
-            let misfit = options.key.0.iter().any(|column| column.misfit().is_some());
+            let misfit = options.key.0.iter().any(|column| column.kind.is_limited());
             let key: &[E] = if misfit {
                 &[E::KeyNull, E::KeyMisfit]
             } else {

@@ -229,6 +229,13 @@ impl fmt::Display for Servers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collation(String);
 
+impl Collation {
+    /// Whether comparisons distinguish trailing spaces (NO PAD).
+    pub fn keeps_spaces(&self) -> bool {
+        self.0.contains("_0900_") || self.0.contains("nopad")
+    }
+}
+
 impl fmt::Display for Collation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -159,7 +159,7 @@ impl Value {
             (Self::Integer(n), KeyType::Integer(_, least, most)) => (least..=most).contains(&n),
             (Self::Text(text), KeyType::Text(_, most)) => text.chars().count() <= *most as usize,
             (Self::Text(text), KeyType::Enum(values)) => values.contains(text),
-            (Self::Text(text), KeyType::Date("DATE", ..)) => has_form(text, "0000-00-00"),
+            (Self::Text(text), KeyType::Date("DATE")) => has_form(text, "0000-00-00"),
             (Self::Text(text), KeyType::Date(..)) => has_form(text, "0000-00-00 00:00:00"),
             (Self::Text(text), KeyType::Uuid) => has_form(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"),
             (Self::Binary(bytes), KeyType::Binary("BINARY", n)) => bytes.len() == *n as usize,

@@ -85,7 +85,7 @@ impl SourceColumn {
         let same = match &column.kind {
             KeyType::Integer("YEAR", ..) => self.kind == "year" || INTEGERS.contains(&self.kind.as_str()),
             KeyType::Integer(..) => self.is_integer() || self.kind == "year",
-            KeyType::Date(name, ..) => self.kind == name.to_lowercase(),
+            KeyType::Date(name) => self.kind == name.to_lowercase(),
             KeyType::Uuid => self.kind == "uuid",
             KeyType::Binary("BINARY", _) => self.kind == "binary",
             KeyType::Binary(..) => BYTES.contains(&self.kind.as_str()),

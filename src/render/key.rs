@@ -5,7 +5,7 @@ use std::fmt;
 use askama::Template;
 
 use super::fragment;
-use crate::package::{Collation, Ident, KeyColumn, KeyType, Package, json_integer};
+use crate::package::{Collation, Ident, KeyColumn, KeyType, NAME_MAX, Package};
 
 /// Where a statement takes the values of the key columns from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,35 @@ macro_rules! parts {
     };
 }
 
+/// A part of a statement each, of one column: a block of `shared/key_column.sql` and its arguments.
+macro_rules! column_parts {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident)?) $block:literal)*) => {
+        $($(#[$doc])*
+        pub(super) fn $name(&self, column: &KeyColumn $(, $argument: impl AsRef<str>)?) -> String {
+            #[derive(Template)]
+            #[template(path = "shared/key_column.sql", block = $block)]
+            #[allow(dead_code, reason = "few blocks use all")]
+            struct Part<'a> { key: &'a Key<'a>, column: &'a KeyColumn, p: String $(, $argument: &'a str)? }
+            let p = column.parameter.typed();
+            fragment(&Part { key: self, column, p $(, $argument: $argument.as_ref())? }).trim().to_owned()
+        })*
+    };
+}
+
 impl<'a> Key<'a> {
+    column_parts! {
+        /// A parameter as a value of its column.
+        value() "value"
+        /// The condition that a parameter fits its column.
+        fits() "fits"
+        /// The condition that it does not.
+        misfit() "misfit"
+        /// The condition that a value of JSON_TABLE() fits its column. `json` is the same value as JSON.
+        json_fits(json) "json_fits"
+        /// A value of JSON_TABLE() as a value of its column.
+        json_value() "json_value"
+    }
+
     pub(super) fn of(package: &'a Package, source: Arguments) -> Self {
         Self {
             columns: &package.options.key.0,
@@ -55,6 +83,8 @@ impl<'a> Key<'a> {
         lines() "lines"
         /// The arguments, separated by commas.
         arguments() "arguments"
+        /// The arguments as the caller has passed them.
+        raw_arguments() "raw_arguments"
         /// The condition for the rows of one counter, behind `   WHERE `.
         equals(alias) "equals"
         /// The condition that every argument is valid.
@@ -72,9 +102,7 @@ impl<'a> Key<'a> {
         /// The same columns as JSON, a line each.
         json_values() "json_values"
         /// The condition that the values of JSON_TABLE() fit the columns.
-        json_fits() "json_fits"
-        /// The condition that the integers of JSON_TABLE() are written as such.
-        json_exact() "json_exact"
+        json_fits_all() "json_fits_all"
         /// The values of JSON_TABLE() with the names of the columns, separated by commas.
         json_list() "json_list"
         /// The parameters in the manual of a routine.
@@ -100,7 +128,7 @@ impl<'a> Key<'a> {
 
     pub(super) fn argument(&self, column: &KeyColumn) -> String {
         match self.source {
-            Arguments::Parameters => column.parameter.typed(),
+            Arguments::Parameters => self.value(column),
             Arguments::Placeholders => "?".to_owned(),
             // As long as the name of the parameter, which is a valid identifier.
             Arguments::Variables => Ident::new(format!("v_{}", column.name.name()))
@@ -128,20 +156,20 @@ impl<'a> Key<'a> {
     }
 
     pub(super) fn checked_type(&self, column: &KeyColumn) -> String {
-        if matches!(column.kind, KeyType::Date(..)) {
-            column.checked_type() + " CHARACTER SET utf8mb4"
+        let kind = column.kind.checked();
+        if matches!(column.kind, KeyType::Date(_)) {
+            kind + " CHARACTER SET utf8mb4"
         } else {
-            self.with_collation(column, column.checked_type())
+            self.with_collation(column, kind)
         }
     }
 
-    /// The condition that the amount of an entry is a BIGINT.
-    pub(super) fn json_amount_fits(&self) -> String {
-        json_integer("json_amount", "p_amount", i64::MIN.into(), i64::MAX.into())
+    pub(super) fn json_type(&self, column: &KeyColumn) -> String {
+        self.with_collation(column, column.kind.json())
     }
 
-    pub(super) fn json_type(&self, column: &KeyColumn) -> String {
-        self.with_collation(column, column.json_type())
+    pub(super) fn collation(&self) -> &'a Collation {
+        self.collation
     }
 
     fn with_collation(&self, column: &KeyColumn, kind: impl fmt::Display) -> String {

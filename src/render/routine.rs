@@ -204,7 +204,7 @@ impl Routine<'_> {
                     let number = if most < 1000 { "12" } else { number };
                     return (number.into(), number.into());
                 }
-                KeyType::Date("DATE", ..) => ("CURRENT_DATE".into(), "2026-12-31".into()),
+                KeyType::Date("DATE") => ("CURRENT_DATE".into(), "2026-12-31".into()),
                 KeyType::Date(..) => ("NOW()".into(), "2026-12-31 23:59:59".into()),
                 KeyType::Enum(ref values) => (SqlStr(&values[0]).to_string(), values[0].replace('"', "\\\"")),
                 KeyType::Uuid => ("UUID()".into(), "123e4567-e89b-12d3-a456-426614174000".into()),

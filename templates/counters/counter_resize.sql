@@ -127,7 +127,7 @@ BEGIN
 {%- if table.in_steps() %}
           v_step = 1,
 {%- endif %}
-          v_done = COALESCE(v_first = 1 AND v_slot <= {{ table.slots_wanted() }} OR v_passes > 2 AND v_last <= {{ table.slots_wanted() }}, TRUE);
+          v_done = COALESCE(v_first = 1 AND {{ table.slots_wanted() }} = v_slot AND {{ table.slots_wanted() }} = v_slots OR v_passes > 2 AND v_last <= {{ table.slots_wanted() }}, TRUE);
     END;
   UNTIL v_done END REPEAT;
 END

@@ -1,1 +1,1 @@
-CALL {{ r.sibling(R::Check) }}({{ r.speaker_text() }}, {{ table.key.arguments() }});
+CALL {{ r.sibling(R::Check) }}({{ r.speaker_text() }}, {{ table.key.raw_arguments() }});

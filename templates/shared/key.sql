@@ -33,7 +33,7 @@
 {#- True if every argument is valid. Unknown for NULL. -#}
 {% block valid -%}
 {%- for column in key.columns() -%}
-{%- if let Some(fits) = column.fits() %}{{ fits }}{% else %}{{ column.parameter.typed() }} IS NOT NULL{% endif %}{% if !loop.last %}
+{%- if column.kind.is_limited() %}{{ key.fits(column) }}{% else %}{{ column.parameter.typed() }} IS NOT NULL{% endif %}{% if !loop.last %}
   AND {% endif %}
 {%- endfor -%}
 {%- endblock %}
@@ -41,14 +41,14 @@
 {#- For each argument that may equal a stored value although it does not fit: that it does not fit. -#}
 {% block or_unfit -%}
 {%- for column in key.columns() -%}
-{%- if let Some(unfit) = column.may_equal() %} OR {{ unfit }}{% endif -%}
+{%- if column.kind.may_equal_unfit() %} OR {{ key.misfit(column) }}{% endif -%}
 {%- endfor -%}
 {%- endblock %}
 
 {#- For each argument that may equal a stored value although it does not fit: that it fits. -#}
 {% block and_fits -%}
 {%- for column in key.columns() -%}
-{%- if let Some(unfit) = column.may_equal() %} AND NOT ({{ unfit }}){% endif -%}
+{%- if column.kind.may_equal_unfit() %} AND NOT ({{ key.misfit(column) }}){% endif -%}
 {%- endfor -%}
 {%- endblock %}
 
@@ -63,6 +63,13 @@
 {% block checked_parameters -%}
 {%- for column in key.columns() %}
   {{ mode }}{{ column.parameter.typed() }} {{ key.checked_type(column) }}{% if !loop.last %},{% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The parameters as they are, for the routine that checks them. -#}
+{% block raw_arguments -%}
+{%- for column in key.columns() -%}
+{{ column.parameter.typed() }}{% if !loop.last %}, {% endif %}
 {%- endfor -%}
 {%- endblock %}
 
@@ -81,25 +88,16 @@
 {%- endblock %}
 
 {#- True if the values fit the columns. False or unknown otherwise. -#}
-{% block json_fits -%}
+{% block json_fits_all -%}
 {%- for column in key.columns() -%}
-{{ column.json_fits(*loop.index0) }}
+{% let json = "json_{}"|format(loop.index0) %}{{ key.json_fits(column, json) }}
    AND {% endfor -%}
-{%- endblock %}
-
-{#- True if the numbers are written as integers: MariaDB reads 15e-1 as 2. -#}
-{% block json_exact -%}
-{%- for column in key.columns() -%}
-{%- if column.is_integer() %}
-   AND CAST(json_{{ loop.index0 }} AS CHAR) = CAST({{ column.parameter.typed() }} AS CHAR)
-{%- endif -%}
-{%- endfor -%}
 {%- endblock %}
 
 {#- The values with the names of the columns, a line each. -#}
 {% block json_list -%}
 {%- for column in key.columns() -%}
-{{ column.json_value() }} AS {{ column.name.typed() }}{% if !loop.last %},
+{{ key.json_value(column) }} AS {{ column.name.typed() }}{% if !loop.last %},
 {% endif %}
 {%- endfor -%}
 {%- endblock %}

@@ -10,8 +10,8 @@ BEGIN
   IF {{ column.parameter.typed() }} IS NULL THEN
     {{ r.signal_column(E::KeyNull, column.name.name())|indent(4) }}
   END IF;
-{%- if let Some(misfit) = column.checked_misfit() %}
-  IF {{ misfit }} THEN
+{%- if column.kind.is_limited() %}
+  IF {{ table.key.misfit(column) }} THEN
     {{ r.signal_column(E::KeyMisfit, column.name.name())|indent(4) }}
   END IF;
 {%- endif %}
