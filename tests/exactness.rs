@@ -17,7 +17,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_killed_call_takes_effect_or_returns_an_error)
         .on_servers(a_counter_deleted_during_a_resize_has_no_slots)
         .on_servers(a_resize_ends_in_an_old_snapshot)
-        .on_servers(a_counter_created_after_the_snapshot_can_be_incremented);
+        .on_servers(a_counter_created_after_the_snapshot_can_be_incremented)
+        .on_servers(a_reset_to_the_total_that_a_counter_has_succeeds_beside_increments)
+        .on_servers(a_call_reports_the_same_rows_for_a_negative_total);
 }
 
 const WRITERS: usize = 64;
@@ -360,4 +362,58 @@ fn a_killed_call_takes_effect_or_returns_an_error(server: &Server) {
     let (killed, effective) = (killed.into_inner(), effective.into_inner());
     assert!(killed > 0, "no call was killed");
     eprintln!("{}: of {calls_of_all:?} calls, {killed} failed, of which {effective} had taken effect", server.version);
+}
+
+/// A reset that changes no row has to tell a counter that has the value from one that does not exist.
+fn a_reset_to_the_total_that_a_counter_has_succeeds_beside_increments(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|_| {}));
+    schema.run("CALL counter_setup('a', NULL, 5, 0); CALL slotted_counter_increment(1, 2)");
+    for (key, restart) in [("counter_{}('a'", ", FALSE"), ("slotted_counter_{}(1, 2", "")] {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let _stop = SetOnDrop(&stop);
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut connection = schema.connect();
+                    let [add, take] = [1, -1].map(|amount| format!("CALL {}, {amount})", key.replace("{}", "add")));
+                    while !stop.load(SeqCst) {
+                        for call in [&add, &take] {
+                            connection.query_drop(call).expect(call);
+                        }
+                    }
+                });
+            }
+            let mut connection = schema.connect();
+            let reset = format!("CALL {}, 0{restart})", key.replace("{}", "reset"));
+            for _ in calls(1000) {
+                connection.query_drop(&reset).expect(&reset);
+            }
+        });
+    }
+}
+
+/// The number itself depends on the server: MariaDB counts the rows of a SELECT .. INTO, too.
+fn a_call_reports_the_same_rows_for_a_negative_total(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|options| options.slots = Slots::Fixed(1)));
+    schema.run("CALL counter_setup('a', NULL, 4, 0); CALL slotted_counter_increment(1, 2)");
+    let mut connection = schema.connect();
+    for call in [
+        "counter_add('a', {}20)",
+        "counter_add_many('[[\"a\", {}20]]')",
+        "counter_reset('a', {}7, FALSE)",
+        "slotted_counter_add(1, 2, {}20)",
+        "slotted_counter_add_many('[[1, 2, {}20]]')",
+        "slotted_counter_reset(1, 2, {}7)",
+    ] {
+        let [positive, negative] = ["", "-"].map(|sign| {
+            schema.run("CALL counter_reset('a', 0, FALSE); CALL slotted_counter_reset(1, 2, 0)");
+            connection.query_drop(format!("CALL {}", call.replace("{}", sign))).expect(call);
+            connection.affected_rows()
+        });
+        assert!(positive > 0 && positive == negative, "{call}: {positive}, {negative}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Params, Statement};
+use mysql::{Conn, Opts, Params, Statement};
 use rand::RngExt;
 use rand_distr::Zipf;
 
@@ -132,11 +132,12 @@ pub fn run(
     let barrier = Barrier::new(connections.len() + 1);
     let stop = AtomicBool::new(false);
     let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
+        let node = &nodes[(number as usize - 1) % nodes.len()];
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
         let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
         let count_for = |duration, connection: &mut Conn, prepared: &_| {
             count(
-                statements, setting, number, connection, prepared, duration, goes_on,
+                statements, setting, number, node, connection, prepared, duration, goes_on,
             )
         };
         let warm = prepared(statements, setting, number, &mut connection).and_then(|prepared| {
@@ -292,6 +293,10 @@ fn waiting(
             (&mut observer.connection, query)
         })
         .collect();
+    // The sessions of such a load are not known.
+    if setting.connect {
+        return Ok(None);
+    }
     let most = f64::from(setting.connections.div_ceil(setting.nodes));
     let pause = BETWEEN_SAMPLES.mul_f64((most / OFTEN_SAMPLED).powi(2).max(1.0));
     if pause > duration * 2 {
@@ -387,10 +392,12 @@ fn prepared(
 }
 
 /// The loop of one connection.
+#[allow(clippy::too_many_arguments, reason = "a closure passes the rest")]
 fn count(
     statements: &Statements,
     setting: &Setting,
     number: u32,
+    node: &Opts,
     connection: &mut Conn,
     prepared: &Prepared,
     duration: Duration,
@@ -425,6 +432,13 @@ fn count(
             _ => (&prepared.increment, &statements.increment),
         };
         let values = Params::Positional(values(query, who, setting, chosen));
+        let fresh = if setting.connect {
+            *connection = Conn::new(node.clone())?;
+            Some(connection.prep(&query.sql)?)
+        } else {
+            None
+        };
+        let statement = fresh.as_ref().unwrap_or(statement);
         let result = match setting.hold {
             Some(hold) if !reads => transaction(connection, statement, values, hold),
             _ => connection

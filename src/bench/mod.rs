@@ -65,6 +65,8 @@ pub struct Setting {
     pub batch: u32,
     /// The share of calls that read the counter, 0 to 1. The other calls increment it.
     pub reads: f64,
+    /// Whether each call opens a connection, as programs without a pool do. Its time is a part of the latency.
+    pub connect: bool,
     /// The duration of each load. Statements that have started by then complete.
     pub duration: Duration,
 }
@@ -81,6 +83,7 @@ impl Setting {
         amount: 1,
         batch: 100,
         reads: 0.0,
+        connect: false,
         duration: Duration::from_secs(1),
     };
 
@@ -121,6 +124,9 @@ impl std::fmt::Display for Setting {
         }
         if self.reads > 0.0 {
             write!(f, ", {:.0} % reads", self.reads * 100.0)?;
+        }
+        if self.connect {
+            write!(f, ", a new connection for each call")?;
         }
         match self.hold {
             Some(hold) => write!(f, ", transactions of {} ms", hold.as_millis()),

@@ -229,6 +229,7 @@ pub fn json(report: &Report) -> Value {
                     "add_per_call": setting.amount,
                     "batch": setting.batch,
                     "read_ratio": setting.reads,
+                    "connect_per_call": setting.connect,
                     "seconds": setting.duration.as_secs_f64(),
                 },
                 "contenders": summaries,
@@ -261,6 +262,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "add_per_call",
         "batch",
         "read_ratio",
+        "connect_per_call",
         "seconds",
     ];
     let figures = [
@@ -323,6 +325,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 setting.amount.to_string(),
                 setting.batch.to_string(),
                 setting.reads.to_string(),
+                setting.connect.to_string(),
                 setting.duration.as_secs_f64().to_string(),
                 one.name.to_owned(),
                 one.rounds.to_string(),

@@ -109,6 +109,10 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     batch: u32,
 
+    /// Open a connection for each call, as programs without a pool do; the first call of a connection parses the routines
+    #[arg(long)]
+    connect_per_call: bool,
+
     /// The share of calls that read the counter, 0 to 1; the other calls increment it
     #[arg(long, value_name = "R", default_value_t = 0.0, value_parser = share)]
     read_ratio: f64,
@@ -221,6 +225,7 @@ impl Bench {
                 amount: self.add_per_call,
                 batch: self.batch,
                 reads: self.read_ratio,
+                connect: self.connect_per_call,
                 duration: Duration::from_secs_f64(self.seconds),
             };
             if !settings.contains(&setting) {
