@@ -194,9 +194,9 @@ BEGIN
 
   -- If all connections selected slot 1, they would wait for each other.
   WHILE p_amount <> 0 AND v_rows = 0 DO
-    SET v_slot = COALESCE(1 + MOD(
+    SET v_slot = COALESCE(1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
       CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-      v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1);
+      v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))), 1);
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `bounded_counters`
        SET counter = counter + p_amount
@@ -307,9 +307,9 @@ BEGIN
       CALL `_bounded_counter_reject`(p_counter_name, p_amount, v_total);
     END IF;
 
-    SET v_slot = 1 + MOD(
+    SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))),
+          v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))),
         v_distance = 0,
         v_tries = 3;
     IF v_total - p_amount < 10 * v_slots THEN
@@ -548,9 +548,9 @@ BEGIN
   UPDATE `bounded_counters`
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
-     AND counter_id = 1 + MOD(
+     AND counter_id = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))))
      AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
     CALL `_bounded_counter_add_elsewhere`('bounded_counter_increment', p_counter_name, 1, v_slots);
@@ -595,9 +595,9 @@ BEGIN
     UPDATE `bounded_counters`
        SET counter = counter + p_amount
      WHERE counter_name = p_counter_name
-       AND counter_id = 1 + MOD(
+       AND counter_id = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
              CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-             v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))
+             v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))))
        AND CHAR_LENGTH(p_counter_name) <= 100;
     IF ROW_COUNT() = 0 THEN
       CALL `_bounded_counter_add_elsewhere`('bounded_counter_add', p_counter_name, p_amount, v_slots);
@@ -647,9 +647,9 @@ BEGIN
   /*M!101108 SET STATEMENT group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF FOR */
   SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
          -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
-         JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
+         JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))), 1), CAST(amount AS CHAR))) AS amounts,
          COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown,
          MIN(invalid),
          MIN(negative)
@@ -777,9 +777,9 @@ BEGIN
     INTO v_slots
     FROM `bounded_counters`
    WHERE counter_name = LEFT(p_counter_name, 100);
-  SET v_slot = 1 + MOD(
+  SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
     CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-    v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)));
+    v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))));
   -- Reads the slot first: an UPDATE that finds too little would keep a lock on it until the end of the transaction.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter)

@@ -317,9 +317,9 @@ BEGIN
 
   -- If all connections selected slot 1, they would wait for each other.
   WHILE p_amount <> 0 AND v_rows = 0 DO
-    SET v_slot = COALESCE(1 + MOD(
+    SET v_slot = COALESCE(1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
       CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-      v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1);
+      v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))), 1);
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = counter + p_amount
@@ -526,9 +526,9 @@ BEGIN
   UPDATE `counters`
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
-     AND counter_id = 1 + MOD(
+     AND counter_id = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), 20), MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           20 - MOD(20, LEAST(20, @@GLOBAL.auto_increment_increment)))
+           20 - MOD(20, LEAST(20, @@GLOBAL.auto_increment_increment))))
      AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_add_elsewhere`('counter_increment', p_counter_name, 1, 20);
@@ -564,9 +564,9 @@ BEGIN
   UPDATE `counters`
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name
-     AND counter_id = 1 + MOD(
+     AND counter_id = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), 20), MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           20 - MOD(20, LEAST(20, @@GLOBAL.auto_increment_increment)))
+           20 - MOD(20, LEAST(20, @@GLOBAL.auto_increment_increment))))
      AND p_amount <> 0
      AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
@@ -610,9 +610,9 @@ BEGIN
   /*M!101108 SET STATEMENT group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF FOR */
   SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
          -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
-         JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
+         JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))), 1), CAST(amount AS CHAR))) AS amounts,
          COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown,
          MIN(invalid)
     INTO v_counters, v_amounts, v_unknown, v_entry

@@ -71,9 +71,9 @@ UPDATE `counters`
 /*M!101108 SET STATEMENT group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF FOR */
 SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
        -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
-       JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + MOD(
+       JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE(1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-         v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))), 1), CAST(amount AS CHAR))) AS amounts,
+         v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))), 1), CAST(amount AS CHAR))) AS amounts,
        COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown
   FROM (
     SELECT sums.*,

@@ -395,9 +395,9 @@ BEGIN
     AND p_record_id IS NOT NULL THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    VALUES (p_record_type, p_record_id, MOD(
+    VALUES (p_record_type, p_record_id, IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), 521), MOD(
               CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-              521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), 1)
+              521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment)))), 1)
     ON DUPLICATE KEY UPDATE `count` = `count` + 1;
   ELSE
     CALL `_slotted_counter_check`('slotted_counter_increment', p_record_type, p_record_id);
@@ -435,9 +435,9 @@ BEGIN
     AND p_record_id IS NOT NULL THEN
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-    VALUES (p_record_type, p_record_id, MOD(
+    VALUES (p_record_type, p_record_id, IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), 521), MOD(
               CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-              521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), p_amount)
+              521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment)))), p_amount)
     ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
   ELSE
     CALL `_slotted_counter_check`('slotted_counter_add', p_record_type, p_record_id);
@@ -499,9 +499,9 @@ BEGIN
   -- ORDER BY, so that two calls with the same records lock them in the same order.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  SELECT record_type, record_id, MOD(
+  SELECT record_type, record_id, IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), 521), MOD(
            CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-           521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment))), amount
+           521 - MOD(521, LEAST(521, @@GLOBAL.auto_increment_increment)))), amount
     FROM (
       SELECT p_record_type AS record_type,
              p_record_id AS record_id,

@@ -167,6 +167,8 @@ impl<'a> Table<'a> {
         any_slot(random, slots) "shared/_any_slot.sql"
         /// The number of slots that the nodes of a cluster can divide evenly, as an expression.
         usable_slots_of(slots) "shared/_usable_slots.sql"
+        /// The slot of this connection on any server and node, as an expression. `usable` is a number of usable slots.
+        slot_on_any_server(slots, usable) "shared/_slot.sql"
         /// The slot of this connection on a node of a cluster, as an expression. `usable` is a number of usable slots.
         node_slot(usable) "shared/_node_slot.sql"
         /// Gives a slot of a named counter a negative number, which no increment selects.
@@ -256,7 +258,8 @@ impl<'a> Table<'a> {
         match &self.options().nodes {
             _ if self.options().random() => self.any_slot("RAND()", slots),
             Some(nodes) if nodes.count == 1 => self.own_slot(slots),
-            _ => self.node_slot(self.usable_slots(slots)),
+            Some(_) => self.node_slot(self.usable_slots(slots)),
+            None => self.slot_on_any_server(slots, self.usable_slots(slots)),
         }
     }
 
