@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use slotted::package::{Kind, Nodes, Options, Package, Pick, Slots};
 
-use crate::support::{Module, Schema, Server, bounded, bounded_keyed, calls, error_of, file, repeatable};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, cases as random_cases, error_of, file, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -412,7 +412,7 @@ struct Caller {
 }
 
 /// One sequence of 30 calls. While a transaction has changed the counter, the other connections only read.
-fn sequence(case: &Case, schema: &Schema<'_>, seed: u64) {
+fn sequence(case: &Case, schema: &Schema<'_>, callers: &mut [Caller], seed: u64) {
     const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
     let mut random = StdRng::seed_from_u64(seed);
     schema.run(&format!("DELETE FROM {}", case.table));
@@ -422,14 +422,10 @@ fn sequence(case: &Case, schema: &Schema<'_>, seed: u64) {
     } else {
         schema.run(&case.setup(random.random_range(1..7), number));
     }
-    let mut callers: Vec<_> = (0..3)
-        .map(|at| {
-            let level = LEVELS[random.random_range(0..4)];
-            let mut connection = case.connection(schema, 3 * at);
-            isolate(&mut connection, level);
-            Caller { connection, level, open: false, changed: false }
-        })
-        .collect();
+    for caller in callers.iter_mut() {
+        caller.level = LEVELS[random.random_range(0..4)];
+        isolate(&mut caller.connection, caller.level);
+    }
     // The number in the transaction that has changed the counter.
     let mut inner = number;
     let mut done: Vec<String> = Vec::new();
@@ -491,11 +487,12 @@ fn sequence(case: &Case, schema: &Schema<'_>, seed: u64) {
         assert_eq!(case.total(schema), number, "sequence {seed}: {done:?}");
         assert!(case.least(schema) >= 0, "sequence {seed}: {done:?}");
     }
-    for caller in &mut callers {
+    for caller in callers {
         run(&mut caller.connection, "COMMIT");
         if caller.changed {
             number = inner;
         }
+        (caller.open, caller.changed) = (false, false);
     }
     assert_eq!(case.total(schema), number, "sequence {seed}: {done:?}");
 }
@@ -503,7 +500,10 @@ fn sequence(case: &Case, schema: &Schema<'_>, seed: u64) {
 fn random_calls_of_three_connections_agree_with_a_number(server: &Server) {
     for case in cases() {
         let schema = case.install(server);
-        let sequences = calls(150).map(|seed| sequence(&case, &schema, seed as u64)).count();
+        let sequences = random_cases(150);
+        let caller = |at: u32| Caller { connection: case.connection(&schema, 3 * at), level: "", open: false, changed: false };
+        let mut callers = [0, 1, 2].map(caller);
+        (0..sequences).for_each(|seed| sequence(&case, &schema, &mut callers, seed.into()));
         eprintln!("{}: {sequences} sequences of 30", server.version);
     }
 }

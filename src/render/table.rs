@@ -227,6 +227,10 @@ impl<'a> Table<'a> {
         update_many(source, slot, counters) "counters/_update_many.sql"
         /// Adds the amounts of a JSON array to the records, and creates the slots that do not exist.
         upsert_many(source, slot) "slotted_counters/_upsert_many.sql"
+        /// The slot of an addition to many counters, as an expression: that of the connection, then the lowest one of its node.
+        slot_of_try() "counters/_slot_of_try.sql"
+        /// The condition of the lowest slots of all nodes.
+        lowest_slots() "counters/_lowest_slots.sql"
         /// Takes an amount from a slot of a record, if the slot has it.
         take_slot(amount, slot) "bounded/_take_slot.sql"
         /// The CREATE TABLE statement of named counters.
@@ -289,19 +293,6 @@ impl<'a> Table<'a> {
     pub(super) fn retired_slots(&self, into: &str, retired: &str) -> String {
         let retired = Range::of(Slot::Retired(Some(retired)));
         self.locked_slots(&[Range::one(into), retired], Lock::Update)
-    }
-
-    /// The slot of an addition to many counters, as an expression: that of the connection, then the lowest one of its node.
-    pub(super) fn slot_of_try(&self) -> String {
-        format!(
-            "IF(v_tries = 0, entries.slot, 1 + MOD(entries.slot - 1, {}))",
-            self.nodes()
-        )
-    }
-
-    /// The condition of the lowest slots of all nodes.
-    pub(super) fn lowest_slots(&self) -> String {
-        format!("counter_id BETWEEN 1 AND {}", self.nodes())
     }
 
     /// The slots of these ranges as a derived table that locks them range by range, each up to a limit. Each range is
@@ -544,9 +535,9 @@ impl<'a> Table<'a> {
     }
 
     /// The slot of this connection among `v_slots`, the number of slots that a counter was found with. It is NULL if the
-    /// counter was created after the snapshot of the transaction. Every counter has slot 1.
+    /// counter was created after the snapshot of the transaction.
     pub(super) fn slot_of_found(&self) -> String {
-        format!("COALESCE({}, 1)", self.slot_among("v_slots"))
+        self.slot_among("v_slots")
     }
 
     /// A string of the character set and collation of the package.

@@ -1,6 +1,6 @@
 {{ table.set_statement("group_concat_max_len=4294967295, innodb_snapshot_isolation=OFF")|before(0) }}SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
        -- MySQL reads a JSON number that exceeds the range of BIGINT as a negative number.
-       JSON_ARRAYAGG(JSON_ARRAY(counter_name, {{ table.slot_of_found()|indent(7) }}, CAST(amount AS CHAR))) AS amounts,
+       JSON_ARRAYAGG(JSON_ARRAY(counter_name, COALESCE({{ table.slot_of_found()|indent(7) }}, 1), CAST(amount AS CHAR))) AS amounts,
        COALESCE(MAX(v_slots IS NULL), FALSE) AS unknown
 {%- if !into.is_empty() %},
        MIN(invalid)

@@ -27,7 +27,7 @@ BEGIN
 
   -- If all connections selected slot 1, they would wait for each other.
   WHILE p_amount <> 0 AND v_rows = 0 DO
-    SET v_slot = {{ table.slot_of_found()|indent(4) }};
+    SET v_slot = COALESCE({{ table.slot_of_found()|indent(4) }}, 1);
     {{ table.update_slot("+ p_amount", "v_slot", "")|indent(4) }}
     SET v_rows = ROW_COUNT(),
         v_slots = GREATEST(v_slot - 1, 1);

@@ -1,0 +1,1 @@
+counter_id BETWEEN 1 AND {{ table.nodes() }}
