@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         .alone()
         .on_servers(every_contender_counts_exactly)
         .on_families(many_counters_transactions_reads_and_amounts_are_counted_exactly)
+        .on_families(calls_that_open_a_connection_each_are_counted_exactly)
         .on_one_server(the_report_has_the_slowest_and_the_fastest_round)
         .on_one_server(lists_are_measured_crosswise_and_drawn)
         .waits()
@@ -117,6 +118,17 @@ fn many_counters_transactions_reads_and_amounts_are_counted_exactly(server: &Ser
     for one in report["comparisons"][0]["contenders"].as_array().expect("a list") {
         assert_eq!(one["done"].as_u64().expect("a number") % 7, 0, "{one}");
     }
+}
+
+/// A first call of a connection parses the routines, and its connection number selects another slot.
+fn calls_that_open_a_connection_each_are_counted_exactly(server: &Server) {
+    let arguments = [
+        "--json", "--connect-per-call", "--connections", "4", "--slots", "7", "--seconds", "0.2", "--rounds", "1", "--contenders",
+        "uncontended,single-row,counters,counters-single,slotted_counters",
+    ];
+    let report = reported(&mut bench(server, &arguments));
+    check(&report["comparisons"][0], &["uncontended", "single-row", "counters", "counters-single", "slotted_counters"]);
+    assert_eq!(report["comparisons"][0]["setting"]["connect_per_call"], true);
 }
 
 fn the_report_has_the_slowest_and_the_fastest_round(server: &Server) {

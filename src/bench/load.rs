@@ -433,7 +433,7 @@ fn count(
         };
         let values = Params::Positional(values(query, who, setting, chosen));
         let fresh = if setting.connect {
-            *connection = Conn::new(node.clone())?;
+            *connection = connect(node)?;
             Some(connection.prep(&query.sql)?)
         } else {
             None
@@ -466,6 +466,20 @@ fn count(
         seen.end = now;
     }
     Ok(seen)
+}
+
+/// A new connection. MySQL ends a session some time after its client has left, so that there can be too many (1040).
+fn connect(node: &Opts) -> Result<Conn, mysql::Error> {
+    const TRIES: u32 = 5_000;
+    for _ in 0..TRIES {
+        match Conn::new(node.clone()) {
+            Err(mysql::Error::MySqlError(error)) if error.code == 1040 => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            result => return result,
+        }
+    }
+    Conn::new(node.clone())
 }
 
 fn transaction(
