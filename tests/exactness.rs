@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use rand::RngExt;
@@ -19,6 +20,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_resize_ends_in_an_old_snapshot)
         .on_servers(a_counter_created_after_the_snapshot_can_be_incremented)
         .on_servers(a_reset_to_the_total_that_a_counter_has_succeeds_beside_increments)
+        .on_servers(a_reset_that_changes_nothing_ends)
         .on_servers(a_call_reports_the_same_rows_for_a_negative_total);
 }
 
@@ -390,6 +392,30 @@ fn a_reset_to_the_total_that_a_counter_has_succeeds_beside_increments(server: &S
             for _ in calls(1000) {
                 connection.query_drop(&reset).expect(&reset);
             }
+        });
+    }
+}
+
+fn a_reset_that_changes_nothing_ends(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|_| {}));
+    schema.run(
+        "CALL counter_setup('a', NULL, 5, 0); UPDATE counters SET start_date = '2026-01-01'; CALL slotted_counter_add(1, 2, 0)",
+    );
+    for call in ["counter_reset('a', 0, NULL)", "counter_reset('a', NULL, FALSE)", "slotted_counter_reset(1, 2, NULL)"] {
+        let mut connection = schema.connect();
+        let session = connection.connection_id();
+        thread::scope(|scope| {
+            let call = scope.spawn(move || connection.query_drop(format!("CALL {call}")));
+            let end = Instant::now() + Duration::from_secs(10);
+            while !call.is_finished() && Instant::now() < end {
+                thread::sleep(Duration::from_millis(20));
+            }
+            if !call.is_finished() {
+                schema.run(&format!("KILL {session}"));
+            }
+            call.join().expect("the session").expect("a reset");
         });
     }
 }

@@ -166,7 +166,7 @@ SELECT counter_name,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
        -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
        COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
-       -- 1 after a resize that was interrupted. The next resize completes it.
+       -- 1 during a resize, and after one that was interrupted. The next resize completes it.
        MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
   FROM `bounded_counters`
  GROUP BY counter_name;
@@ -626,7 +626,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_increment`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds 1 to one slot of a counter. The increment is part of the transaction of the caller.
-  A connection always selects the same slot of a counter: its transactions cannot deadlock there.
+  A connection selects the same slot of a counter until a resize: its transactions cannot deadlock there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -646,7 +646,7 @@ BEGIN
     INTO v_slots
     FROM `bounded_counters`
    WHERE counter_name = LEFT(p_counter_name, 100);
-  -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+  -- Each node of a cluster has slots of its own. CHAR_LENGTH() rejects a name that a session without strict mode has truncated.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   UPDATE `bounded_counters`
      SET counter = counter + 1
@@ -693,7 +693,7 @@ BEGIN
       INTO v_slots
       FROM `bounded_counters`
      WHERE counter_name = LEFT(p_counter_name, 100);
-    -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+    -- Each node of a cluster has slots of its own. CHAR_LENGTH() rejects a name that a session without strict mode has truncated.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `bounded_counters`
        SET counter = counter + p_amount
@@ -1168,7 +1168,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_drop`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  The same as bounded_counter_delete. Its messages of errors begin with that name.'
+  The same as bounded_counter_delete. Error messages begin with that name.'
 CALL `bounded_counter_delete`(p_counter_name);;
 
 /*!80000 DROP FUNCTION IF EXISTS `bounded_counter_get` */;;

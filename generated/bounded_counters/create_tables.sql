@@ -15,7 +15,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 -- existing counters, source create_procedures.sql.
 CREATE TABLE `bounded_counters` (
   counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL COMMENT 'Name of the counter',
-  counter_id INT NOT NULL COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
+  counter_id INT NOT NULL COMMENT 'Number of the slot, from 1; negative while a resize removes the slot',
   description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NULL COMMENT 'Description of the counter',
   start_date DATETIME NOT NULL COMMENT 'Counting since; set by bounded_counter_setup, or by bounded_counter_reset with p_restart; time zone of that session',
   counter BIGINT NOT NULL DEFAULT 0 COMMENT 'Count of the slot, never negative; the total of the counter is the sum of its slots',

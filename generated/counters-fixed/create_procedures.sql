@@ -186,7 +186,7 @@ SELECT counter_name,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
        -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
        COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
-       -- 1 after a resize that was interrupted. The next resize completes it.
+       -- 1 during a resize, and after one that was interrupted. The next resize completes it.
        MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
   FROM `counters`
  GROUP BY counter_name;
@@ -424,10 +424,11 @@ BEGIN
                 counter_id BETWEEN 1 AND v_slot - 1,
                 counter_id < v_slot OR counter_id BETWEEN 1 AND @@GLOBAL.auto_increment_increment);
       IF p_routine = 'counter_delete' THEN
-        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        -- With slot 1, also the slots that a resize has inserted meanwhile.
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
         DELETE FROM `counters`
          WHERE counter_name = p_counter_name
-           AND counter_id = v_next;
+           AND counter_id BETWEEN IF(v_next = 1, -10000, v_next) AND IF(v_next = 1, 10000, v_next);
       ELSE
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         UPDATE `counters`
@@ -508,7 +509,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds 1 to one slot of a counter. The increment is part of the transaction of the caller.
-  A connection always selects the same slot of a counter: its transactions cannot deadlock there.
+  A connection selects the same slot of a counter until a resize: its transactions cannot deadlock there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -521,7 +522,7 @@ Errors
 Example
   CALL counter_increment(''downloads'');'
 BEGIN
-  -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+  -- Each node of a cluster has slots of its own. CHAR_LENGTH() rejects a name that a session without strict mode has truncated.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   UPDATE `counters`
      SET counter = counter + 1
@@ -544,7 +545,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds an amount to one slot of a counter. The change is part of the transaction of the caller.
-  A connection always selects the same slot of a counter: its transactions cannot deadlock there.
+  A connection selects the same slot of a counter until a resize: its transactions cannot deadlock there.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -559,7 +560,7 @@ Errors
 Example
   CALL counter_add(''downloads'', 10);'
 BEGIN
-  -- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+  -- Each node of a cluster has slots of its own. CHAR_LENGTH() rejects a name that a session without strict mode has truncated.
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   UPDATE `counters`
      SET counter = counter + p_amount
@@ -725,7 +726,7 @@ Example
 BEGIN
   DECLARE v_slots, v_rows, v_wrong BIGINT;
   DECLARE v_steps BOOLEAN;
-  -- A cursor: MariaDB adds the row of a SELECT .. INTO to the rows that the call reports, and SET locks what a subquery reads.
+  -- A cursor: MariaDB counts the row of a SELECT .. INTO as affected, and SET v = (SELECT ..) locks what it reads.
   DECLARE counted CURSOR FOR
    SELECT COUNT(*)
      FROM `counters`
@@ -776,7 +777,7 @@ BEGIN
       -- The counter is unknown, has other slots than in the snapshot, or has these values. A locking read tells.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
       SELECT COUNT(*),
-             SUM(counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0) OR p_restart AND start_date <> NOW())
+             SUM(counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0) OR p_restart IS TRUE AND start_date <> NOW())
         INTO v_slots, v_wrong
         FROM `counters`
        WHERE counter_name = p_counter_name
@@ -1015,7 +1016,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_drop`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  The same as counter_delete. Its messages of errors begin with that name.'
+  The same as counter_delete. Error messages begin with that name.'
 CALL `counter_delete`(p_counter_name);;
 
 /*!80000 DROP FUNCTION IF EXISTS `counter_get` */;;

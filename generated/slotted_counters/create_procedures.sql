@@ -375,7 +375,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds 1 to one slot of a record. The increment is part of the transaction of the caller.
-  A connection always selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  A connection selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
   this slot, the server rolls back one of them (1213).
 
 Parameters
@@ -414,7 +414,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds an amount to one slot of a record. The change is part of the transaction of the caller.
-  A connection always selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  A connection selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
   this slot, the server rolls back one of them (1213).
 
 Parameters

@@ -1,7 +1,7 @@
 {%- if package.options.per_counter() -%}
 {{ table.last_slot("v_slots", "") }}
 {% endif -%}
--- CHAR_LENGTH() rejects a name that a server without strict mode has truncated.
+-- Each node of a cluster has slots of its own. CHAR_LENGTH() rejects a name that a session without strict mode has truncated.
 {% if package.options.random() -%}
 SET v_slot = {{ table.slot_of_call() }};
 {{ table.update_slot(change, "v_slot", condition) }}

@@ -5,6 +5,6 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  The same as {{ r.sibling(R::Delete).typed() }}. Its messages of errors begin with that name.
+  The same as {{ r.sibling(R::Delete).typed() }}. Error messages begin with that name.
 {%- endfilter %}
 CALL {{ r.sibling(R::Delete) }}(p_counter_name)

@@ -30,7 +30,7 @@ BEGIN
 {%- if table.in_steps() %}
   DECLARE v_steps BOOLEAN;
 {%- endif %}
-  -- A cursor: MariaDB adds the row of a SELECT .. INTO to the rows that the call reports, and SET locks what a subquery reads.
+  -- A cursor: MariaDB counts the row of a SELECT .. INTO as affected, and SET v = (SELECT ..) locks what it reads.
   DECLARE counted CURSOR FOR
    SELECT COUNT(*)
      FROM {{ table.name }}
@@ -53,7 +53,7 @@ BEGIN
     IF v_rows = 0 THEN
       -- The counter is unknown, has other slots than in the snapshot, or has these values. A locking read tells.
       {{ table.over_snapshot()|before(6) }}SELECT COUNT(*),
-             SUM(counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0) OR p_restart AND start_date <> NOW())
+             SUM(counter <> IF(counter_id = 1, COALESCE(p_value, 0), 0) OR p_restart IS TRUE AND start_date <> NOW())
         INTO v_slots, v_wrong
         FROM {{ table.name }}
        WHERE {{ table.key.equals("") }}

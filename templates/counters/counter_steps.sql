@@ -36,9 +36,10 @@ BEGIN
                 counter_id BETWEEN 1 AND v_slot - 1,
                 counter_id < v_slot OR {{ table.lowest_slots() }});
       IF p_routine = {{ r.sibling(R::Delete).name()|sql_string }} THEN
-        {{ table.over_snapshot()|before(8) }}DELETE FROM {{ table.name }}
+        -- With slot 1, also the slots that a resize has inserted meanwhile.
+        {{ table.over_checks()|before(8) }}DELETE FROM {{ table.name }}
          WHERE {{ table.key.equals("") }}
-           AND counter_id = v_next;
+           AND counter_id BETWEEN IF(v_next = 1, -{{ MAX_SLOTS }}, v_next) AND IF(v_next = 1, {{ MAX_SLOTS }}, v_next);
       ELSE
         {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
            SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),

@@ -2,7 +2,7 @@
 -- existing counters, source create_procedures.sql.
 CREATE TABLE {{ table.name }} (
   counter_name {{ table.varchar(NAME_MAX) }} NOT NULL COMMENT 'Name of the counter',
-  counter_id INT NOT NULL COMMENT 'Number of the slot, from 1 to the number of slots of the counter',
+  counter_id INT NOT NULL COMMENT 'Number of the slot, from 1; negative while a resize removes the slot',
   description {{ table.varchar(DESCRIPTION_MAX) }} NULL COMMENT 'Description of the counter',
   start_date DATETIME NOT NULL COMMENT 'Counting since; set by {% if table.bounded() %}bounded_{% endif %}counter_setup, or by {% if table.bounded() %}bounded_{% endif %}counter_reset with p_restart; time zone of that session',
   counter BIGINT NOT NULL DEFAULT 0 COMMENT 'Count of the slot, {% if table.bounded() %}never{% else %}may be{% endif %} negative; the total of the counter is the sum of its slots',
