@@ -220,24 +220,19 @@ END;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT,
-  IN p_total DECIMAL(65, 0)
+  IN p_total DECIMAL(65, 0),
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if the total is less than the amount for certain, and returns if it is not. p_total is the total of the
-  snapshot, which is certain only if the snapshot is new. Callers that are rejected do not wait for each other.'
+  snapshot, which is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.'
 BEGIN
   DECLARE v_total DECIMAL(65, 0) DEFAULT p_total;
   DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_new BOOLEAN DEFAULT FALSE;
+  DECLARE v_new BOOLEAN;
 
-  -- Outside a transaction, each SELECT has a new snapshot, and RELEASE finds no savepoint. At READ UNCOMMITTED, a SELECT sees
-  -- changes that are rolled back later.
-  BEGIN
-    DECLARE CONTINUE HANDLER FOR 1305
-      SET v_new = /*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */ <> 'READ-UNCOMMITTED';
-    SAVEPOINT slotted_steps;
-    RELEASE SAVEPOINT slotted_steps;
-  END;
+  -- Outside a transaction, each SELECT has a new snapshot. At READ UNCOMMITTED, a SELECT sees changes that are rolled back later.
+  SET v_new = p_autocommit AND /*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */ <> 'READ-UNCOMMITTED';
   -- A snapshot of MariaDB can have a change without an earlier one that commits at this moment. The next one has both.
   IF v_new /*!80000 AND FALSE */ THEN
     SELECT SUM(counter)
@@ -276,11 +271,13 @@ END;;
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_amount BIGINT
+  IN p_amount BIGINT,
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. A take whose slot has less than the amount. Each way to the amount is one statement that decides by rows that it has
-  locked. The counts that are left go to slot 1 when there are few, so that calls wait for one row instead of searching.'
+  COMMENT 'Private. A take whose slot has less than the amount. p_autocommit: outside a transaction. Each way to the amount is one
+  statement that decides by rows that it has locked. The counts that are left go to slot 1 when there are few, so that calls
+  wait for one row instead of searching.'
 BEGIN
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -299,14 +296,19 @@ BEGIN
   take: LOOP
     -- A hint where to look. Other transactions can have changed the slots since.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT SUM(counter), MAX(counter_id)
-      INTO v_total, v_slots
+    SELECT SUM(counter)
+      INTO v_total
       FROM `bounded_counters`
      WHERE counter_name = p_counter_name;
     IF v_tried OR v_total IS NULL OR v_total < p_amount THEN
-      CALL `_bounded_counter_reject`(p_counter_name, p_amount, v_total);
+      CALL `_bounded_counter_reject`(p_counter_name, p_amount, v_total, p_autocommit);
     END IF;
 
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT MAX(counter_id)
+      INTO v_slots
+      FROM `bounded_counters`
+     WHERE counter_name = LEFT(p_counter_name, 100);
     SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
           CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
           v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))),
@@ -350,14 +352,17 @@ BEGIN
                    SUM(amount) OVER () AS total,
                    COUNT(*) OVER () AS found
               FROM (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM `bounded_counters`
-                 WHERE counter_name = p_counter_name
-                   AND counter_id IN (v_slot, v_other)
-                 ORDER BY counter_id DESC
-                 LIMIT 2
-                   FOR UPDATE SKIP LOCKED
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id = v_slot
+                    FOR UPDATE SKIP LOCKED)
+                UNION ALL
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id = v_other
+                    FOR UPDATE SKIP LOCKED)
               ) AS locked
           ) AS pair
          WHERE found = 2
@@ -769,8 +774,8 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
-  DECLARE v_have BIGINT;
-  DECLARE v_rows BIGINT DEFAULT 0;
+  DECLARE v_have BIGINT DEFAULT p_amount;
+  DECLARE v_autocommit BOOLEAN DEFAULT FALSE;
 
   /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   SELECT MAX(counter_id)
@@ -780,25 +785,32 @@ BEGIN
   SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
     CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
     v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment))));
-  -- Reads the slot first: an UPDATE that finds too little would keep a lock on it until the end of the transaction.
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  SELECT MAX(counter)
-    INTO v_have
-    FROM `bounded_counters`
-   WHERE counter_name = LEFT(p_counter_name, 100)
-     AND counter_id = v_slot;
-  IF v_have >= p_amount AND p_amount > 0 THEN
+  BEGIN
+    -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
+    DECLARE EXIT HANDLER FOR 1305
+      SET v_autocommit = TRUE;
+
+    SAVEPOINT slotted_steps;
+    RELEASE SAVEPOINT slotted_steps;
+    -- In a transaction, an UPDATE that finds too little would keep a lock on the slot until the end.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    UPDATE `bounded_counters`
-       SET counter = counter - p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = v_slot
-       AND counter >= p_amount
-       AND CHAR_LENGTH(p_counter_name) <= 100;
-    SET v_rows = ROW_COUNT();
-  END IF;
-  IF v_rows = 0 THEN
-    CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount);
+    SELECT MAX(counter)
+      INTO v_have
+      FROM `bounded_counters`
+     WHERE counter_name = LEFT(p_counter_name, 100)
+       AND counter_id = v_slot;
+  END;
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  UPDATE `bounded_counters`
+     SET counter = counter - p_amount
+   WHERE counter_name = p_counter_name
+     AND counter_id = v_slot
+     AND counter >= p_amount
+     AND v_have >= p_amount
+     AND p_amount > 0
+     AND CHAR_LENGTH(p_counter_name) <= 100;
+  IF ROW_COUNT() = 0 THEN
+    CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount, v_autocommit);
   END IF;
 END;;
 

@@ -371,6 +371,14 @@ impl<'a> Table<'a> {
         self.locked_slots(&[Range::one(self.first_slot()), Range::one(slot)], Lock::Update)
     }
 
+    /// Two slots, each if no other transaction has locked it.
+    pub(super) fn unlocked_pair(&self, one: &str, other: &str) -> String {
+        self.locked_slots(
+            &[Range::one(one).skip_locked(), Range::one(other).skip_locked()],
+            Lock::Update,
+        )
+    }
+
     /// Whether maintenance changes one slot in each statement on the nodes of a cluster.
     pub(super) fn in_steps(&self) -> bool {
         self.package.routine(Routine::InSteps).is_some()

@@ -1,15 +1,9 @@
--- Outside a transaction, each SELECT has a new snapshot, and RELEASE finds no savepoint. At READ UNCOMMITTED, a SELECT sees
--- changes that are rolled back later.
-BEGIN
-  DECLARE CONTINUE HANDLER FOR 1305
-    SET v_new = {% match package.options.servers -%}
+-- Outside a transaction, each SELECT has a new snapshot. At READ UNCOMMITTED, a SELECT sees changes that are rolled back later.
+SET v_new = p_autocommit AND {% match package.options.servers -%}
 {% when Servers::Both %}/*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */
 {%- when Servers::Mysql %}@@SESSION.transaction_isolation
 {%- when Servers::Mariadb %}@@SESSION.tx_isolation
 {%- endmatch %} <> 'READ-UNCOMMITTED';
-  SAVEPOINT slotted_steps;
-  RELEASE SAVEPOINT slotted_steps;
-END;
 {%- if package.options.servers != Servers::Mysql %}
 -- A snapshot of MariaDB can have a change without an earlier one that commits at this moment. The next one has both.
 IF v_new{% if package.options.servers == Servers::Both %} /*!80000 AND FALSE */{% endif %} THEN

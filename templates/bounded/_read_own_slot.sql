@@ -1,6 +1,14 @@
--- Reads the slot first: an UPDATE that finds too little would keep a lock on it until the end of the transaction.
-{{ table.over_snapshot()|before(0) }}SELECT MAX({{ table.count() }})
-  INTO v_have
-  FROM {{ table.name }}
- WHERE {{ own }}
-   AND {{ table.slot() }} = v_slot;
+BEGIN
+  -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
+  DECLARE EXIT HANDLER FOR 1305
+    SET v_autocommit = TRUE;
+
+  SAVEPOINT slotted_steps;
+  RELEASE SAVEPOINT slotted_steps;
+  -- In a transaction, an UPDATE that finds too little would keep a lock on the slot until the end.
+  {{ table.over_snapshot()|before(2) }}SELECT MAX({{ table.count() }})
+    INTO v_have
+    FROM {{ table.name }}
+   WHERE {{ own|indent(2) }}
+     AND {{ table.slot() }} = v_slot;
+END;

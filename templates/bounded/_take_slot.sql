@@ -2,4 +2,4 @@
    SET {{ table.count() }} = {{ table.count() }} - {{ amount }}
  WHERE {{ table.key.equals("") }}
    AND slot = {{ slot|indent(7) }}
-   AND {{ table.count() }} >= {{ amount }};
+   AND {{ table.count() }} >= {{ amount }}

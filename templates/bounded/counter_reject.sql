@@ -1,17 +1,18 @@
 {{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
   IN p_amount BIGINT,
-  IN p_total DECIMAL(65, 0)
+  IN p_total DECIMAL(65, 0),
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Fails if the total is less than the amount for certain, and returns if it is not. p_total is the total of the
-  snapshot, which is certain only if the snapshot is new. Callers that are rejected do not wait for each other.
+  snapshot, which is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.
 {%- endfilter %}
 BEGIN
   DECLARE v_total DECIMAL(65, 0) DEFAULT p_total;
   DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_new BOOLEAN DEFAULT FALSE;
+  DECLARE v_new BOOLEAN;
 
   {{ r.find_certainty("SUM(counter)")|indent(2) }}
   IF NOT v_new THEN

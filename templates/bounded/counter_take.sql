@@ -24,17 +24,14 @@ Example
 BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
-  DECLARE v_have BIGINT;
-  DECLARE v_rows BIGINT DEFAULT 0;
+  DECLARE v_have BIGINT DEFAULT p_amount;
+  DECLARE v_autocommit BOOLEAN DEFAULT FALSE;
 
   {{ table.last_slot("v_slots", "")|indent(2) }}
   SET v_slot = {{ table.slot_of_call()|indent(2) }};
   {{ table.read_own_slot("counter_name = LEFT(p_counter_name, 100)")|indent(2) }}
-  IF v_have >= p_amount AND p_amount > 0 THEN
-    {{ table.update_slot("- p_amount", "v_slot", "counter >= p_amount")|indent(4) }}
-    SET v_rows = ROW_COUNT();
-  END IF;
-  IF v_rows = 0 THEN
-    CALL {{ r.sibling(R::TakeElsewhere) }}(p_counter_name, p_amount);
+  {{ table.update_slot("- p_amount", "v_slot", "counter >= p_amount\n   AND v_have >= p_amount\n   AND p_amount > 0")|indent(2) }}
+  IF ROW_COUNT() = 0 THEN
+    CALL {{ r.sibling(R::TakeElsewhere) }}(p_counter_name, p_amount, v_autocommit);
   END IF;
 END

@@ -1,11 +1,13 @@
 {{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
-  IN p_amount BIGINT
+  IN p_amount BIGINT,
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-Private. A take whose slot has less than the amount. Each way to the amount is one statement that decides by rows that it has
-  locked. The counts that are left go to slot 1 when there are few, so that calls wait for one row instead of searching.
+Private. A take whose slot has less than the amount. p_autocommit: outside a transaction. Each way to the amount is one
+  statement that decides by rows that it has locked. The counts that are left go to slot 1 when there are few, so that calls
+  wait for one row instead of searching.
 {%- endfilter %}
 BEGIN
   DECLARE v_total DECIMAL(65, 0);
@@ -24,14 +26,15 @@ BEGIN
 
   take: LOOP
     -- A hint where to look. Other transactions can have changed the slots since.
-    {{ table.over_snapshot()|before(4) }}SELECT SUM(counter), MAX(counter_id)
-      INTO v_total, v_slots
+    {{ table.over_snapshot()|before(4) }}SELECT SUM(counter)
+      INTO v_total
       FROM {{ table.name }}
      WHERE {{ table.key.equals("")|indent(2) }};
     IF v_tried OR v_total IS NULL OR v_total < p_amount THEN
-      CALL {{ r.sibling(R::Reject) }}(p_counter_name, p_amount, v_total);
+      CALL {{ r.sibling(R::Reject) }}(p_counter_name, p_amount, v_total, p_autocommit);
     END IF;
 
+    {{ table.last_slot("v_slots", "")|indent(4) }}
     SET v_slot = {{ table.slot_of_call()|indent(8) }},
         v_distance = 0,
         v_tries = 3;
@@ -62,16 +65,7 @@ BEGIN
             SELECT slot,
                    SUM(amount) OVER () AS total,
                    COUNT(*) OVER () AS found
-              FROM (
-                SELECT counter_id AS slot,
-                       counter AS amount
-                  FROM {{ table.name }}
-                 WHERE {{ table.key.equals("")|indent(14) }}
-                   AND counter_id IN (v_slot, v_other)
-                 ORDER BY counter_id DESC
-                 LIMIT 2
-                   FOR UPDATE SKIP LOCKED
-              ) AS locked
+              FROM {{ table.unlocked_pair("v_slot", "v_other")|indent(14) }}
           ) AS pair
          WHERE found = 2
            AND total >= p_amount

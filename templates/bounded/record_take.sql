@@ -23,16 +23,15 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_slot BIGINT DEFAULT {{ table.slot_of_call()|indent(2) }};
-  DECLARE v_have BIGINT;
-  DECLARE v_rows BIGINT DEFAULT 0;
+  DECLARE v_have BIGINT DEFAULT p_amount;
+  DECLARE v_autocommit BOOLEAN DEFAULT FALSE;
 
   {{ table.read_own_slot(table.key.equals(""))|indent(2) }}
-  IF v_have >= p_amount AND p_amount > 0{{ table.key.and_fits() }} THEN
-    {{ table.take_slot("p_amount", "v_slot")|indent(4) }}
-    SET v_rows = ROW_COUNT();
-  END IF;
-  IF v_rows = 0 THEN
+  {{ table.take_slot("p_amount", "v_slot")|indent(2) }}
+     AND v_have >= p_amount
+     AND p_amount > 0{{ table.key.and_fits() }};
+  IF ROW_COUNT() = 0 THEN
     {{ r.check()|indent(4) }}
-    CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, v_slot);
+    CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, v_slot, v_autocommit);
   END IF;
 END

@@ -1,11 +1,13 @@
 {{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }},
   IN p_amount BIGINT,
-  IN p_slot BIGINT
+  IN p_slot BIGINT,
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-Private. A take whose slot, p_slot, has less than the amount. Each way to the amount is one statement that decides by rows that
-  it has locked. The counts that are left go to slot 0 when there are few, so that calls wait for one row instead of searching.
+Private. A take whose slot, p_slot, has less than the amount. p_autocommit: outside a transaction. Each way to the amount is one
+  statement that decides by rows that it has locked. The counts that are left go to slot 0 when there are few, so that calls
+  wait for one row instead of searching.
 {%- endfilter %}
 BEGIN
   DECLARE v_total DECIMAL(65, 0);
@@ -29,15 +31,16 @@ BEGIN
       FROM {{ table.name }}
      WHERE {{ table.key.equals("")|indent(4) }};
     IF v_tried OR v_total < p_amount THEN
-      CALL {{ r.sibling(R::Reject) }}({{ table.key.arguments() }}, p_amount, v_total, v_first IS NOT NULL);
+      CALL {{ r.sibling(R::Reject) }}({{ table.key.arguments() }}, p_amount, v_total, v_first IS NOT NULL, p_autocommit);
     END IF;
 
+    -- At REPEATABLE READ, SKIP LOCKED keeps a lock on the gap after a slot that it skips. Whoever holds slot 0 inserts slots there.
     SET v_distance = -1,
-        v_tries = 3;
+        v_tries = IF(p_autocommit, 3, 0);
     IF v_first IS NULL OR v_total - p_amount < {{ FEW }} * v_slots THEN
       -- 1. Few are left: they are in slot 0.
       IF v_first >= p_amount THEN
-        {{ table.take_slot("p_amount", "0")|indent(8) }}
+        {{ table.take_slot("p_amount", "0")|indent(8) }};
         IF ROW_COUNT() > 0 THEN
           LEAVE take;
         END IF;
@@ -45,8 +48,8 @@ BEGIN
       SET v_tries = 0;
     END IF;
 
-    -- 2. Another slot shares what it has with the slot of the connection. Waits for nobody: tries three slots, those of this
-    --    node of a cluster first. Whoever inserts the slot of the connection holds slot 0, too.
+    -- 2. Outside a transaction, another slot shares what it has with the slot of the connection. Waits for nobody: tries three
+    --    slots, those of this node of a cluster first. Whoever inserts the slot of the connection holds slot 0, too.
     WHILE v_tries > 0 DO
       {{ table.over_snapshot()|before(6) }}SELECT MIN({{ table.distance("p_slot", table.all_numbers())|indent(13) }})
         INTO v_distance
@@ -63,18 +66,10 @@ BEGIN
           FROM (
             SELECT MAX(IF(slot = v_other, amount, NULL)) AS have,
                    COUNT(*) AS found
-              FROM (
-                SELECT slot, `count` AS amount
-                  FROM {{ table.name }}
-                 WHERE {{ table.key.equals("")|indent(16) }}
-                   AND slot IN (v_other, v_guard)
-                 ORDER BY slot DESC
-                 LIMIT 2
-                   FOR UPDATE SKIP LOCKED
-              ) AS locked
+              FROM {{ table.unlocked_pair("v_other", "v_guard")|indent(14) }}
           ) AS pair
          CROSS JOIN (SELECT 0 AS own UNION ALL SELECT 1) AS sides
-         WHERE found = IF(v_other = v_guard, 1, 2)
+         WHERE found = 2
            AND have >= p_amount
         ON DUPLICATE KEY UPDATE
           `count` = (pair.have - p_amount + sides.own) DIV 2 + IF(sides.own, {{ table.name }}.`count`, 0);

@@ -38,7 +38,7 @@ VALUES ({{ table.key.arguments() }}, 0, ?);
 -- execute slots_to_take_from, and take_from_slot for its slots until one changes a row. No statement takes from several slots:
 -- the procedure does.
 -- Parameters: amount, {{ key }}, amount
-{{ table.take_slot("?", slot) }}
+{{ table.take_slot("?", slot) }};
 {%- endif %}
 {%- endfor %}
 {%- if bounded %}
@@ -53,7 +53,7 @@ SELECT slot
 
 -- name: take_from_slot
 -- Parameters: amount, {{ key }}, slot, amount
-{{ table.take_slot("?", "?") }}
+{{ table.take_slot("?", "?") }};
 {%- else %}
 
 -- name: add_many
