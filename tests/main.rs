@@ -53,6 +53,7 @@ promises! {
     once
     queries
     races
+    random_transactions
     rendering
     replication
     report

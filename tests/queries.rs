@@ -47,7 +47,7 @@ impl Queries {
     }
 
     /// Executes a statement with arguments by name, and returns the number of rows that it changed.
-    fn change(&self, connection: &mut impl Queryable, name: &str, arguments: &[(&str, Value)]) -> mysql::Result<u64> {
+    pub fn change(&self, connection: &mut impl Queryable, name: &str, arguments: &[(&str, Value)]) -> mysql::Result<u64> {
         let (sql, values) = self.values(name, arguments);
         Ok(connection.exec_iter(sql, values)?.affected_rows())
     }
