@@ -59,6 +59,7 @@ promises! {
     report
     resize
     rollup
+    server_defaults
     slotted_counters
     surroundings
     transactions

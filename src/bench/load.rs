@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, Params, Statement};
+use mysql::{Conn, Opts, OptsBuilder, Params, Statement};
 use rand::RngExt;
 use rand_distr::Zipf;
 
@@ -469,8 +469,10 @@ fn count(
 }
 
 /// A new connection. MySQL ends a session some time after its client has left, so that there can be too many (1040).
+/// It has no statement but those of the load.
 fn connect(node: &Opts) -> Result<Conn, mysql::Error> {
     const TRIES: u32 = 5_000;
+    let node = OptsBuilder::from_opts(node.clone()).init(Vec::<String>::new());
     for _ in 0..TRIES {
         match Conn::new(node.clone()) {
             Err(mysql::Error::MySqlError(error)) if error.code == 1040 => {
@@ -479,7 +481,7 @@ fn connect(node: &Opts) -> Result<Conn, mysql::Error> {
             result => return result,
         }
     }
-    Conn::new(node.clone())
+    Conn::new(node)
 }
 
 fn transaction(

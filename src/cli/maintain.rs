@@ -194,6 +194,14 @@ impl Counter {
     /// The counter of a package with the routine, and with as many key columns as `key` has values.
     fn find(subject: Subject, key: &[String], routine: Routine) -> anyhow::Result<Self> {
         let mut nodes = subject.connection.connect_all(&AtomicBool::new(false))?;
+        // A call that waits for a row, or for an ALTER TABLE, ends in time.
+        let seconds = subject.timeout.as_secs().max(1);
+        for node in &mut nodes {
+            node.query_drop(format!(
+                "SET SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, {seconds}) AS UNSIGNED),
+                     SESSION lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, {seconds}) AS UNSIGNED)"
+            ))?;
+        }
         let database = database(&mut nodes[0])?;
         let mut packages: Vec<Package> = installed(&mut nodes[0])?
             .into_iter()

@@ -23,6 +23,34 @@ use option_file::Entry;
 /// The time-out for a connection without an option.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What the tool depends on in a session, whatever the defaults of the server are. A change that is not committed is lost at
+/// the end (autocommit), a limit truncates results (sql_select_limit), a mode changes the text of views and of strings
+/// (sql_mode), and a short idle time ends the session during a load (wait_timeout).
+/// Source: MySQL manual, "Server System Variables"; MariaDB documentation, "Server System Variables".
+const SESSION: &str = "\
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
+    SESSION autocommit = 1,
+    SESSION completion_type = 'NO_CHAIN',
+    SESSION foreign_key_checks = 1,
+    SESSION max_join_size = 18446744073709551615,
+    SESSION sql_auto_is_null = 0,
+    SESSION sql_big_selects = 1,
+    SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    SESSION sql_safe_updates = 0,
+    SESSION sql_select_limit = 18446744073709551615,
+    SESSION unique_checks = 1,
+    SESSION wait_timeout = 28800
+    /*!80000 , SESSION max_execution_time = 0,
+    SESSION transaction_isolation = 'REPEATABLE-READ',
+    SESSION transaction_read_only = 0 */
+    /*M!100300 , SESSION check_constraint_checks = 1,
+    SESSION idle_readonly_transaction_timeout = 0,
+    SESSION idle_transaction_timeout = 0,
+    SESSION idle_write_transaction_timeout = 0,
+    SESSION max_statement_time = 0,
+    SESSION tx_isolation = 'REPEATABLE-READ',
+    SESSION tx_read_only = 0 */";
+
 /// The default port of MySQL and MariaDB.
 const PORT: u16 = 3306;
 
@@ -265,6 +293,7 @@ impl Settings {
             .user(Some(self.user_name()))
             .pass(self.password.as_ref().map(|Secret(password)| password.clone()))
             .db_name(self.database.clone())
+            .init(vec![SESSION])
             .ssl_opts(Some(self.tls()).filter(|_| tls && socket.is_none()));
         builder.into()
     }

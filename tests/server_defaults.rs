@@ -1,0 +1,92 @@
+//! Commands on servers whose defaults are unusual. What a command prints is what another session sees.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::advise::{printed, slotted};
+use crate::support::{Module, Server};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(commands_do_not_depend_on_the_defaults_of_the_server)
+        .waits()
+        .on_servers(the_time_out_of_a_command_limits_the_wait_for_a_lock);
+}
+
+/// The defaults of new sessions. The limits come last, because they apply to the statements that set the others.
+const DEFAULTS: [&str; 8] = [
+    "autocommit = 0",
+    "completion_type = 'RELEASE'",
+    "wait_timeout = 3",
+    "foreign_key_checks = 0",
+    "max_join_size = 1",
+    "sql_select_limit = 1",
+    "sql_safe_updates = 1",
+    "sql_auto_is_null = 1",
+];
+
+fn start(server: &Server) -> Option<Server> {
+    Some(Server::start(server.program()?, &[]).expect("a server"))
+}
+
+fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
+    let modes: &[&str] = if !server.is_mysql() {
+        &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE", "ORACLE"]
+    } else {
+        &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE"]
+    };
+    for mode in modes {
+        let Some(server) = start(server) else { return };
+        // This session keeps the usual defaults.
+        let mut other = server.connect();
+        let isolation = if server.is_mysql() { "transaction_isolation" } else { "tx_isolation" };
+        for statement in ["CREATE DATABASE app", "USE app"] {
+            other.query_drop(statement).expect(statement);
+        }
+        for default in DEFAULTS {
+            other.query_drop(format!("SET GLOBAL {default}")).expect(default);
+        }
+        other.query_drop(format!("SET GLOBAL {isolation} = 'SERIALIZABLE', GLOBAL sql_mode = '{mode}'")).expect(mode);
+        let url = server.url();
+        let run = |other: &mut Conn, arguments: &[&str], query: &str, wanted: &str| {
+            let output = slotted(&[arguments, &["--url", &url, "--database", "app"]].concat());
+            assert_eq!(output.status.code(), Some(0), "{mode}, {arguments:?}: {}", printed(&output));
+            let found: Option<String> = other.query_first(format!("SELECT CAST(({query}) AS CHAR)")).expect(query);
+            assert_eq!(found.as_deref(), Some(wanted), "{mode}, {arguments:?}: {}", printed(&output));
+            printed(&output)
+        };
+        let slots = "SELECT CONCAT(slots, ' ', total) FROM counter_totals";
+        let installed = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'app' AND ROUTINE_NAME = 'counter_get'";
+        run(&mut other, &["install", "counters"], installed, "1");
+        let again = run(&mut other, &["install", "counters"], installed, "1");
+        assert!(again.contains("nothing to do"), "{mode}: {again}");
+        other.query_drop("CALL counter_setup('hot', NULL, 20, 5)").expect("a counter");
+        let said = run(&mut other, &["resize", "hot", "7"], slots, "7 5");
+        assert!(said.contains("after:  7 slots, total 5\n"), "{mode}: {said}");
+        run(&mut other, &["reset", "hot", "--value", "-2"], slots, "7 -2");
+        run(&mut other, &["status"], slots, "7 -2");
+        other.query_drop("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB").expect("a table");
+        other.query_drop("INSERT INTO pages VALUES (1, 40), (2, 50)").expect("rows");
+        run(&mut other, &["delete", "hot", "--yes"], "SELECT COUNT(*) FROM counters", "0");
+        let bench = ["bench", "--contenders", "single-row,counters", "--seconds", "0.2", "--rounds", "1", "--connections", "4"];
+        run(&mut other, &bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
+        run(&mut other, &["uninstall", "counters", "--with-data", "--yes"], installed, "0");
+    }
+}
+
+fn the_time_out_of_a_command_limits_the_wait_for_a_lock(server: &Server) {
+    let Some(server) = start(server) else { return };
+    let schema = server.schema();
+    schema.install(&crate::support::package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 8, 5)");
+    let mut blocking = schema.connect();
+    blocking.query_drop("START TRANSACTION").expect("a transaction");
+    blocking.query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_id = 8").expect("a lock");
+    let start = std::time::Instant::now();
+    let url = server.url();
+    let output = slotted(&["resize", "hot", "4", "--timeout", "1", "--url", &url, "--database", &schema.name]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("1205"), "{}", printed(&output));
+    // The default of innodb_lock_wait_timeout is 50 s.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
