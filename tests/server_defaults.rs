@@ -67,7 +67,9 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
         run(&mut other, &["status"], slots, "7 -2");
         other.query_drop("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB").expect("a table");
         other.query_drop("INSERT INTO pages VALUES (1, 40), (2, 50)").expect("rows");
-        run(&mut other, &["delete", "hot", "--yes"], "SELECT COUNT(*) FROM counters", "0");
+        let adopt = ["adopt", "--from", "pages.views"];
+        run(&mut other, &adopt, "SELECT GROUP_CONCAT(total ORDER BY total) FROM counter_totals", "-2,40,50");
+        run(&mut other, &["delete", "hot", "--yes"], "SELECT COUNT(DISTINCT counter_name) FROM counters", "2");
         let bench = ["bench", "--contenders", "single-row,counters", "--seconds", "0.2", "--rounds", "1", "--connections", "4"];
         run(&mut other, &bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
         run(&mut other, &["uninstall", "counters", "--with-data", "--yes"], installed, "0");
