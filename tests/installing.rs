@@ -21,6 +21,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_package_that_a_client_has_installed_is_the_same)
         .on_servers(status_tells_differences_apart)
         .on_families(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
+        .on_servers(what_is_planted_in_the_table_of_an_upgrade_is_not_executed)
         .on_servers(twenty_installations_at_the_same_time_give_one_package)
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
         .on_servers(other_options_replace_and_drop_what_differs)
@@ -287,6 +288,55 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
         }
     }
     connection.query_drop(format!("DROP USER '{user}'@'localhost'")).expect("an account");
+}
+
+fn what_is_planted_in_the_table_of_an_upgrade_is_not_executed(server: &Server) {
+    let planted = format!("slotted_planted_{}", std::process::id());
+    let grant = format!("GRANT ALL ON *.* TO ''{planted}''@''localhost''");
+    let columns = "routine_type VARCHAR(255), routine_name VARCHAR(255), user VARCHAR(255), host VARCHAR(255), privileges VARCHAR(255)";
+    let row = |routine: &str, privileges: &str| {
+        format!(
+            "CREATE TABLE counter_upgrade ({columns}) ENGINE = InnoDB;
+             INSERT INTO counter_upgrade VALUES ('PROCEDURE', '{routine}', '{planted}', 'localhost', '{privileges}')"
+        )
+    };
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    schema.run(&format!("CREATE USER '{planted}'@'localhost'; CREATE TABLE seen (n INT) ENGINE = InnoDB"));
+    schema.run("CREATE PROCEDURE other() SELECT 1");
+    let mut connection = schema.connect();
+    connection
+        .query_drop("CREATE FUNCTION look() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO seen VALUES (1); RETURN 1; END")
+        .expect("a function");
+    for (plant, drop) in [
+        (
+            format!("CREATE TABLE counter_upgrade (statement TEXT) ENGINE = InnoDB; INSERT INTO counter_upgrade VALUES ('{grant}')"),
+            "TABLE",
+        ),
+        (row("counter_add", "Execute,ALL ON *.* TO CURRENT_USER() -- "), "TABLE"),
+        (row("counter_add` TO root@localhost -- ", "Execute"), "TABLE"),
+        (row("other", "Execute"), "TABLE"),
+        ("CREATE VIEW counter_upgrade AS SELECT look() AS statement".to_owned(), "VIEW"),
+    ] {
+        schema.run(&plant);
+        schema.run("ALTER PROCEDURE counter_add COMMENT 'old'");
+        let output = slotted(&schema, &["install", "counters"]).output().expect("slotted runs");
+        let comment: String = schema.first(
+            "SELECT LEFT(ROUTINE_COMMENT, 3) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = 'counter_add'",
+        );
+        // MariaDB does not use the table.
+        let (code, left) = if server.is_mysql() { (2, "old") } else { (0, "Des") };
+        assert_eq!(output.status.code(), Some(code), "{plant}: {}", printed(&output));
+        assert_eq!(comment, left, "{plant}");
+        assert_eq!(printed(&output).contains("counter_upgrade is not the table"), server.is_mysql(), "{}", printed(&output));
+        schema.run(&format!("DROP {drop} counter_upgrade"));
+    }
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM seen"), 0);
+    assert_eq!(routine_grants(&mut connection, &planted), []);
+    let grants: Vec<String> = connection.query(format!("SHOW GRANTS FOR '{planted}'@'localhost'")).expect("grants");
+    assert_eq!(grants.len(), 1, "{grants:?}");
+    assert!(grants[0].starts_with("GRANT USAGE"), "{grants:?}");
+    connection.query_drop(format!("DROP USER '{planted}'@'localhost'")).expect("an account");
 }
 
 fn twenty_installations_at_the_same_time_give_one_package(server: &Server) {

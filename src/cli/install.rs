@@ -141,6 +141,7 @@ pub(super) fn explained(error: InstallError) -> anyhow::Error {
             "what the command has done stays; remove the cause, and run the command again: it does what is left"
         }
         InstallError::Locked => "run the command again when the other one has ended",
+        InstallError::Foreign { .. } => "nothing was changed; read what it has, and rename or drop it",
         InstallError::MySql(_) | InstallError::Name(_) => "run the command again: it does what is left",
     };
     hinted(error, hint)

@@ -1,16 +1,18 @@
 //! Installs a package in a database, and compares an installed package with a rendered one.
 
 pub mod compare;
+mod kept;
 pub mod preflight;
 pub mod privileges;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::{Ident, IdentError, Package, SqlStr};
+use crate::package::{IdentError, Package};
 use crate::render::{self, Object, ObjectKind};
 use crate::server::{Flavour, Version};
 use compare::{ObjectState, State};
+use kept::{Grant, Kept};
 
 /// The time to wait for another installation in the same database, in seconds.
 const LOCK_TIMEOUT: u32 = 600;
@@ -32,6 +34,14 @@ pub enum InstallError {
     /// Another session installs a package in this database.
     #[error("another installation in this database has not ended within {LOCK_TIMEOUT} s")]
     Locked,
+    /// A table with the name that an installation uses is not one of it.
+    #[error("{table} is not the table in which an interrupted installation keeps privileges: {difference}")]
+    Foreign {
+        /// The name of the table or view.
+        table: String,
+        /// How it differs.
+        difference: String,
+    },
     /// The prefix and a suffix are too long together.
     #[error("{0}")]
     Name(#[from] IdentError),
@@ -59,12 +69,6 @@ pub struct Plan {
     pub grants: bool,
 }
 
-/// The table that has the privileges on routines while MySQL drops and creates them. An interrupted installation leaves it,
-/// and the next one grants them.
-fn kept_grants(package: &Package) -> Result<Ident, IdentError> {
-    package.options.prefix.join("upgrade")
-}
-
 /// Compares the database with the package, and returns the steps that are left. Changes nothing.
 ///
 /// # Errors
@@ -86,14 +90,15 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
         .zip(states.iter().map(|object| &object.state))
         .filter(|(_, state)| is_left(state))
         .collect();
-    let kept = kept_grants(package)?;
-    let left = kept_statements(connection, &kept)?;
+    let kept = Kept::of(package)?;
+    let mut left = None;
     let mut grants = Vec::new();
     // MariaDB replaces a routine in one statement, which keeps the privileges.
     if server.flavour == Flavour::MySql {
+        left = kept.read(connection, &objects)?;
         for (object, state) in &pending {
             if object.kind.is_routine() && **state != State::Missing {
-                grants.extend(routine_grants(connection, object)?);
+                grants.extend(kept::granted(connection, object)?);
             }
         }
     }
@@ -102,18 +107,9 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     grants.retain(|grant| !left.contains(grant));
     let mut steps = Vec::new();
     if !grants.is_empty() {
-        let rows: Vec<String> = grants
-            .iter()
-            .map(|grant| format!("({})", SqlStr(grant)))
-            .collect();
         steps.push(Step {
             action: format!("keep the privileges on routines in table {}", kept.name()),
-            statements: vec![
-                format!(
-                    "CREATE TABLE IF NOT EXISTS {kept} (statement TEXT NOT NULL) ENGINE = InnoDB COMMENT = 'Privileges on routines during an upgrade'"
-                ),
-                format!("INSERT INTO {kept} (statement) VALUES {}", rows.join(", ")),
-            ],
+            statements: kept.keep(&grants),
         });
     }
     for (object, state) in &pending {
@@ -139,8 +135,8 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     }
     let restores = has_table || !grants.is_empty();
     if restores {
-        let mut statements = [left, grants].concat();
-        statements.push(format!("DROP TABLE {kept}"));
+        let mut statements: Vec<_> = left.iter().chain(&grants).map(Grant::statement).collect();
+        statements.push(kept.drop());
         steps.push(Step {
             action: "restore the privileges on routines".into(),
             statements,
@@ -153,48 +149,6 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
         steps,
         grants: restores,
     })
-}
-
-/// The statements that an interrupted installation has left. None if it has left no table.
-fn kept_statements(connection: &mut Conn, kept: &Ident) -> Result<Option<Vec<String>>, InstallError> {
-    match connection.query(format!("SELECT statement FROM {kept}")) {
-        // 1142: an account that may not see the table has not created it.
-        Err(mysql::Error::MySqlError(error)) if [1146, 1142].contains(&error.code) => Ok(None),
-        other => Ok(Some(other?)),
-    }
-}
-
-/// The statements that grant again what accounts have on a routine. Empty if this account cannot read them; the preflight
-/// says so.
-fn routine_grants(connection: &mut Conn, object: &Object) -> Result<Vec<String>, InstallError> {
-    let rows: mysql::Result<Vec<(String, String, String)>> = connection.exec(
-        "SELECT User, Host, Proc_priv FROM mysql.procs_priv WHERE Db = DATABASE() AND Routine_name = ? AND Routine_type = ?",
-        (object.name.name(), object.kind.sql()),
-    );
-    let rows = match rows {
-        Err(mysql::Error::MySqlError(error)) if error.code == 1142 => Vec::new(),
-        other => other?,
-    };
-    let grant = |(user, host, privileges): (String, String, String)| -> Result<String, InstallError> {
-        let account = format!("{}@{}", SqlStr(&user), SqlStr(&host));
-        let names: Vec<&str> = privileges.split(',').filter(|name| *name != "Grant").collect();
-        let option = if privileges.split(',').any(|name| name == "Grant") {
-            " WITH GRANT OPTION"
-        } else {
-            ""
-        };
-        let names = if names.is_empty() {
-            "USAGE".to_owned()
-        } else {
-            names.join(", ").to_uppercase()
-        };
-        Ok(format!(
-            "GRANT {names} ON {} {} TO {account}{option}",
-            object.kind.sql(),
-            object.name
-        ))
-    };
-    rows.into_iter().map(grant).collect()
 }
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
