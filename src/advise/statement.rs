@@ -128,6 +128,74 @@ pub fn counts(statement: &str) -> Option<Counts> {
     Some(counts)
 }
 
+/// Whether a condition has nothing but comparisons of these columns with literals, joined by AND. Only such a condition of another
+/// session may be executed: a function, a variable or a subquery would run with the privileges of this account.
+pub fn compares(condition: &str, columns: &[String]) -> bool {
+    let pieces: Vec<&str> = pieces(condition).collect();
+    compares_all(&words(&pieces), &|name: &Word| {
+        name.is_name()
+            && columns
+                .iter()
+                .any(|column| column.eq_ignore_ascii_case(&name.text))
+    })
+}
+
+fn compares_all(words: &[Word], is_column: &impl Fn(&Word) -> bool) -> bool {
+    let words = bare(words);
+    let parts = split(words, &["AND"]);
+    if parts.len() > 1 {
+        return parts.into_iter().all(|part| compares_all(part, is_column));
+    }
+    let sign = |word: &Word| ["=", "<", ">", "!"].iter().any(|sign| word.is(sign));
+    match words {
+        [name, is, null] if is.is("IS") && null.is("NULL") => is_column(name),
+        [name, is, not, null] if is.is("IS") && not.is("NOT") && null.is("NULL") => is_column(name),
+        [name, is_in, list @ ..] if is_in.is("IN") && list.first().is_some_and(|word| word.is("(")) => {
+            is_column(name)
+                && bare(list).len() < list.len()
+                && split(bare(list), &[","]).into_iter().all(is_literal)
+        }
+        [name, first, rest @ ..] if is_column(name) && sign(first) => is_literal(match rest {
+            [second, rest @ ..] if sign(second) => rest,
+            rest => rest,
+        }),
+        [rest @ .., last, name] if is_column(name) && sign(last) => is_literal(match rest {
+            [rest @ .., second] if sign(second) => rest,
+            rest => rest,
+        }),
+        _ => false,
+    }
+}
+
+/// Whether words are a number or a string.
+fn is_literal(words: &[Word]) -> bool {
+    let digits = |word: &Word| word.text.bytes().all(|c| c.is_ascii_digit());
+    let hex = |word: &Word| {
+        let digits = word.text.strip_prefix("0x");
+        digits.is_some_and(|digits| digits.bytes().all(|c| c.is_ascii_hexdigit()))
+    };
+    let string = |word: &Word| {
+        !word.quoted && word.text.len() > 1 && word.text.starts_with('\'') && word.text.ends_with('\'')
+    };
+    let number = match words {
+        [sign, number @ ..] if sign.is("-") || sign.is("+") => number,
+        number => number,
+    };
+    match number {
+        [] => false,
+        [one] if hex(one) => true,
+        number
+            if number
+                .iter()
+                .all(|word| !word.quoted && (digits(word) || word.is("."))) =>
+        {
+            true
+        }
+        // A string with a doubled quote has several pieces.
+        _ => words.iter().all(string),
+    }
+}
+
 /// The schema, if it is given, and the table of `UPDATE t`, `INSERT INTO t` or `REPLACE INTO t`.
 pub fn table(statement: &str) -> Option<(Option<String>, String)> {
     let pieces: Vec<&str> = pieces(statement).collect();
@@ -340,7 +408,7 @@ fn text(words: &[Word], pieces: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{counts, table};
+    use super::{compares, counts, table};
 
     /// Statements as libraries write them, and the columns that they count.
     const COUNTING: [(&str, &str); 38] = [
@@ -560,6 +628,39 @@ mod tests {
     fn sequences_are_found() {
         let found = counts("UPDATE seq SET id = LAST_INSERT_ID(id + 1)").expect("a count");
         assert!(found.sequence);
+    }
+
+    #[test]
+    fn only_comparisons_of_columns_with_literals_are_executed() {
+        let columns = ["id", "a b", "name", "deleted_at"].map(str::to_owned);
+        for (condition, executed) in [
+            ("id = 7", true),
+            ("(id >= 7.5)", true),
+            ("`a b`<>'x.y' AND id = 7", true),
+            ("(7 = id AND (name = 'it''s' AND id != -3))", true),
+            ("id IN (7, 8) AND deleted_at IS NULL", true),
+            ("deleted_at IS NOT NULL", true),
+            ("id = 0x1F", true),
+            ("1 <= id", true),
+            ("spy() = 0", false),
+            ("id = 7 AND SLEEP(0) = 0", false),
+            ("id = 7 OR id = 8", false),
+            ("id = @x", false),
+            ("id = @@max_connections", false),
+            ("id = (SELECT 1)", false),
+            ("id IN (SELECT 1)", false),
+            ("id IN (spy())", false),
+            ("id = CURRENT_USER", false),
+            ("secret = 7", false),
+            ("id = name", false),
+            ("id = 7 + SLEEP(1)", false),
+            ("id = -", false),
+            ("name = \"x\"", false),
+            ("id", false),
+            ("", false),
+        ] {
+            assert_eq!(compares(condition, &columns), executed, "{condition}");
+        }
     }
 
     #[test]

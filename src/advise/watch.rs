@@ -11,7 +11,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::lock_data::{key_values, literal, unquoted};
-use super::statement::{Counts, counts, table};
+use super::statement::{Counts, compares, counts, table};
 use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched};
 use crate::cluster::{self, Node, Table, denied};
 use crate::install::privileges::Privileges;
@@ -584,6 +584,7 @@ impl Observer<'_> {
             if condition.is_none()
                 && waited.index.is_some()
                 && let Some(text) = counts.condition
+                && compares(&text, &key.columns)
             {
                 condition = self.matches(waited, &text, false)?.then_some(text);
             }
@@ -714,7 +715,8 @@ impl Observer<'_> {
     /// Whether a condition matches one row, or the slots of a record.
     fn matches(&mut self, waited: &Waited, condition: &str, record: bool) -> Result<bool, mysql::Error> {
         let query = format!(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM {}.{} WHERE {condition} LIMIT 2) AS found",
+            "/*M!100100 SET STATEMENT max_statement_time = 2 FOR */
+             SELECT /*+ MAX_EXECUTION_TIME(2000) */ COUNT(*) FROM (SELECT 1 FROM {}.{} WHERE {condition} LIMIT 2) AS found",
             quoted(&waited.schema),
             quoted(&waited.table)
         );
