@@ -3,6 +3,7 @@
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -24,6 +25,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(what_is_planted_in_the_table_of_an_upgrade_is_not_executed)
         .on_servers(twenty_installations_at_the_same_time_give_one_package)
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
+        .waits()
+        .on(|name| name.starts_with("mysql"), calls_go_on_while_an_upgrade_waits_for_a_transaction)
         .on_servers(other_options_replace_and_drop_what_differs)
         .on_families(a_definer_that_does_not_exist_is_named)
         .on_families(all_problems_are_listed_and_nothing_is_changed)
@@ -241,7 +244,7 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
         let result = apply(&mut connection, &plan, |_, _| {
             done += 1;
             if done > at { Err(InstallError::Locked) } else { Ok(()) }
-        });
+        }, |_, _| {});
         // The connection ends here, as that of a killed process does.
         result.is_err()
     };
@@ -266,7 +269,7 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
             let killed = killed_at(at);
             let mut next = schema.connect();
             let rest = plan(&mut next, &wanted).expect("a plan");
-            apply(&mut next, &rest, |_, _| Ok(())).expect("the rest is installed");
+            apply(&mut next, &rest, |_, _| Ok(()), |_, _| {}).expect("the rest is installed");
             is_complete(&mut next, &wanted);
             let kept: u64 = schema.first("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'counter_upgrade'");
             assert_eq!(kept, 0, "killed at {at}");
@@ -357,6 +360,49 @@ fn twenty_installations_at_the_same_time_give_one_package(server: &Server) {
     is_complete(&mut schema.connect(), &keyed(|_| {}));
 }
 
+/// MySQL drops the routine, which waits for the transaction, and calls of all sessions wait behind the DROP.
+fn calls_go_on_while_an_upgrade_waits_for_a_transaction(server: &Server) {
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    schema.run("CALL counter_setup('hits', NULL, 5, NULL)");
+    let mut idle = schema.connect();
+    idle.query_drop("START TRANSACTION").expect("a transaction");
+    idle.query_drop("CALL counter_increment('hits')").expect("a call");
+    schema.run("ALTER PROCEDURE counter_add COMMENT 'old'");
+    let mut other = schema.connect();
+    other.query_drop("START TRANSACTION").expect("a transaction");
+    other.query_drop("CALL counter_add('hits', 1)").expect("a call");
+    let mut command = slotted(&schema, &["install", "counters"]);
+    let install = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs");
+    let mut witness = schema.connect();
+    let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for stored%' AND DB = DATABASE()";
+    let seen = |witness: &mut Conn| witness.query_first::<u64, _>(waiting).expect(waiting) > Some(0);
+    let until_it_waits = |witness: &mut Conn| {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !seen(witness) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until_it_waits(&mut witness);
+    for _ in 0..3 {
+        // A call waits behind the DROP until this has timed out.
+        let start = Instant::now();
+        witness.query_drop("CALL counter_add('hits', 1)").expect("a call beside an upgrade");
+        assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+    }
+    // It has named the connections, and waits again.
+    until_it_waits(&mut witness);
+    other.query_drop("COMMIT").expect("a commit");
+    let output = install.wait_with_output().expect("the end");
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let blocker = format!("connection {} of ", other.connection_id());
+    assert!(printed(&output).contains("waiting to replace procedure counter_add"), "{}", printed(&output));
+    assert!(printed(&output).contains(&blocker), "{blocker}: {}", printed(&output));
+    idle.query_drop("COMMIT").expect("a commit");
+    is_complete(&mut schema.connect(), &package(|_| {}));
+    assert_eq!(schema.first::<i64>("SELECT counter_get('hits')"), 5);
+}
+
 fn calls_of_unchanged_routines_never_fail_during_an_upgrade(server: &Server) {
     let schema = server.schema();
     succeeds(&schema, &["install", "counters"]);
@@ -372,7 +418,7 @@ fn calls_of_unchanged_routines_never_fail_during_an_upgrade(server: &Server) {
                     connection.query_drop("CALL counter_increment('hits')").expect("a call during an upgrade");
                     counted.fetch_add(1, SeqCst);
                     // So that the processors have time for the upgrades.
-                    thread::sleep(std::time::Duration::from_millis(2));
+                    thread::sleep(Duration::from_millis(2));
                 }
             });
         }

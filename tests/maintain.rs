@@ -1,7 +1,8 @@
 //! The commands that change a counter or record: `slotted resize`, `reset`, `compact` and `delete`.
 
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 
@@ -13,7 +14,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(the_commands_change_a_counter_and_a_record)
         .waits()
         .on_families(a_command_repeats_a_call_until_it_succeeds)
-        .on_families(a_command_that_cannot_succeed_changes_nothing);
+        .on_families(a_command_that_cannot_succeed_changes_nothing)
+        .waits()
+        .on_servers(an_interrupted_command_ends_its_call_on_the_server);
 }
 
 /// Runs a command in the database of the schema. Returns its exit code, and what it has printed.
@@ -98,4 +101,50 @@ fn a_command_that_cannot_succeed_changes_nothing(server: &Server) {
         assert!(said.contains(message), "{arguments:?}: {said}");
         assert_eq!(bytes(), before, "{arguments:?}: {said}");
     }
+}
+
+fn an_interrupted_command_ends_its_call_on_the_server(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&keyed(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 8, 5); INSERT INTO slotted_counters VALUES (1, 7, 0, 3), (1, 7, 8, 2)");
+    let mut blocking = schema.connect();
+    blocking.query_drop("START TRANSACTION").expect("a transaction");
+    blocking.query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_id = 1").expect("a lock");
+    blocking.query_drop("UPDATE slotted_counters SET count = count + 1 WHERE slot = 0").expect("a lock");
+    for arguments in [
+        &["resize", "hot", "4"][..],
+        &["reset", "hot", "--value", "7"],
+        &["delete", "hot", "--yes"],
+        &["reset", "1", "7"],
+        &["compact", "1", "7"],
+        &["delete", "1", "7", "--yes"],
+    ] {
+        for signal in ["-INT", "-TERM"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+            command.args(arguments).args(["--url", &server.url(), "--database", &schema.name]);
+            let started = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs");
+            let waiting = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{}' AND COMMAND <> 'Sleep'", schema.name);
+            // This query is one of them.
+            let waits = |wanted: u64| {
+                let end = Instant::now() + Duration::from_secs(30);
+                while schema.first::<u64>(&waiting) != wanted && Instant::now() < end {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                assert_eq!(schema.first::<u64>(&waiting), wanted, "{arguments:?}");
+            };
+            waits(2);
+            thread::sleep(Duration::from_millis(100));
+            let sent = Instant::now();
+            assert!(Command::new("kill").args([signal, &started.id().to_string()]).status().expect("kill").success());
+            let output = started.wait_with_output().expect("the end");
+            assert_eq!(output.status.code(), Some(130), "{arguments:?}: {}", printed(&output));
+            // The call would wait for 50 s.
+            assert!(sent.elapsed() < Duration::from_secs(10), "{arguments:?}: {:?}", sent.elapsed());
+            waits(1);
+        }
+    }
+    blocking.query_drop("ROLLBACK").expect("a rollback");
+    assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), 5);
+    assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(1, 7)"), 5);
 }

@@ -87,7 +87,7 @@ impl Install {
             }
             Ok(())
         };
-        install::apply(&mut connection, &plan, report).map_err(explained)?;
+        install::apply(&mut connection, &plan, report, waits).map_err(explained)?;
         note!("installed {name}");
         for object in compare::states(&mut connection, &package)? {
             if let State::Changed(differences) = &object.state {
@@ -102,6 +102,19 @@ impl Install {
         }
         Ok(Outcome::Fine)
     }
+}
+
+/// Says that a step waits for open transactions.
+pub(super) fn waits(step: &install::Step, users: &str) {
+    let users = if users.is_empty() {
+        "not visible to this account"
+    } else {
+        users
+    };
+    note!(
+        "waiting to {}: transactions have used it: {users}; to continue, end them with COMMIT or KILL",
+        step.action
+    );
 }
 
 /// The current database.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Params, Value};
+use mysql::{Conn, Opts, Params, Value};
 
 use super::connection::Connection;
 use super::install::database;
@@ -18,6 +18,9 @@ use super::private::on_interrupt;
 use super::{Interrupted, Outcome, confirmed, hinted, progress};
 use crate::connect::cause;
 use crate::package::{self, KeyType, Kind, Package, Prefix, Routine, slot_count};
+
+/// How often a call looks for Ctrl-C.
+const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The time between two calls.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -165,7 +168,7 @@ impl Delete {
 /// A counter or record of a database.
 struct Counter {
     /// The nodes of a cluster. They execute the calls in turn.
-    nodes: Vec<Conn>,
+    nodes: Vec<(Conn, Opts)>,
     package: Package,
     routine: Routine,
     /// As in messages.
@@ -193,17 +196,17 @@ impl fmt::Display for State {
 impl Counter {
     /// The counter of a package with the routine, and with as many key columns as `key` has values.
     fn find(subject: Subject, key: &[String], routine: Routine) -> anyhow::Result<Self> {
-        let mut nodes = subject.connection.connect_all(&AtomicBool::new(false))?;
+        let mut nodes = subject.connection.connect_each(&AtomicBool::new(false))?;
         // A call that waits for a row, or for an ALTER TABLE, ends in time.
         let seconds = subject.timeout.as_secs().max(1);
-        for node in &mut nodes {
+        for (node, _) in &mut nodes {
             node.query_drop(format!(
                 "SET SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, {seconds}) AS UNSIGNED),
                      SESSION lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, {seconds}) AS UNSIGNED)"
             ))?;
         }
-        let database = database(&mut nodes[0])?;
-        let mut packages: Vec<Package> = installed(&mut nodes[0])?
+        let database = database(&mut nodes[0].0)?;
+        let mut packages: Vec<Package> = installed(&mut nodes[0].0)?
             .into_iter()
             .map(|one| one.package)
             .collect();
@@ -290,6 +293,7 @@ impl Counter {
             columns.collect::<Vec<_>>().join(" AND ")
         );
         let row: Option<(u64, String)> = self.nodes[node]
+            .0
             .exec_first(query, self.key.clone())
             .with_context(|| format!("cannot read {}", self.package.totals.name()))?;
         Ok(row.map_or(State::Missing, |(slots, total)| State::Found { slots, total }))
@@ -311,7 +315,7 @@ impl Counter {
             // slots after another node has retired them, and these increments fail (3101).
             if at_once {
                 calls = nodes.len();
-                let resize = |node: &mut Conn| node.exec_drop(&call, Params::Positional(values.clone()));
+                let resize = |node: &mut (Conn, Opts)| execute(node, &call, &values, &interrupted);
                 let results: Vec<_> = thread::scope(|scope| {
                     let started: Vec<_> = nodes
                         .iter_mut()
@@ -331,10 +335,11 @@ impl Counter {
                 // A node that is behind cannot change the slots of another node, but that node can.
                 node = calls % nodes.len();
                 calls += 1;
-                match nodes[node].exec_drop(&call, Params::Positional(values.clone())) {
+                let stopped = || interrupted.load(Ordering::Relaxed);
+                match execute(&mut nodes[node], &call, &values, &interrupted) {
                     Ok(()) => return Ok(None),
-                    Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
-                        if begin.elapsed() > timeout || interrupted.load(Ordering::Relaxed) {
+                    Err(mysql::Error::MySqlError(error)) if stopped() || REPEATED.contains(&error.code) => {
+                        if begin.elapsed() > timeout || stopped() {
                             return Ok(Some(error));
                         }
                     }
@@ -353,6 +358,9 @@ impl Counter {
         };
         if let Some(error) = error {
             if interrupted.load(Ordering::Relaxed) {
+                if let Ok(state) = self.state_on(node) {
+                    note!("{}: {state}; to complete it, run the command again", self.name);
+                }
                 return Err(Interrupted.into());
             }
             return Err(hinted(
@@ -374,12 +382,18 @@ impl Counter {
         outln!("{}: {done} by {times} in {seconds:.1} s", self.name)?;
         outln!("before: {before}")?;
         outln!("after:  {after}")?;
-        self.wait_for_nodes(node, &after, begin)?;
+        self.wait_for_nodes(node, &after, begin, &interrupted)?;
         Ok(Outcome::Fine)
     }
 
     /// Waits until the other nodes have applied the change of a node.
-    fn wait_for_nodes(&mut self, changed: usize, wanted: &State, begin: Instant) -> anyhow::Result<()> {
+    fn wait_for_nodes(
+        &mut self,
+        changed: usize,
+        wanted: &State,
+        begin: Instant,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<()> {
         let slots = |state: &State| match state {
             State::Missing => 0,
             State::Found { slots, .. } => *slots,
@@ -388,6 +402,9 @@ impl Counter {
             let mut state = self.state_on(node)?;
             // A compacted record gets new slots at once.
             while self.routine != Routine::Compact && slots(&state) != slots(wanted) {
+                if interrupted.load(Ordering::Relaxed) {
+                    return Err(Interrupted.into());
+                }
                 if begin.elapsed() > self.timeout {
                     return Err(hinted(
                         format!("node {} has {state}", node + 1),
@@ -401,4 +418,27 @@ impl Counter {
         }
         Ok(())
     }
+}
+
+/// A node executes a call. After Ctrl-C, another connection ends the call on the server, where it can wait for a lock.
+fn execute(
+    (connection, options): &mut (Conn, Opts),
+    call: &str,
+    values: &[Value],
+    interrupted: &AtomicBool,
+) -> mysql::Result<()> {
+    let id = connection.connection_id();
+    thread::scope(|scope| {
+        let running = scope.spawn(|| connection.exec_drop(call, Params::Positional(values.to_vec())));
+        while !running.is_finished() {
+            if interrupted.load(Ordering::Relaxed) {
+                // If the call has ended meanwhile, there is nothing to end. If the server takes no connection, the next time.
+                let _ = Conn::new(options.clone())
+                    .and_then(|mut other| other.query_drop(format!("KILL QUERY {id}")));
+                thread::sleep(PAUSE);
+            }
+            thread::sleep(INTERVAL);
+        }
+        running.join().expect("no panic")
+    })
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
-use super::install::{database, explained};
+use super::install::{database, explained, waits};
 use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, confirmed, hinted};
@@ -98,11 +98,11 @@ impl Uninstall {
             steps,
             ..Plan::default()
         };
-        install::apply(&mut connection, &plan, |step, _| {
+        let report = |step: &install::Step, _: &str| {
             note!("{}", step.action);
             Ok(())
-        })
-        .map_err(explained)?;
+        };
+        install::apply(&mut connection, &plan, report, waits).map_err(explained)?;
         if nothing {
             note!("the database {database} has nothing of the package");
         }

@@ -5,6 +5,9 @@ mod kept;
 pub mod preflight;
 pub mod privileges;
 
+use std::thread;
+use std::time::Duration;
+
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -16,6 +19,17 @@ use kept::{Grant, Kept};
 
 /// The time to wait for another installation in the same database, in seconds.
 const LOCK_TIMEOUT: u32 = 600;
+
+/// How long a statement waits for transactions that have used an object, in seconds. New calls of the object wait behind it.
+/// Source: MySQL manual, "Metadata Locking".
+const DDL_TIMEOUT: u32 = 2;
+
+/// How often such a statement is executed, and the pause between two times, in which the calls go on.
+const DDL_TRIES: u32 = 20;
+const DDL_PAUSE: Duration = Duration::from_secs(1);
+
+/// The error of a wait that has timed out.
+const LOCK_WAIT: u16 = 1205;
 
 /// A package that cannot be installed.
 #[derive(Debug, thiserror::Error)]
@@ -166,7 +180,8 @@ pub fn lock(connection: &mut Conn) -> Result<(), InstallError> {
     }
 }
 
-/// Executes the steps of a plan, one statement at a time. Calls `before` with each step and statement.
+/// Executes the steps of a plan, one statement at a time. Calls `before` with each step and statement, and `waits` with a step that
+/// waits for open transactions and with what is known of them.
 ///
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: a new plan has the steps that
@@ -175,23 +190,55 @@ pub fn apply(
     connection: &mut Conn,
     plan: &Plan,
     mut before: impl FnMut(&Step, &str) -> Result<(), InstallError>,
+    mut waits: impl FnMut(&Step, &str),
 ) -> Result<(), InstallError> {
+    connection.query_drop(format!("SET SESSION lock_wait_timeout = {DDL_TIMEOUT}"))?;
     for statement in &plan.session {
         connection.query_drop(statement)?;
     }
     for step in &plan.steps {
         for statement in &step.statements {
             before(step, statement)?;
-            connection.query_drop(statement).map_err(|error| match error {
-                mysql::Error::MySqlError(error) => InstallError::Rejected {
-                    action: step.action.clone(),
-                    error,
-                },
-                error => error.into(),
-            })?;
+            let mut tries = 1;
+            while let Err(error) = connection.query_drop(statement) {
+                match error {
+                    mysql::Error::MySqlError(error) if error.code == LOCK_WAIT && tries < DDL_TRIES => {
+                        waits(step, &users(connection));
+                        thread::sleep(DDL_PAUSE);
+                        tries += 1;
+                    }
+                    mysql::Error::MySqlError(error) => {
+                        return Err(InstallError::Rejected {
+                            action: step.action.clone(),
+                            error,
+                        });
+                    }
+                    error => return Err(error.into()),
+                }
+            }
         }
     }
     Ok(())
+}
+
+/// The sessions whose transactions have used objects of the database, those first that are in their state for the longest time.
+/// Empty if the server or the account does not show them.
+fn users(connection: &mut Conn) -> String {
+    let users: mysql::Result<Vec<String>> = connection.query(
+        "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', PROCESSLIST_USER, '@', PROCESSLIST_HOST, ' (', PROCESSLIST_COMMAND, ', ', PROCESSLIST_TIME, ' s)')
+           FROM performance_schema.threads
+          WHERE THREAD_ID IN (
+                  SELECT OWNER_THREAD_ID
+                    FROM performance_schema.metadata_locks
+                   WHERE OBJECT_SCHEMA = DATABASE()
+                     AND LOCK_STATUS = 'GRANTED'
+                     AND LOCK_DURATION = 'TRANSACTION'
+                )
+            AND PROCESSLIST_ID <> CONNECTION_ID()
+          ORDER BY PROCESSLIST_TIME DESC
+          LIMIT 3",
+    );
+    users.unwrap_or_default().join(", ")
 }
 
 /// The steps that drop what a database has of a package, and with `data` its tables. Objects with the same names that are not
