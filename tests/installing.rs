@@ -389,7 +389,7 @@ fn calls_go_on_while_an_upgrade_waits_for_a_transaction(server: &Server) {
     for _ in 0..3 {
         // A call waits behind the DROP until this has timed out.
         let start = Instant::now();
-        witness.query_drop("CALL counter_add('hits', 1)").expect("a call beside an upgrade");
+        witness.query_drop("CALL counter_add('hits', 1)").expect("a call during an upgrade");
         assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
     }
     // It has named the connections, and waits again.

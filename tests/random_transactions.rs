@@ -29,7 +29,7 @@ const CONNECTIONS: u64 = 12;
 const COUNTERS: usize = 3;
 const VALUE: i64 = 20;
 
-/// A transaction that takes longer, deadlocks for ever with others. A lock wait of this load takes less than a second.
+/// A transaction that takes longer deadlocks with others again and again. A lock wait of this load takes less than a second.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// The errors that a call can return here: a deadlock, and too little in a bounded counter.

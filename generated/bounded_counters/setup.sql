@@ -329,7 +329,7 @@ BEGIN
       SET v_tries = 0;
     END IF;
 
-    -- 2. Another slot shares what it has with the slot of the connection. Waits for nobody: tries three slots, those of this
+    -- 2. Another slot shares what it has with the slot of the connection. Does not wait: tries three slots, those of this
     --    node of a cluster first.
     WHILE v_tries > 0 DO
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */

@@ -47,7 +47,7 @@ BEGIN
       SET v_tries = 0;
     END IF;
 
-    -- 2. Another slot shares what it has with the slot of the connection. Waits for nobody: tries three slots, those of this
+    -- 2. Another slot shares what it has with the slot of the connection. Does not wait: tries three slots, those of this
     --    node of a cluster first.
     WHILE v_tries > 0 DO
       {{ table.over_snapshot()|before(6) }}SELECT MIN({{ table.distance("v_slot", "v_slots")|indent(13) }})

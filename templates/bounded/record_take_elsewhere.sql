@@ -48,7 +48,7 @@ BEGIN
       SET v_tries = 0;
     END IF;
 
-    -- 2. Outside a transaction, another slot shares what it has with the slot of the connection. Waits for nobody: tries three
+    -- 2. Outside a transaction, another slot shares what it has with the slot of the connection. Does not wait: tries three
     --    slots, those of this node of a cluster first. Whoever inserts the slot of the connection holds slot 0, too.
     WHILE v_tries > 0 DO
       {{ table.over_snapshot()|before(6) }}SELECT MIN({{ table.distance("p_slot", table.all_numbers())|indent(13) }})
