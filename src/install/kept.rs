@@ -136,26 +136,17 @@ impl Kept {
             }
             Some(_) => {}
         }
-        let rows: Vec<[Vec<u8>; 5]> = connection
-            .query_iter(format!("SELECT {COLUMNS} FROM {}", self.0))?
-            .map(|row| {
-                row.map(|row| {
-                    row.unwrap()
-                        .into_iter()
-                        .map(bytes)
-                        .collect::<Vec<_>>()
-                        .try_into()
-                        .unwrap_or_default()
-                })
-            })
-            .collect::<Result<_, _>>()?;
-        let grant = |row: [Vec<u8>; 5]| {
-            let [kind, name, user, host, privileges] =
-                row.map(|value| String::from_utf8(value).unwrap_or_default());
+        // Bytes, because a table that is not ours can have any, and NULL.
+        type Bytes = Option<Vec<u8>>;
+        let rows: Vec<(Bytes, Bytes, Bytes, Bytes, Bytes)> =
+            connection.query(format!("SELECT {COLUMNS} FROM {}", self.0))?;
+        let text = |value: Bytes| String::from_utf8(value.unwrap_or_default()).unwrap_or_default();
+        let grant = |(kind, name, user, host, privileges): (Bytes, Bytes, Bytes, Bytes, Bytes)| {
+            let (kind, name) = (text(kind), text(name));
             let object = objects
                 .iter()
                 .find(|one| one.kind.is_routine() && one.kind.sql() == kind && one.name.name() == name)?;
-            Grant::of(object, user, host, privileges)
+            Grant::of(object, text(user), text(host), text(privileges))
         };
         let grants: Option<Vec<_>> = rows.into_iter().map(grant).collect();
         grants
@@ -182,12 +173,5 @@ impl Kept {
 
     pub(super) fn drop(&self) -> String {
         format!("DROP TABLE {}", self.0)
-    }
-}
-
-fn bytes(value: mysql::Value) -> Vec<u8> {
-    match value {
-        mysql::Value::Bytes(bytes) => bytes,
-        other => other.as_sql(true).into_bytes(),
     }
 }
