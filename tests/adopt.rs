@@ -11,7 +11,7 @@ use rand::RngExt;
 use slotted::package::{Options, Slots};
 
 use super::advise::{printed, url};
-use crate::support::{Module, Schema, Server, keyed, measured, package, repeatable, sql_blocks};
+use crate::support::{Module, SESSIONS, Schema, Server, keyed, measured, package, repeatable, sql_blocks};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -231,9 +231,9 @@ fn a_row_that_meets_the_condition_later_keeps_its_count(server: &Server) {
     thread::scope(|scope| {
         let running = scope.spawn(|| adopt(&schema, &arguments));
         // Until the command waits for the slot of the counter.
-        let waits = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%UPDATE%counter%' AND ID <> CONNECTION_ID()";
+        let waits = format!("SELECT COUNT(*) FROM {SESSIONS} WHERE INFO LIKE '%UPDATE%counter%' AND ID <> CONNECTION_ID()");
         let end = Instant::now() + Duration::from_secs(20);
-        while schema.first::<u64>(waits) == 0 && Instant::now() < end {
+        while schema.first::<u64>(&waits) == 0 && Instant::now() < end {
             thread::sleep(Duration::from_millis(20));
         }
         thread::sleep(Duration::from_millis(200));

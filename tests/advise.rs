@@ -19,6 +19,8 @@ pub fn promises(mut module: Module<'_>) {
         .waits()
         .on_families(hot_records_are_reported)
         .waits()
+        .on_families(rows_that_statements_with_characters_of_4_bytes_wait_for_are_reported)
+        .waits()
         .on_servers(the_condition_of_a_hot_record_finds_it)
         .on_servers(advise_reads_a_counter_whose_resize_is_incomplete)
         .waits()
@@ -173,6 +175,19 @@ fn hot_records_are_reported(server: &Server) {
     let record = of(&report, &schema, "slotted_counters: record_type = 1 AND record_id = 2");
     assert_eq!(record["verdict"]["do"], "grow", "{report:#}");
     assert!(record["because"].as_str().expect("text").contains("the package has 2 slots"), "{record}");
+}
+
+/// MySQL cannot return INNODB_TRX meanwhile (3854).
+fn rows_that_statements_with_characters_of_4_bytes_wait_for_are_reported(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits INT NOT NULL) ENGINE=InnoDB; INSERT INTO pages VALUES (1, 0);");
+    let update = "UPDATE pages SET hits = hits + 1 WHERE id = 1 -- \u{1f600}";
+    let report = under_load(&schema, HOLD, &[(update, SESSIONS)], || {
+        thread::sleep(Duration::from_millis(300));
+        advised_in(server, &schema, "2")
+    });
+    let row = of(&report, &schema, "pages: id = 1");
+    assert_eq!(row["verdict"]["do"], "adopt", "{report:#}");
 }
 
 fn the_condition_of_a_hot_record_finds_it(server: &Server) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use crate::support::{Module, Network, Schema, Server, file, free_ports, package, provided, root};
+use crate::support::{Module, Network, SESSIONS, Schema, Server, file, free_ports, package, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -248,7 +248,7 @@ fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server)
         let mut holder = application.locked();
         // While a procedure runs, USER is the account of the procedure.
         let calling = format!(
-            "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> {}",
+            "SELECT ID FROM {SESSIONS} WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> {}",
             application.schema.name,
             holder.connection_id()
         );

@@ -11,7 +11,7 @@ use mysql::{Conn, Error};
 use rand::RngExt;
 
 use super::exactness::SetOnDrop;
-use crate::support::{Module, Schema, Server, bounded, calls, error_of, package, sql_statements};
+use crate::support::{Module, SESSIONS, Schema, Server, bounded, calls, error_of, package, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -177,7 +177,7 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
 /// Waits until a session executes a statement that begins with INSERT. Another transaction has the key, so it waits.
 fn until_it_inserts(schema: &Schema<'_>, session: u32) {
     let begin = Instant::now();
-    let query = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {session} AND INFO LIKE 'INSERT%'");
+    let query = format!("SELECT COUNT(*) FROM {SESSIONS} WHERE ID = {session} AND INFO LIKE 'INSERT%'");
     while schema.first::<u64>(&query) == 0 {
         assert!(begin.elapsed() < Duration::from_secs(60), "the session does not insert");
         thread::sleep(Duration::from_millis(5));

@@ -12,7 +12,7 @@ use slotted::package::{Ident, Kind, Options, Package, Routine, Slots, SqlStr};
 use slotted::render;
 
 use crate::queries::Queries;
-use crate::support::{Module, Schema, Server, bounded, bounded_keyed, cases, error_of, keyed, package};
+use crate::support::{Module, SESSIONS, Schema, Server, bounded, bounded_keyed, cases, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -501,7 +501,7 @@ fn changes_beside(server: &Server, package: &Package, call: &str) {
     reader.query_drop("SELECT COUNT(*) FROM copied").expect("a read");
     let until_waiting = |sessions: u64| {
         let query = format!(
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+            "SELECT COUNT(*) FROM {SESSIONS} \
              WHERE DB = '{}' AND STATE LIKE 'Waiting for table metadata lock%'",
             schema.name
         );

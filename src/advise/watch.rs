@@ -14,6 +14,7 @@ use super::lock_data::{key_values, literal, unquoted};
 use super::statement::{Counts, compares, counts, table};
 use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched};
 use crate::cluster::{self, Node, Table, denied};
+use crate::connect::statement_hides_waits;
 use crate::install::privileges::Privileges;
 use crate::package::{Nodes, quoted};
 use crate::server::{Flavour, Version};
@@ -47,6 +48,21 @@ STRAIGHT_JOIN performance_schema.data_locks AS locks
  WHERE transactions.trx_state = 'LOCK WAIT'
    AND locks.LOCK_TYPE = 'RECORD'";
 
+/// The rows that transactions wait for, on MySQL, if INNODB_TRX cannot be read (see [`statement_hides_waits`]). The server reads
+/// all locks for it.
+const WAITS_OF_LOCKS: &str = "
+SELECT locks.OBJECT_SCHEMA,
+       locks.OBJECT_NAME,
+       locks.INDEX_NAME,
+       locks.LOCK_DATA,
+       sessions.INFO
+  FROM performance_schema.data_locks AS locks
+  LEFT JOIN performance_schema.processlist AS sessions
+    ON PS_THREAD_ID(sessions.ID) = locks.THREAD_ID
+ WHERE locks.LOCK_STATUS = 'WAITING'
+   AND locks.LOCK_TYPE = 'RECORD'
+   AND locks.ENGINE = 'INNODB'";
+
 /// The rows that transactions wait for, on MariaDB, which has schema and table in one column: `schema`.`table`.
 const WAITS_MARIADB: &str = "
 SELECT '',
@@ -59,14 +75,9 @@ SELECT '',
     ON locks.lock_id = transactions.trx_requested_lock_id
  WHERE locks.lock_type = 'RECORD'";
 
-/// The sessions that wait for a lock of a table whose engine does not lock rows.
+/// The state of a session that waits for a lock of a table whose engine does not lock rows.
 /// Source: MySQL manual, "General Thread States".
-const TABLE_WAITS: &str = "
-SELECT COALESCE(DB, ''),
-       INFO
-  FROM information_schema.PROCESSLIST
- WHERE STATE = 'Waiting for table level lock'
-   AND INFO IS NOT NULL";
+const TABLE_WAIT: &[u8] = b"Waiting for table level lock";
 
 /// A row that a transaction waits for, with the names and values that the server returns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -234,6 +245,7 @@ impl Observer<'_> {
                 self.connection.query(format!("SELECT 1 FROM {table} LIMIT 1"));
             match rows {
                 Err(error) if denied(&error) => missing.push(self.privileges.on(privilege, place)),
+                Err(error) if statement_hides_waits(&error) => {}
                 other => drop(other?),
             }
         }
@@ -247,12 +259,18 @@ impl Observer<'_> {
             self.connection.query_first("SELECT @@performance_schema")?
         };
         if on == Some(0) {
-            let waiting: Option<u64> = self.connection.query_first(
+            let waiting: Result<Option<u64>, _> = self.connection.query_first(
                 "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'",
-            )?;
-            let waiting = waiting.unwrap_or_default();
+            );
+            let waiting = match waiting {
+                Err(error) if statement_hides_waits(&error) => String::new(),
+                waiting => format!(
+                    ", and {} transactions wait for a row lock now",
+                    waiting?.unwrap_or_default()
+                ),
+            };
             self.cannot_see(
-                format!("the row lock waits: performance_schema is OFF, and {waiting} transactions wait for a row lock now"),
+                format!("the row lock waits: performance_schema is OFF{waiting}"),
                 "set performance_schema = ON in my.cnf, and restart the server",
             );
         }
@@ -359,9 +377,14 @@ impl Observer<'_> {
             WAITS_MYSQL
         };
         // A name, a key or a statement can have bytes that are not UTF-8.
-        let rows: Vec<[Option<Vec<u8>>; 5]> = self
-            .connection
-            .query_map(query, |(a, b, c, d, e)| [a, b, c, d, e])?;
+        let mut read = |query| {
+            self.connection
+                .query_map(query, |(a, b, c, d, e)| [a, b, c, d, e])
+        };
+        let rows: Vec<[Option<Vec<u8>>; 5]> = match read(query) {
+            Err(error) if statement_hides_waits(&error) => read(WAITS_OF_LOCKS)?,
+            rows => rows?,
+        };
         for row in rows {
             let [schema, table, index, key, statement] =
                 row.map(|value| value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
@@ -370,8 +393,19 @@ impl Observer<'_> {
             };
             self.add(waits, row, statement);
         }
-        let rows: Vec<(Vec<u8>, Vec<u8>)> = self.connection.query(TABLE_WAITS)?;
-        for (current, statement) in rows {
+        // information_schema.PROCESSLIST can fail like INNODB_TRX; SHOW PROCESSLIST does not.
+        let sessions: Vec<mysql::Row> = self.connection.query("SHOW FULL PROCESSLIST")?;
+        for session in sessions {
+            let text = |column| {
+                session
+                    .get::<Option<Vec<u8>>, _>(column)
+                    .flatten()
+                    .unwrap_or_default()
+            };
+            if text("State") != TABLE_WAIT {
+                continue;
+            }
+            let (current, statement) = (text("db"), text("Info"));
             let statement = String::from_utf8_lossy(&statement).into_owned();
             let Some((schema, table)) = table(&statement) else {
                 continue;

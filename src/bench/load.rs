@@ -14,6 +14,7 @@ use rand_distr::Zipf;
 
 use super::contender::{Statements, Who, values};
 use super::{Setting, Target};
+use crate::connect::statement_hides_waits;
 
 /// The result of a load.
 #[derive(Debug, Clone)]
@@ -305,14 +306,17 @@ fn waiting(
     let pause = pause.min(duration / 2);
     let begin = Instant::now();
     let (mut samples, mut waiting) = (0_u32, 0_u32);
-    while begin.elapsed() + pause <= duration && goes_on() {
+    'samples: while begin.elapsed() + pause <= duration && goes_on() {
         thread::sleep(pause);
+        let mut sample = 0;
         for (connection, query) in &mut queries {
             match connection.query_first::<u32, _>(&*query) {
                 Err(error) if hides_waits(&error) => return Ok(None),
-                counted => waiting += counted?.unwrap_or(0),
+                Err(error) if statement_hides_waits(&error) => continue 'samples,
+                counted => sample += counted?.unwrap_or(0),
             }
         }
+        waiting += sample;
         samples += 1;
     }
     Ok((samples > 0).then(|| f64::from(waiting) / f64::from(samples)))
@@ -333,6 +337,7 @@ pub fn hidden_waits(connection: &mut Conn) -> Result<Option<mysql::Error>, mysql
     let query = "SELECT COUNT(*) FROM information_schema.INNODB_TRX";
     match connection.query_first::<u64, _>(query) {
         Err(error) if hides_waits(&error) => Ok(Some(error)),
+        Err(error) if statement_hides_waits(&error) => Ok(None),
         result => result.map(|_| None),
     }
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
+pub(crate) use error::statement_hides_waits;
 pub use error::{ConnectError, cause};
 pub use url::UrlError;
 

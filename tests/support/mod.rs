@@ -14,7 +14,7 @@ pub use client::Client;
 pub use cluster::{Cluster, clusters};
 pub use network::Network;
 pub use promises::{Module, Promises};
-pub use schema::{Schema, error_of, repeatable};
+pub use schema::{SESSIONS, Schema, error_of, repeatable};
 pub use servers::{Server, quick, stop_servers};
 pub use slotted::server::free_ports;
 
