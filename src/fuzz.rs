@@ -191,7 +191,8 @@ fn plain(options: &Options) -> Options {
     for rollup in &mut options.rollups {
         rollup.same.iter_mut().for_each(|(name, _)| rename(name));
         rename(&mut rollup.table);
-        rename(&mut rollup.id);
+        rollup.ids.iter_mut().for_each(rename);
+        rollup.keep.iter_mut().for_each(rename);
         rename(&mut rollup.target);
     }
     rename(&mut options.table);

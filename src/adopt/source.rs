@@ -164,7 +164,7 @@ pub fn read(
         if rollup.table == source.table && rollup.target == source.column {
             return Err(AdoptError::rejected(
                 format!("a roll-up writes {}", source.plain()),
-                "source import.sql of the package, which adds the counts of the column to the counters",
+                "leave the counts in the column: they belong to the totals of the package",
             ));
         }
     }

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::output::{note, out};
 use crate::package::{
     self, Collation, Definer, Ident, Interval, Key, Kind, Nodes, Options, Package, Pick, Prefix, Roles,
-    Rollup, Security, Servers, Slots, Variable,
+    Rollup, Security, Servers, Slots, TableColumn, Variable,
 };
 use crate::render::{self, Format};
 
@@ -124,8 +124,18 @@ pub(super) struct OptionFlags {
     #[arg(long, value_name = "SERVER", requires = "package", default_value_t = Servers::Both)]
     server: Servers,
 
-    /// Also render a roll-up, which writes totals into a column of your table. Can be given several times.
-    /// For example, record_type=123:repositories.id:download_count writes the total of each record with record_type 123
+    /// A column of a table whose counts the package has, such as articles.views. The total of a record is the column and the counts
+    /// of its slots, which a roll-up adds to the column. The key is the primary key of the table. Table and prefix are named
+    /// after the column
+    #[arg(long, value_name = "TABLE.COLUMN", requires = "package", conflicts_with = "rollup")]
+    column: Option<TableColumn>,
+
+    /// Columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up does not change, separated by commas
+    #[arg(long, value_name = "COLUMN,..", requires = "column", value_delimiter = ',')]
+    keep: Vec<Ident>,
+
+    /// The same as --column for a part of the records. Can be given several times.
+    /// For example, record_type=123:repositories.id:download_count moves the counts of each record with record_type 123
     /// into the column download_count of the row of repositories whose id is the record_id
     #[arg(
         long,
@@ -134,8 +144,8 @@ pub(super) struct OptionFlags {
     )]
     rollup: Vec<Rollup>,
 
-    /// Also render an EVENT that calls the roll-ups at this interval, such as '1 MINUTE'
-    #[arg(long, value_name = "INTERVAL", requires = "rollup")]
+    /// Also render an EVENT that calls the roll-up at this interval, such as '10 SECOND'
+    #[arg(long, value_name = "INTERVAL", requires = "package")]
     rollup_every: Option<Interval>,
 
     /// Do not render the function counter_get, for a server that rejects it from your account (1418, 1419)
@@ -145,10 +155,18 @@ pub(super) struct OptionFlags {
 
 impl OptionFlags {
     pub(super) fn options(self, kind: Kind) -> Options {
-        let default = if self.bounded {
-            Options::bounded(kind)
-        } else {
-            Options::of(kind)
+        let of_column = self.column.as_ref().and_then(|column| Options::of_column(column).ok());
+        let default = match of_column {
+            _ if self.bounded => Options::bounded(kind),
+            Some(of_column) => of_column,
+            None => Options::of(kind),
+        };
+        // Without a key, the roll-up has no columns that identify a row, and the package is rejected.
+        let no_key = Key(Vec::new());
+        let of_column = |column: TableColumn| column.rollup(self.key.as_ref().unwrap_or(&no_key), self.keep);
+        let rollups = match self.column {
+            Some(column) => vec![of_column(column)],
+            None => self.rollup,
         };
         Options {
             kind,
@@ -169,7 +187,7 @@ impl OptionFlags {
             roles: self.roles,
             servers: self.server,
             function: !self.no_function,
-            rollups: self.rollup,
+            rollups,
             rollup_every: self.rollup_every,
         }
     }

@@ -37,8 +37,8 @@ pub enum PackageError {
     SecondsOutOfRange,
     /// The number of records is below 1 or above [`RECORDS_MAX`].
     RecordsOutOfRange,
-    /// The column of a roll-up has counts that the roll-up has not written and that were not imported.
-    NotImported,
+    /// The column of a roll-up cannot store a total, or a trigger of its table rejects it.
+    TotalRejected,
     /// The argument is NULL, not JSON, not an array, or has more than [`ENTRIES_MAX`] entries.
     NotArray,
     /// An entry of the array is not a key and an amount.
@@ -70,6 +70,8 @@ pub enum Detail {
     Left,
     /// The number of nodes of the cluster.
     Nodes,
+    /// The column, the record and the message of the server.
+    Rejected,
 }
 
 impl PackageError {
@@ -87,7 +89,7 @@ impl PackageError {
         Self::KeyMisfit,
         Self::SecondsOutOfRange,
         Self::RecordsOutOfRange,
-        Self::NotImported,
+        Self::TotalRejected,
         Self::NotArray,
         Self::EntryMisfit,
         Self::NotEnough,
@@ -113,7 +115,7 @@ impl PackageError {
             Self::KeyMisfit => 30010,
             Self::SecondsOutOfRange => 30011,
             Self::RecordsOutOfRange => 30012,
-            Self::NotImported => 30013,
+            Self::TotalRejected => 30013,
             Self::NotArray => 30014,
             Self::EntryMisfit => 30015,
             Self::NotEnough => 30016,
@@ -170,10 +172,7 @@ impl PackageError {
             }
             Self::SecondsOutOfRange => plain(format!("p_seconds must be between 0 and {SECONDS_MAX}")),
             Self::RecordsOutOfRange => plain(format!("p_records must be between 1 and {RECORDS_MAX}")),
-            Self::NotImported => {
-                let tail = " has counts that are not imported: source import.sql";
-                (String::new(), Detail::Column, tail)
-            }
+            Self::TotalRejected => (String::new(), Detail::Rejected, ""),
             Self::NotArray => plain(format!(
                 "p_amounts must be a JSON array of at most {ENTRIES_MAX} entries"
             )),
@@ -209,8 +208,8 @@ impl PackageError {
             Self::TotalOutOfRange => "Read SUM(counter) from the table, and reset the counter.",
             Self::KeyNull => "Pass a value for every column of the key.",
             Self::KeyMisfit => "Pass a value that the column can store.",
-            Self::NotImported => {
-                "Source import.sql, which adds these counts to the counters. If the counters have them, set the column to 0."
+            Self::TotalRejected => {
+                "The counts stay in the slots, and the other records are moved. Change the type of the column, or reset the record."
             }
             Self::NotArray => "Pass an array, in several calls if it is longer.",
             Self::NotEnough => "Take less, or put an amount in with bounded_counter_add.",
@@ -294,6 +293,7 @@ pub fn signal_by(
             ]);
         }
         Detail::Entry => parts.extend([text(head), "v_entry".into(), text(tail.into())]),
+        Detail::Rejected => parts.extend([text(head), "v_rejected".into()]),
         Detail::Nodes => parts.extend([text(head), options.node_count(), text(tail.into())]),
         Detail::Slots => parts.extend([text(head), "COALESCE(p_slots, 'NULL')".into()]),
     }

@@ -17,7 +17,7 @@ pub use options::{
     Collation, DEFAULT_SLOTS, Kind, Nodes, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers,
     Slots, Variable, slot_count,
 };
-pub use rollup::{Interval, Rollup, RollupError, Value};
+pub use rollup::{Interval, Rollup, RollupError, TableColumn, Value};
 pub use source::{Conversion, Origin, Origins, Source, SourceColumn, names};
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
@@ -53,7 +53,7 @@ pub const DESCRIPTION_PARAMETER: u32 = 1_000;
 /// A routine of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Routine {
-    /// Signals an error. Private, as the next ones up to `Steps`: only routines of the package call them.
+    /// Signals an error. Private, as the next ones up to `Move`: only routines of the package call them.
     Fail,
     /// Rejects a name or a key that is not valid.
     Check,
@@ -77,6 +77,8 @@ pub enum Routine {
     InSteps,
     /// Changes one slot in each statement.
     Steps,
+    /// Moves counts into a column of a parent table. A package has one for each roll-up.
+    Move,
     /// Creates a counter with all its slots.
     Setup,
     /// Adds 1 to one slot.
@@ -95,7 +97,7 @@ pub enum Routine {
     Compact,
     /// Compacts the records whose totals do not change.
     CompactIdle,
-    /// Writes totals into columns of parent tables.
+    /// Moves the counts of all records into columns of parent tables.
     Rollup,
     /// Deletes a counter.
     Delete,
@@ -107,7 +109,7 @@ pub enum Routine {
 
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Fail,
         Self::Check,
         Self::CheckSlots,
@@ -120,6 +122,7 @@ impl Routine {
         Self::DeleteKilled,
         Self::InSteps,
         Self::Steps,
+        Self::Move,
         Self::Setup,
         Self::Increment,
         Self::Add,
@@ -150,6 +153,7 @@ impl Routine {
             Self::DeleteKilled => "delete_killed",
             Self::InSteps => "in_steps",
             Self::Steps => "steps",
+            Self::Move => "move",
             Self::Setup => "setup",
             Self::Increment => "increment",
             Self::Add => "add",
@@ -182,6 +186,7 @@ impl Routine {
                 | Self::DeleteKilled
                 | Self::InSteps
                 | Self::Steps
+                | Self::Move
         )
     }
 
@@ -214,7 +219,7 @@ impl Routine {
         }
         match self {
             Self::CompactIdle => return vec![E::SecondsOutOfRange, E::RecordsOutOfRange],
-            Self::Rollup => return vec![E::RecordsOutOfRange, E::NotImported],
+            Self::Rollup => return vec![E::RecordsOutOfRange, E::TotalRejected],
             Self::AddMany if options.kind == Kind::SlottedCounters => {
                 return vec![E::NotArray, E::EntryMisfit];
             }
@@ -225,6 +230,7 @@ impl Routine {
             let own: &[E] = match self {
                 Self::Add => &[E::AmountNull],
                 Self::Take => &[E::NotEnough, E::AmountNotPositive],
+                Self::Compact if options.column().is_some() => &[E::TotalRejected],
                 Self::Get | Self::Compact => &[E::TotalOutOfRange],
                 _ => &[],
             };
@@ -302,7 +308,6 @@ pub struct Package {
     pub package: Ident,
     names: Vec<(Routine, Ident)>,
     absent: Vec<(Routine, Ident)>,
-    rollups: Vec<Ident>,
 }
 
 impl Package {
@@ -329,8 +334,10 @@ impl Package {
                 Routine::Reject | Routine::TakeElsewhere | Routine::Take => (options.bounded, true),
                 Routine::Setup => (named || options.bounded, true),
                 Routine::Resize | Routine::Drop => (named, true),
-                Routine::Compact | Routine::CompactIdle => (!named, true),
-                Routine::Rollup => (!named && !options.bounded, !options.rollups.is_empty()),
+                Routine::Compact => (!named, true),
+                // A roll-up deletes the slots that have stayed 0.
+                Routine::CompactIdle => (!named, options.column().is_none()),
+                Routine::Rollup | Routine::Move => (!named && !options.bounded, !options.rollups.is_empty()),
                 Routine::Get => (true, options.function),
                 Routine::Increment | Routine::Add | Routine::AddMany | Routine::Reset | Routine::Delete => {
                     (true, true)
@@ -344,13 +351,13 @@ impl Package {
                     name(routine.suffix())
                 };
                 list.push((routine, name?));
+                if routine == Routine::Move {
+                    for number in 2..=options.rollups.len() {
+                        list.push((routine, private(&format!("{}_{number}", routine.suffix()))?));
+                    }
+                }
             }
         }
-        let table = |rollup: &Rollup| {
-            let name = options.prefix.join(&rollup.suffix());
-            name.map_err(OptionsError::RollupName)
-        };
-        let rollups = options.rollups.iter().map(table).collect::<Result<_, _>>()?;
         // MySQL drops a routine in an executable comment before it creates it.
         let mut dropped = names
             .iter()
@@ -374,13 +381,13 @@ impl Package {
             package,
             names,
             absent,
-            rollups,
         })
     }
 
-    /// The roll-ups, each with the name of the table of the totals that it has written.
+    /// The roll-ups, each with the name of the routine that moves its counts.
     pub fn rollups(&self) -> impl Iterator<Item = (&Rollup, &Ident)> {
-        self.options.rollups.iter().zip(&self.rollups)
+        let moves = self.routines().filter(|(routine, _)| *routine == Routine::Move);
+        self.options.rollups.iter().zip(moves.map(|(_, name)| name))
     }
 
     /// The routines of the package with their names, in the order of creation.

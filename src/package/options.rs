@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::MAX_SLOTS;
 use super::ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles};
 use super::key::{Key, KeyColumn, KeyType};
-use super::rollup::{Interval, Rollup, RollupError};
+use super::rollup::{Interval, Rollup, RollupError, TableColumn, list};
 
 /// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
 pub const DEFAULT_SLOTS: u32 = 5;
@@ -288,7 +288,7 @@ pub struct Options {
     pub servers: Servers,
     /// Whether the function `counter_get` is created. Some servers reject it from unprivileged accounts (1418, 1419).
     pub function: bool,
-    /// The columns that totals are written to, only for slotted_counters.
+    /// The columns that counts move into, only for slotted_counters.
     pub rollups: Vec<Rollup>,
     /// The interval of the EVENT that calls the roll-ups. None renders no EVENT.
     pub rollup_every: Option<Interval>,
@@ -340,7 +340,7 @@ pub enum OptionsError {
     #[error("--slots {0} cannot be used with counters --bounded: each counter has its own number of slots")]
     FixedOfBounded(u32),
     /// A roll-up of bounded counters.
-    #[error("--rollup cannot be used with --bounded")]
+    #[error("--column and --rollup cannot be used with --bounded: the amount that can be taken is in the slots, not in a column")]
     RollupOfBounded,
     /// Per-counter slots for records, which do not store a number of slots.
     #[error(
@@ -353,10 +353,10 @@ pub enum OptionsError {
     )]
     KeyOfNamed,
     /// A roll-up of the package counters, which has no records.
-    #[error("--rollup cannot be used with counters: use the package slotted_counters")]
+    #[error("--column and --rollup cannot be used with counters: use the package slotted_counters")]
     RollupOfNamed,
     /// An EVENT without a roll-up to call.
-    #[error("--rollup-every cannot be used without --rollup")]
+    #[error("--rollup-every cannot be used without --column or --rollup")]
     EveryOfNothing,
     /// A roll-up that does not match the key.
     #[error("--rollup {0}: {1}")]
@@ -364,9 +364,9 @@ pub enum OptionsError {
     /// Two roll-ups write the same column.
     #[error("--rollup {0}: another --rollup writes the same column")]
     RollupTwice(Box<Rollup>),
-    /// The name of the table of the totals that a roll-up has written is not an identifier.
-    #[error("--rollup: its table cannot be named: {0}. Use a shorter --prefix")]
-    RollupName(IdentError),
+    /// A column of a table without the key of this table.
+    #[error("--column {0} needs --key with the primary key of the table, such as --key 'id BIGINT'")]
+    ColumnWithoutKey(TableColumn),
     /// The name of a routine or view is not an identifier.
     #[error("--prefix: {0}")]
     Prefix(IdentError),
@@ -407,9 +407,32 @@ impl Options {
         }
     }
 
+    /// The column that all counts move into, if the key of the package is that of its table.
+    pub fn column(&self) -> Option<TableColumn> {
+        match &self.rollups[..] {
+            [rollup] => rollup.column(&self.key),
+            _ => None,
+        }
+    }
+
+    /// The defaults of a package whose counts move into a column.
+    ///
+    /// # Errors
+    /// The names of the table and the column are too long together.
+    pub fn of_column(column: &TableColumn) -> Result<Self, IdentError> {
+        let name = format!("{}_{}", column.table.name(), column.column.name());
+        Ok(Self {
+            prefix: format!("{name}_").parse()?,
+            table: Ident::new(name)?,
+            ..Self::slotted_counters()
+        })
+    }
+
     /// The defaults of the package with these options.
     fn defaults(&self) -> Self {
-        if self.bounded {
+        if let Some(of_column) = self.column().and_then(|column| Self::of_column(&column).ok()) {
+            of_column
+        } else if self.bounded {
             Self::bounded(self.kind)
         } else {
             Self::of(self.kind)
@@ -443,12 +466,16 @@ impl Options {
             if self.bounded {
                 return Err(OptionsError::RollupOfBounded);
             }
+            if rollup.ids.is_empty() {
+                let (table, column) = (rollup.table.clone(), rollup.target.clone());
+                return Err(OptionsError::ColumnWithoutKey(TableColumn { table, column }));
+            }
             rollup
-                .record(&self.key)
+                .records(&self.key)
                 .map_err(|error| OptionsError::Rollup(Box::new(rollup.clone()), error))?;
             if self.rollups[..at]
                 .iter()
-                .any(|other| other.suffix() == rollup.suffix())
+                .any(|other| (&other.table, &other.target) == (&rollup.table, &rollup.target))
             {
                 return Err(OptionsError::RollupTwice(Box::new(rollup.clone())));
             }
@@ -516,7 +543,8 @@ impl Options {
             let between = if value.starts_with('-') { '=' } else { ' ' };
             arguments.push(format!(" --{flag}{between}{}", shell_word(value)));
         };
-        if self.key != default.key {
+        let column = self.column();
+        if self.key != default.key || column.is_some() {
             say("key", &self.key.to_string());
         }
         if self.slots != default.slots {
@@ -553,8 +581,18 @@ impl Options {
         if self.servers != default.servers {
             say("server", &self.servers.to_string());
         }
-        for rollup in &self.rollups {
-            say("rollup", &rollup.to_string());
+        match column {
+            Some(column) => {
+                say("column", &column.to_string());
+                if !self.rollups[0].keep.is_empty() {
+                    say("keep", &list(&self.rollups[0].keep));
+                }
+            }
+            None => {
+                for rollup in &self.rollups {
+                    say("rollup", &rollup.to_string());
+                }
+            }
         }
         if let Some(interval) = &self.rollup_every {
             say("rollup-every", &interval.to_string());

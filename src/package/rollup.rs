@@ -1,4 +1,4 @@
-//! Roll-ups: a procedure writes the totals of records into a column of the parent table.
+//! Roll-ups: the counts of slots move into a column of another table, which has the totals.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,17 +6,61 @@ use std::str::FromStr;
 use super::key::{Key, KeyColumn, KeyType, split_outside_quotes};
 use super::{Ident, IdentError, SqlStr};
 
-/// A roll-up, written as `record_type=123:repositories.id:download_count`.
+/// A column that the counts of the slots move into, written as `record_type=123:repositories.id:download_count`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollup {
     /// The key columns that have one value in all records of this roll-up, each with the value.
     pub same: Vec<(Ident, Value)>,
     /// The parent table.
     pub table: Ident,
-    /// The column of the parent table that is equal to the remaining key column.
-    pub id: Ident,
-    /// The column of the parent table that the totals are written to.
+    /// The columns of the parent table that are equal to the remaining key columns, in the order of these.
+    pub ids: Vec<Ident>,
+    /// The column of the parent table that the counts move into.
     pub target: Ident,
+    /// The columns of the parent table that a roll-up does not change although they have ON UPDATE CURRENT_TIMESTAMP.
+    pub keep: Vec<Ident>,
+}
+
+/// A column of a table, written as `articles.views`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableColumn {
+    /// The table.
+    pub table: Ident,
+    /// The column.
+    pub column: Ident,
+}
+
+impl FromStr for TableColumn {
+    type Err = RollupError;
+
+    fn from_str(text: &str) -> Result<Self, RollupError> {
+        let [table, column] = split_outside_quotes(text, '.')[..] else {
+            return Err(RollupError::NoTableColumn(text.to_owned()));
+        };
+        Ok(Self {
+            table: ident(table)?,
+            column: ident(column)?,
+        })
+    }
+}
+
+impl fmt::Display for TableColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.table.plain(), self.column.plain())
+    }
+}
+
+impl TableColumn {
+    /// The roll-up into the column. The key columns of the package have the names and the types of those of the table.
+    pub fn rollup(self, key: &Key, keep: Vec<Ident>) -> Rollup {
+        Rollup {
+            same: Vec::new(),
+            table: self.table,
+            ids: key.0.iter().map(|column| column.name.clone()).collect(),
+            target: self.column,
+            keep,
+        }
+    }
 }
 
 /// The value of a key column.
@@ -48,10 +92,13 @@ impl fmt::Display for Value {
 pub enum RollupError {
     /// A syntax error.
     #[error(
-        "'{0}' is not a roll-up: expected COLUMN=VALUE,..:TABLE.ID_COLUMN:TOTAL_COLUMN, \
-         or for a key of one column TABLE.ID_COLUMN:TOTAL_COLUMN"
+        "'{0}' is not a roll-up: expected COLUMN=VALUE,..:TABLE.ID_COLUMN,..:TOTAL_COLUMN, \
+         or without values TABLE.ID_COLUMN,..:TOTAL_COLUMN; :KEPT_COLUMN,.. can follow"
     )]
     Form(String),
+    /// Not a column of a table.
+    #[error("'{0}' is not a column of a table: expected TABLE.COLUMN")]
+    NoTableColumn(String),
     /// The name of a table or column is not an identifier.
     #[error("{0}")]
     Name(#[from] IdentError),
@@ -64,11 +111,11 @@ pub enum RollupError {
     /// The value is not in the range of the column, or has another type.
     #[error("the value {0} does not fit the key column '{1}', which is {2}")]
     Misfit(Value, String, String),
-    /// The number of key columns without a value is not one.
+    /// The number of key columns without a value is not that of the columns which identify a row.
     #[error(
-        "expected a value for each key column but one, which identifies the rows of '{0}': {1} columns have no value"
+        "expected a value for each key column but the {2} that identify a row of '{0}': {1} columns have no value"
     )]
-    Left(String, usize),
+    Left(String, usize, usize),
 }
 
 impl FromStr for Rollup {
@@ -76,30 +123,38 @@ impl FromStr for Rollup {
 
     fn from_str(text: &str) -> Result<Self, RollupError> {
         let form = || RollupError::Form(text.to_owned());
-        let parts = split_outside_quotes(text, ':');
-        let (same, place, target) = match parts[..] {
-            [place, target] => ("", place, target),
-            [same, place, target] => (same, place, target),
+        let mut parts = split_outside_quotes(text, ':');
+        let has_values = split_outside_quotes(parts[0], '=').len() > 1;
+        let same = if has_values { parts.remove(0) } else { "" };
+        let (place, target, keep) = match parts[..] {
+            [place, target] => (place, target, None),
+            [place, target, keep] => (place, target, Some(keep)),
             _ => return Err(form()),
         };
         let same = split_outside_quotes(same, ',')
             .into_iter()
-            .filter(|_| !same.trim().is_empty())
+            .filter(|_| has_values)
             .map(|pair| match split_outside_quotes(pair, '=')[..] {
                 [column, value] => Ok((ident(column)?, value.parse()?)),
                 _ => Err(form()),
             })
             .collect::<Result<_, _>>()?;
-        let [table, id] = split_outside_quotes(place, '.')[..] else {
+        let [table, ids] = split_outside_quotes(place, '.')[..] else {
             return Err(form());
         };
         Ok(Self {
             same,
             table: ident(table)?,
-            id: ident(id)?,
+            ids: idents(ids)?,
             target: ident(target)?,
+            keep: keep.map_or(Ok(Vec::new()), idents)?,
         })
     }
+}
+
+/// Reads names that commas separate.
+fn idents(text: &str) -> Result<Vec<Ident>, IdentError> {
+    split_outside_quotes(text, ',').into_iter().map(ident).collect()
 }
 
 /// Reads a name, in backticks or not.
@@ -170,11 +225,11 @@ impl Value {
 }
 
 impl Rollup {
-    /// The remaining key column, whose values are those of [`id`](Self::id).
+    /// The remaining key columns, whose values are those of [`ids`](Self::ids).
     ///
     /// # Errors
-    /// A value does not fit its key column, or the number of key columns without a value is not one.
-    pub fn record<'a>(&self, key: &'a Key) -> Result<&'a KeyColumn, RollupError> {
+    /// A value does not fit its key column, or the number of key columns without a value is another one.
+    pub fn records<'a>(&self, key: &'a Key) -> Result<Vec<&'a KeyColumn>, RollupError> {
         let given = |column: &KeyColumn| self.same.iter().any(|(name, _)| *name == column.name);
         for (name, value) in &self.same {
             let column = key.0.iter().find(|column| column.name == *name);
@@ -188,15 +243,30 @@ impl Rollup {
             }
         }
         let left: Vec<_> = key.0.iter().filter(|column| !given(column)).collect();
-        match left[..] {
-            [column] => Ok(column),
-            _ => Err(RollupError::Left(self.table.name().to_owned(), left.len())),
+        if left.is_empty() || left.len() != self.ids.len() {
+            let table = self.table.name().to_owned();
+            return Err(RollupError::Left(table, left.len(), self.ids.len()));
         }
+        Ok(left)
     }
 
-    /// The end of the name of the table of the totals that it has written, after the prefix.
-    pub fn suffix(&self) -> String {
-        format!("rollup_{}_{}", self.table.name(), self.target.name())
+    /// The columns of the parent table that identify a row, and those that a roll-up reads, as a list in SQL.
+    pub fn ids_and_target(&self) -> String {
+        sql_list(self.ids.iter().chain([&self.target]).chain(&self.keep))
+    }
+
+    /// The columns of the parent table that a roll-up assigns, as a list in SQL.
+    pub fn changed(&self) -> String {
+        sql_list([&self.target].into_iter().chain(&self.keep))
+    }
+
+    /// The column, if the key of the package is the key of the parent table.
+    pub fn column(&self, key: &Key) -> Option<TableColumn> {
+        let same_key = key.0.iter().map(|column| &column.name).eq(&self.ids);
+        (self.same.is_empty() && same_key).then(|| TableColumn {
+            table: self.table.clone(),
+            column: self.target.clone(),
+        })
     }
 }
 
@@ -211,14 +281,23 @@ impl fmt::Display for Rollup {
         if !same.is_empty() {
             write!(f, "{}: ", same.join(","))?;
         }
-        write!(
-            f,
-            "{}.{}: {}",
-            self.table.plain(),
-            self.id.plain(),
-            self.target.plain()
-        )
+        let (ids, target) = (list(&self.ids), self.target.plain());
+        write!(f, "{}.{ids}: {target}", self.table.plain())?;
+        if !self.keep.is_empty() {
+            write!(f, ": {}", list(&self.keep))?;
+        }
+        Ok(())
     }
+}
+
+/// Names in backticks with commas between them.
+fn sql_list<'a>(names: impl Iterator<Item = &'a Ident>) -> String {
+    names.map(Ident::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Names with commas between them.
+pub(super) fn list(names: &[Ident]) -> String {
+    names.iter().map(Ident::plain).collect::<Vec<_>>().join(",")
 }
 
 /// The interval of an EVENT: a number and a unit, `SECOND` to `DAY`.
@@ -274,14 +353,19 @@ mod tests {
                 "id",
             ),
             ("b=-5: t.a: n", "a INT, b TINYINT", "a"),
+            ("pages.url: views: changed,`seen at`", "url VARCHAR(255)", "url"),
+            ("kind=1: pages.site,url: views", "site INT, kind INT, url VARCHAR(255)", "site url"),
         ] {
             let rollup: Rollup = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(rollup.to_string(), text);
             let without_spaces = text.replace(": ", ":");
             assert_eq!(without_spaces.parse().as_ref(), Ok(&rollup));
             assert_eq!(
-                rollup.record(&key(key_text)).map(|column| column.name.name()),
-                Ok(record),
+                rollup.records(&key(key_text)).map(|columns| {
+                    let names: Vec<_> = columns.iter().map(|column| column.name.name()).collect();
+                    names.join(" ")
+                }),
+                Ok(record.to_owned()),
                 "{text}"
             );
         }
@@ -297,7 +381,8 @@ mod tests {
             "a=1:b:c",
             "a=1:b.c.d:e",
             "a:b.c:d",
-            "a=1:b.c:d:e",
+            "a=1:b.c:d:e:f",
+            "a=1,b:b.c:d",
         ] {
             assert!(
                 matches!(text.parse::<Rollup>(), Err(RollupError::Form(_))),
@@ -321,12 +406,12 @@ mod tests {
             Err(RollupError::Name(IdentError::Empty))
         ));
         let key = key("a TINYINT, b CHAR(2), c BINARY(2)");
-        let record = |text: &str| text.parse::<Rollup>().expect(text).record(&key).map(|_| ());
+        let record = |text: &str| text.parse::<Rollup>().expect(text).records(&key).map(|_| ());
         assert_eq!(record("x=1:t.id:n"), Err(RollupError::NoColumn("x".into())));
-        assert_eq!(record("a=1:t.id:n"), Err(RollupError::Left("t".into(), 2)));
+        assert_eq!(record("a=1:t.id:n"), Err(RollupError::Left("t".into(), 2, 1)));
         assert_eq!(
             record("a=1,b='x',c=0x0000:t.id:n"),
-            Err(RollupError::Left("t".into(), 0))
+            Err(RollupError::Left("t".into(), 0, 1))
         );
         for text in [
             "a=128:t.id:n",

@@ -10,7 +10,7 @@ use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
-    BATCH, Ident, Interval, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
+    Ident, Interval, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
 };
 use crate::script;
 
@@ -200,7 +200,6 @@ files! {
     "grants.sql" "files/grants.sql" [Counters SlottedCounters] Parameters;
     "accounts.sql" "files/accounts.sql" [Counters SlottedCounters] Parameters if has_definer;
     "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
-    "import.sql" "files/import.sql" [SlottedCounters] Parameters if has_rollups;
     "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
     "queries.sql" "files/counter_queries.sql" [Counters] Placeholders;
     "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders;
@@ -208,10 +207,6 @@ files! {
 
 fn has_definer(options: &Options) -> bool {
     options.definer.is_some()
-}
-
-fn has_rollups(options: &Options) -> bool {
-    !options.rollups.is_empty()
 }
 
 fn has_fixed_slots(options: &Options) -> bool {
@@ -315,8 +310,11 @@ impl Script<'_> {
         [(application, false), (admin, true)]
     }
 
-    fn rollups(&self) -> Vec<Rollup<'_>> {
-        Rollup::all(self.package, self.table)
+    /// Selects the records that have pending counts.
+    fn pending(&self) -> String {
+        let queries = self.table.rollups();
+        let queries: Vec<_> = queries.iter().map(Rollup::pending_counts).collect();
+        queries.join("\n")
     }
 
     /// Every view and routine as a script creates it. The function comes last: a server may reject it for an
@@ -345,17 +343,7 @@ impl Script<'_> {
         };
         let (function, procedures): (Vec<_>, Vec<_>) =
             package.routines().partition(|(routine, _)| *routine == R::Get);
-        let written = package.rollups().map(|(_, name)| name);
-        let mut objects: Vec<Object> = self
-            .rollups()
-            .iter()
-            .zip(written)
-            .map(|(rollup, name)| Object {
-                kind: ObjectKind::Table,
-                name: name.clone(),
-                text: rollup.create_written() + "\n",
-            })
-            .collect();
+        let mut objects = Vec::new();
         let view = |name: &Ident, text| Object {
             kind: ObjectKind::View,
             name: name.clone(),

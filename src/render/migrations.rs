@@ -83,9 +83,7 @@ pub fn files_of(package: &Package, format: Format) -> Vec<File> {
             .map(not_empty)
             .collect();
         if part.drops_tables {
-            let tables =
-                std::iter::once(&package.options.table).chain(package.rollups().map(|(_, written)| written));
-            statements.extend(tables.map(|table| format!("DROP TABLE IF EXISTS {table}")));
+            statements.push(format!("DROP TABLE IF EXISTS {}", package.options.table));
         }
         if format == Format::Statements {
             let text = serde_json::to_string_pretty(&statements).expect("strings");

@@ -1,34 +1,31 @@
-//! Roll-ups: the parts of the procedure and of the plain statements that write totals into a column of a parent table.
+//! Roll-ups: the parts of statements that move the counts of slots into a column of a parent table, and that read both.
 
 use askama::Template;
 
-use super::routine::Routine;
-use super::table::Table;
 use super::{filters, fragment};
-use crate::package::{
-    Ident, KeyColumn, KeyType, Package, PackageError as E, RECORDS_MAX, Rollup as Model, Servers,
-};
+use super::table::Table;
+use crate::package::{MESSAGE_MAX, Ident, KeyColumn, KeyType, Package, Rollup as Model, Value};
 
 /// A roll-up as templates see it.
 pub(super) struct Rollup<'a> {
-    pub(super) package: &'a Package,
-    /// The table of the totals that the roll-up has written.
-    pub(super) written: &'a Ident,
     pub(super) model: &'a Model,
-    /// The key column that rows of the parent table are found by.
-    pub(super) record: &'a KeyColumn,
+    /// The routine that moves the counts.
+    pub(super) routine: &'a Ident,
+    /// The key columns that rows of the parent table are found by.
+    pub(super) records: Vec<&'a KeyColumn>,
     pub(super) table: Table<'a>,
 }
 
-/// A part of a statement each: a block of the template.
+/// A part of a statement each: a block of the template and its arguments.
 macro_rules! parts {
-    ($($(#[$doc:meta])* $name:ident $block:literal)*) => {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) $block:literal)*) => {
         $($(#[$doc])*
-        pub(super) fn $name(&self) -> String {
+        pub(super) fn $name(&self $(, $argument: &str)*) -> String {
             #[derive(Template)]
             #[template(path = "slotted_counters/_rollup_parts.sql", block = $block)]
-            struct Part<'a> { rollup: &'a Rollup<'a> }
-            fragment(&Part { rollup: self })
+            #[allow(dead_code, reason = "few blocks use both")]
+            struct Part<'a> { rollup: &'a Rollup<'a>, table: Table<'a> $(, $argument: &'a str)* }
+            fragment(&Part { rollup: self, table: self.table $(, $argument)* }).trim().to_owned()
         })*
     };
 }
@@ -36,12 +33,11 @@ macro_rules! parts {
 impl<'a> Rollup<'a> {
     /// All roll-ups of a package.
     pub(super) fn all(package: &'a Package, table: Table<'a>) -> Vec<Self> {
-        let rollup = |(model, written): (&'a Model, &'a Ident)| Self {
-            package,
-            written,
+        let rollup = |(model, routine): (&'a Model, &'a Ident)| Self {
             model,
-            record: model
-                .record(&package.options.key)
+            routine,
+            records: model
+                .records(&package.options.key)
                 .expect("checked with the options"),
             table,
         };
@@ -49,116 +45,265 @@ impl<'a> Rollup<'a> {
     }
 
     parts! {
-        /// The condition for the records of the roll-up.
-        same "same"
-        /// The same before another condition.
-        same_and "same_and"
-        /// The condition that the column of `parent` has counts that `written` does not have.
-        not_imported "not_imported"
-        /// The changes of a batch as a table.
-        changes "changes"
+        /// The condition that the arguments are a record of the roll-up, or empty.
+        is_argument() "is_argument"
+        /// The condition for a row of the parent table and the slots of its record.
+        joined(slots) "joined"
+        /// The condition for the row of the parent table of a record, whose key is in the arguments.
+        parent_of_arguments() "parent_of_arguments"
+        /// The condition for slots that this server moves, after AND, or empty. `alias` is empty or ends with a point.
+        of_node(alias) "of_node"
+        /// Sets the variables to the first record that meets a condition, which may be empty, or to NULL.
+        next_record(name, condition) "next_record"
+        /// The pending counts of the records from `p_first` to `p_last` that no other transaction has locked, as a derived table.
+        pending() "pending"
+        /// Sets the variables to the last record of the batch that begins with the first.
+        last_record() "last_record"
+        /// Selects the records that have pending counts.
+        pending_counts() "pending_counts"
+        /// The columns of the rows of the parent table that ON UPDATE does not change.
+        kept() "kept"
+        /// The total of the column of the record in the arguments, as a subquery. `lock` is a locking clause or empty.
+        column_of_arguments(lock) "column_of_arguments"
     }
 
-    /// The CREATE TABLE statement of the totals that the roll-up has written.
-    pub(super) fn create_written(&self) -> String {
-        #[derive(Template)]
-        #[template(path = "slotted_counters/slotted_counter_rollup_written.sql")]
-        struct Written<'a> {
-            rollup: &'a Rollup<'a>,
-        }
-        fragment(&Written { rollup: self })
-    }
-
-    /// A batch after the other: the totals are read, compared and written.
-    pub(super) fn batches(&self, r: &Routine<'_>) -> String {
-        #[derive(Template)]
-        #[template(path = "slotted_counters/_rollup_batches.sql")]
-        struct Part<'a> {
-            r: &'a Routine<'a>,
-            rollup: &'a Rollup<'a>,
-            package: &'a Package,
-            table: Table<'a>,
-        }
-        fragment(&Part {
-            r,
-            rollup: self,
-            package: self.package,
-            table: self.table,
-        })
-    }
-
-    /// The column that the totals are written to.
+    /// The column that the counts move into.
     pub(super) fn column(&self) -> String {
         format!("{}.{}", self.model.table.plain(), self.model.target.plain())
     }
 
-    /// The column of a row of the parent table that identifies the record.
-    pub(super) fn parent_id(&self) -> String {
-        format!("parent.{}", self.model.id.typed())
+    /// The pairs of a key column and the column of the parent table.
+    pub(super) fn pairs(&self) -> Vec<(&'a KeyColumn, &'a Ident)> {
+        self.records.iter().copied().zip(&self.model.ids).collect()
     }
 
-    /// The columns of the key, each with its value; `record` is the value of the remaining one.
-    pub(super) fn key_values(&self, record: impl AsRef<str>) -> Vec<(&Ident, String)> {
+    /// The key columns as records are compared and sorted.
+    pub(super) fn values(&self, alias: &str) -> Vec<String> {
+        let value = |column: &&KeyColumn| {
+            let name = column.name.typed();
+            match column.kind {
+                // The servers sort an ENUM by the numbers of its values, and compare it by their texts.
+                KeyType::Enum(_) => format!("CONCAT({alias}{name})"),
+                _ => format!("{alias}{name}"),
+            }
+        };
+        self.records.iter().map(value).collect()
+    }
+
+    /// The key column, if the record has one that the index sorts as the server compares it.
+    pub(super) fn plain_record(&self) -> Option<String> {
+        match self.records[..] {
+            [column] if !matches!(column.kind, KeyType::Enum(_)) => Some(column.name.typed()),
+            _ => None,
+        }
+    }
+
+    /// The same, separated by commas.
+    pub(super) fn sorted(&self) -> String {
+        self.values("").join(", ")
+    }
+
+    /// The same with the names that they have in a derived table.
+    pub(super) fn sorted_as(&self) -> String {
+        let named = self.values("").into_iter().zip(self.bounds("record"));
+        let named: Vec<_> = named.map(|(value, name)| format!("{value} AS {name}")).collect();
+        named.join(", ")
+    }
+
+    /// The names in the derived table, separated by commas, each between two texts.
+    pub(super) fn records_with(&self, before: &str, after: &str) -> String {
+        let names = self.bounds("record").into_iter();
+        let names: Vec<_> = names.map(|name| format!("{before}{name}{after}")).collect();
+        names.join(", ")
+    }
+
+    /// The key columns that have one value in all records of the roll-up, each with the value.
+    pub(super) fn given(&self) -> Vec<(&'a KeyColumn, &'a Value)> {
+        let column = |name: &Ident| self.table.key.columns().iter().find(|column| column.name == *name);
+        let given = |(name, value): &'a (Ident, Value)| Some((column(name)?, value));
+        self.model.same.iter().filter_map(given).collect()
+    }
+
+    /// The columns of the key, each with its value in a row of the parent table.
+    pub(super) fn key_of_parent(&self) -> Vec<(&'a Ident, String)> {
         let value = |column: &'a KeyColumn| {
-            let given = self.model.same.iter().find(|(name, _)| *name == column.name);
-            let value = given.map_or_else(|| record.as_ref().to_owned(), |(_, value)| value.sql());
+            let given = self.given().into_iter().find(|(of, _)| of.name == column.name);
+            let id = || self.pairs().into_iter().find(|(of, _)| of.name == column.name);
+            let value = match given {
+                Some((_, value)) => value.sql(),
+                None => id().map(|(_, id)| format!("parent.{}", id.typed())).unwrap_or_default(),
+            };
             (&column.name, value)
         };
         self.table.key.columns().iter().map(value).collect()
     }
 
+    /// The condition for the slots of the record of a row of the parent table.
+    pub(super) fn slots_of_parent(&self) -> String {
+        let equal = self.key_of_parent().into_iter();
+        let equal: Vec<_> = equal.map(|(name, value)| format!("slots.{} = {value}", name.typed())).collect();
+        equal.join("\n   AND ")
+    }
+
+    /// The condition that two sets of slots have the same slot of a record of the roll-up.
+    pub(super) fn slot_of(&self, target: &str, source: &str) -> String {
+        let alias = format!("{target}.");
+        let names = self.records.iter().map(|column| column.name.typed()).chain(["slot".to_owned()]);
+        let equal = names.map(|name| format!("{target}.{name} = {source}.{name}"));
+        self.same(&alias).chain(equal).collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The beginning of a message about a record.
+    pub(super) fn cannot_have(&self) -> String {
+        format!("{} cannot have the total of ", self.column())
+    }
+
+    /// The variables of a record: the name, and a number if the record has several columns.
+    pub(super) fn bounds(&self, name: &str) -> Vec<String> {
+        match self.records.len() {
+            1 => vec![name.to_owned()],
+            several => (1..=several).map(|number| format!("{name}_{number}")).collect(),
+        }
+    }
+
+    /// The same, separated by commas.
+    pub(super) fn bound_list(&self, name: &str) -> String {
+        self.bounds(name).join(", ")
+    }
+
+    /// The declarations of the variables, each after `before`, as lines.
+    pub(super) fn declarations(&self, name: &str, before: &str, after: &str) -> String {
+        let types = self.records.iter().map(|column| self.table.key.variable_type(column));
+        let lines = self.bounds(name).into_iter().zip(types);
+        lines.map(|(name, kind)| format!("{before}{name} {kind}{after}\n")).collect()
+    }
+
+    /// The condition that a record follows the one in the variables, or also is the same.
+    pub(super) fn follows(&self, name: &str, or_equal: bool) -> String {
+        self.compared("", '>', name, or_equal)
+    }
+
+    /// A batch after the other.
+    pub(super) fn batches(&self) -> String {
+        #[derive(Template)]
+        #[template(path = "slotted_counters/_rollup_batches.sql")]
+        struct Part<'a> {
+            rollup: &'a Rollup<'a>,
+        }
+        fragment(&Part { rollup: self })
+    }
+
+    /// The conditions for the records of the roll-up. `alias` is empty or ends with a point.
+    fn same<'s>(&'s self, alias: &'s str) -> impl Iterator<Item = String> + 's {
+        let same = self.model.same.iter();
+        same.map(move |(name, value)| format!("{alias}{} = {}", name.typed(), value.sql()))
+    }
+
+    /// The condition for the records of the roll-up that meet another condition, which may be empty.
+    pub(super) fn same_where(&self, condition: &str) -> String {
+        let condition = Some(condition.to_owned()).filter(|condition| !condition.is_empty());
+        self.same("").chain(condition).collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The condition for the records of the roll-up from `p_first` to `p_last`.
+    pub(super) fn in_range(&self, alias: &str) -> String {
+        let (values, first, last) = (self.values(alias), self.bounds("p_first"), self.bounds("p_last"));
+        let mut conditions: Vec<_> = self.same(alias).collect();
+        conditions.push(format!("{} BETWEEN {} AND {}", values[0], first[0], last[0]));
+        if values.len() > 1 {
+            conditions.push(self.compared(alias, '>', "p_first", true));
+            conditions.push(self.compared(alias, '<', "p_last", true));
+        }
+        conditions.join("\n   AND ")
+    }
+
+    /// The comparison of a record of several columns: in words of the first, then of the second if the first is the same.
+    fn compared(&self, alias: &str, sign: char, name: &str, or_equal: bool) -> String {
+        let columns: Vec<_> = self.values(alias).into_iter().zip(self.bounds(name)).collect();
+        let equal = |(value, bound): &(String, String)| format!("{value} = {bound} AND ");
+        let part = |(at, (value, bound)): (usize, &(String, String))| {
+            let before: String = columns[..at].iter().map(equal).collect();
+            let last = at + 1 == columns.len();
+            let sign = if or_equal && last { format!("{sign}=") } else { sign.to_string() };
+            format!("{before}{value} {sign} {bound}")
+        };
+        let parts: Vec<_> = columns.iter().enumerate().map(part).collect();
+        match &parts[..] {
+            [one] => one.clone(),
+            several => format!("({})", several.join("\n     OR ")),
+        }
+    }
+
+    /// The columns of the slots that identify a record of the roll-up, separated by commas. `alias` is empty or ends with a point.
+    pub(super) fn record_list(&self, alias: &str) -> String {
+        let names = self.records.iter().map(|column| format!("{alias}{}", column.name.typed()));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The record in the variables, as a text for a message.
+    pub(super) fn record_text(&self, name: &str) -> String {
+        self.text_of(self.bounds(name))
+    }
+
+    /// The record in the arguments, as a text for a message.
+    pub(super) fn text_of_arguments(&self) -> String {
+        let arguments = self.records.iter().map(|column| self.table.key.argument(column));
+        self.text_of(arguments.collect())
+    }
+
+    fn text_of(&self, values: Vec<String>) -> String {
+        let value = |(column, value): (&&KeyColumn, String)| match column.kind {
+            KeyType::Binary(..) => format!("CONCAT('0x', HEX({value}))"),
+            _ => value,
+        };
+        let values: Vec<_> = self.records.iter().zip(values).map(value).collect();
+        match &values[..] {
+            [one] => one.clone(),
+            several => format!("CONCAT_WS(', ', {})", several.join(", ")),
+        }
+    }
+
+    /// The arguments that identify a record of the roll-up, separated by commas.
+    pub(super) fn record_arguments(&self) -> String {
+        let values = self.records.iter().map(|column| self.table.key.argument(column));
+        values.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The condition for the slots of the records of the roll-up. `alias` is empty or ends with a point.
+    pub(super) fn in_same(&self, alias: &str) -> String {
+        self.same(alias).collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The condition for the row of the parent table whose key is given.
+    pub(super) fn ids_equal(&self, value: &str) -> String {
+        let equal = self.model.ids.iter().map(|id| format!("{} = {value}", id.typed()));
+        equal.collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// The condition for the slots of the record whose key is given.
+    pub(super) fn records_equal(&self, value: &str) -> String {
+        let equal = self.records.iter().map(|column| format!("{} = {value}", column.name.typed()));
+        equal.collect::<Vec<_>>().join("\n   AND ")
+    }
+
+    /// The key columns that identify a record, for a comment.
+    pub(super) fn record_names(&self) -> String {
+        let names: Vec<_> = self.records.iter().map(|column| column.name.plain()).collect();
+        names.join(", ")
+    }
+
+    /// The beginning of the names of its statements without a routine.
+    pub(super) fn name(&self) -> String {
+        format!("{}_{}", self.model.table.name(), self.model.target.name())
+    }
+
     /// The records of the roll-up, for a text.
     pub(super) fn same_text(&self) -> String {
-        let same = self.same().replace("\n  ", "");
+        let same: Vec<_> = self.same("").collect();
         if same.is_empty() {
-            same
+            String::new()
         } else {
-            format!(" with {same}")
-        }
-    }
-
-    /// The key column as the records are compared and sorted.
-    pub(super) fn record_value(&self) -> String {
-        let column = self.record.name.typed();
-        match self.record.kind {
-            // The servers sort an ENUM by the numbers of its values, and compare it by their texts.
-            KeyType::Enum(_) => format!("CONCAT({column})"),
-            _ => column,
-        }
-    }
-
-    /// A value of the key column as JSON can have it.
-    fn as_json(&self, value: &str) -> String {
-        match self.record.kind {
-            KeyType::Binary(..) => format!("HEX({value})"),
-            KeyType::Date(..) | KeyType::Uuid => format!("CAST({value} AS CHAR)"),
-            _ => value.to_owned(),
-        }
-    }
-
-    /// The type of [`as_json`](Self::as_json).
-    fn json_type(&self) -> String {
-        match self.record.kind {
-            KeyType::Integer("YEAR", ..) => "INT".to_owned(),
-            KeyType::Binary(_, bytes) => format!("VARCHAR({})", 2 * bytes),
-            KeyType::Date(..) | KeyType::Uuid => "CHAR(36)".to_owned(),
-            KeyType::Text(_, characters) => format!("VARCHAR({characters})"),
-            _ => self.record.kind.variable(),
-        }
-    }
-
-    /// The value back from JSON, to be compared with a column of the parent table.
-    fn out_of_json(&self, value: &str) -> String {
-        match self.record.kind {
-            KeyType::Binary(..) => format!("UNHEX({value})"),
-            KeyType::Date(..) | KeyType::Uuid => format!("CAST({value} AS {})", self.record.kind.text()),
-            KeyType::Text(..) | KeyType::Enum(_) => {
-                format!(
-                    "CONVERT({value} USING utf8mb4) COLLATE {}",
-                    self.package.options.collation
-                )
-            }
-            _ => value.to_owned(),
+            format!(" with {}", same.join(" AND "))
         }
     }
 }

@@ -23,13 +23,13 @@ pub(super) struct Routine<'a> {
 
 /// A template each, with the routine only.
 macro_rules! templates {
-    ($(($kind:pat, $bounded:pat, $routine:pat) $path:literal)*) => {
+    ($(($kind:pat, $bounded:pat, $routine:pat) $(if $of_column:ident)? $path:literal)*) => {
         impl Routine<'_> {
             /// The CREATE statement of a routine of the package.
             pub(super) fn create(&self, routine: package::Routine) -> String {
                 let (r, package, table) = (self, self.package, self.table);
                 match (package.options.kind, package.options.bounded, routine) {
-                    $(($kind, $bounded, $routine) => {
+                    $(($kind, $bounded, $routine) $(if self.$of_column())? => {
                         #[derive(Template)]
                         #[template(path = $path)]
                         #[allow(dead_code, reason = "few templates use all three")]
@@ -74,11 +74,13 @@ templates! {
     (Kind::SlottedCounters, _, R::Check) "slotted_counters/slotted_counter_check.sql"
     (Kind::SlottedCounters, _, R::First) "slotted_counters/slotted_counter_first.sql"
     (Kind::SlottedCounters, _, R::DeleteKilled) "slotted_counters/slotted_counter_delete_killed.sql"
+    (Kind::SlottedCounters, _, R::Move) "slotted_counters/slotted_counter_move.sql"
     (Kind::SlottedCounters, _, R::Steps) "slotted_counters/slotted_counter_steps.sql"
     (Kind::SlottedCounters, _, R::Increment) "slotted_counters/slotted_counter_increment.sql"
     (Kind::SlottedCounters, _, R::Add) "slotted_counters/slotted_counter_add.sql"
     (Kind::SlottedCounters, _, R::AddMany) "slotted_counters/slotted_counter_add_many.sql"
     (Kind::SlottedCounters, _, R::Reset) "slotted_counters/slotted_counter_reset.sql"
+    (Kind::SlottedCounters, _, R::Compact) if of_column "slotted_counters/column_compact.sql"
     (Kind::SlottedCounters, _, R::Compact) "slotted_counters/slotted_counter_compact.sql"
     (Kind::SlottedCounters, _, R::CompactIdle) "slotted_counters/slotted_counter_compact_idle.sql"
     (Kind::SlottedCounters, _, R::Rollup) "slotted_counters/slotted_counter_rollup.sql"
@@ -126,9 +128,20 @@ impl<'a> Routine<'a> {
         check_array() "shared/_check_array.sql"
     }
 
+    /// Whether the counts of the package belong to a column.
+    fn of_column(&self) -> bool {
+        self.package.options.column().is_some()
+    }
+
     /// The roll-ups of the package.
     fn rollups(&self) -> Vec<Rollup<'_>> {
-        Rollup::all(self.package, self.table)
+        self.table.rollups()
+    }
+
+    /// The roll-up whose counts this routine moves.
+    fn rollup(&self) -> Rollup<'_> {
+        let rollup = self.rollups().into_iter().find(|rollup| rollup.routine == self.name);
+        rollup.expect("a roll-up for each routine")
     }
 
     pub(super) fn signal(&self, error: E) -> String {
@@ -240,6 +253,7 @@ impl Routine<'_> {
                 Detail::Left if self.table.keyed() => "... left",
                 Detail::Left => "... left of '...'",
                 Detail::Nodes => "...",
+                Detail::Rejected => "the column cannot have the total of a record: the message of the server follows",
             };
             format!("  {}  {head}{detail}{tail}", error.number())
         };

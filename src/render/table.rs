@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::key::{Arguments, Key, text_type};
+use super::rollup::Rollup;
 use super::{filters, fragment};
 use crate::package::{
     DESCRIPTION_MAX, ENTRIES_MAX, IDENT_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Routine,
@@ -323,6 +324,31 @@ impl<'a> Table<'a> {
     /// The same, and from sql_safe_updates: MariaDB rejects a change of many slots otherwise (1175).
     pub(super) fn over_checks(&self) -> String {
         self.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF")
+    }
+
+    /// A hint that makes MySQL find the rows of a join by the index: a scan would lock more rows. The settings of MariaDB for this are
+    /// `join_cache_level=0, max_seeks_for_key=1`.
+    pub(super) fn by_index(&self) -> &'static str {
+        match self.options().servers {
+            Servers::Mariadb => "",
+            _ => " /*+ SET_VAR(max_seeks_for_key = 1) NO_BNL() */",
+        }
+    }
+
+    /// The roll-ups of the package.
+    pub(super) fn rollups(self) -> Vec<Rollup<'a>> {
+        Rollup::all(self.package, self)
+    }
+
+    /// What the slots of a record have less than its total: the column of its roll-up, after a minus sign, or nothing.
+    pub(super) fn less_columns(&self) -> String {
+        let less = |rollup: &Rollup<'_>| format!(" - {}", rollup.column_of_arguments("FOR UPDATE"));
+        self.rollups().iter().map(less).collect()
+    }
+
+    /// Whether the server can be a node of a cluster.
+    pub(super) fn on_nodes(&self) -> bool {
+        self.options().nodes.as_ref().is_none_or(|nodes| nodes.count > 1)
     }
 
     /// The slots of a record or a bounded counter, the first one first.

@@ -22,9 +22,8 @@ GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ definer }};
 -- On the database, because on MySQL DROP removes the privileges on a routine: calls would fail after an upgrade.
 GRANT EXECUTE ON * TO {{ definer }};
 {%- endif %}
-{%- for (rollup, written) in package.rollups() %}
-GRANT SELECT, INSERT, UPDATE ON {{ written }} TO {{ definer }};
-GRANT SELECT ({{ rollup.id }}, {{ rollup.target }}), UPDATE ({{ rollup.target }}) ON {{ rollup.table }} TO {{ definer }};
+{%- for (rollup, _) in package.rollups() %}
+GRANT SELECT ({{ rollup.ids_and_target() }}), UPDATE ({{ rollup.changed() }}) ON {{ rollup.table }} TO {{ definer }};
 {%- endfor %}
 {%- if package.options.rollup_every.is_some() %}
 -- An event runs only if its definer has this privilege.

@@ -25,14 +25,16 @@ GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ role }};
 {%- endfor %}
 GRANT SELECT ON {{ package.totals }} TO {{ role }};
 GRANT SELECT ON {{ package.package }} TO {{ role }};
+{%- if package.options.security != Security::Invoker && !package.options.rollups.is_empty() %}
+-- For lists of records: the pending counts.
+GRANT SELECT ON {{ table.name }} TO {{ role }};
+{%- endif %}
 {%- if package.options.security == Security::Invoker %}
 -- SQL SECURITY INVOKER: the routines use the privileges of the caller.
 GRANT SELECT, INSERT, UPDATE{% if admin %}, DELETE{% endif %} ON {{ table.name }} TO {{ role }};
-{%- if admin %}
-{%- for (rollup, written) in package.rollups() %}
-GRANT SELECT, INSERT, UPDATE ON {{ written }} TO {{ role }};
-GRANT SELECT ({{ rollup.id }}, {{ rollup.target }}), UPDATE ({{ rollup.target }}) ON {{ rollup.table }} TO {{ role }};
+{%- for (rollup, _) in package.rollups() %}
+{%- let ids = rollup.ids_and_target() %}
+GRANT SELECT ({{ ids }}){% if admin %}, UPDATE ({{ rollup.changed() }}){% endif %} ON {{ rollup.table }} TO {{ role }};
 {%- endfor %}
-{%- endif %}
 {%- endif %}
 {% endfor %}

@@ -99,35 +99,32 @@ SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
 -- Deletes the slots whose count is 0.
 -- Parameters: {{ key }}, {{ key }}, {{ key }}
 {{ table.delete_empty() }}
-{%- for rollup in script.rollups() %}
+{%- for rollup in table.rollups() %}
+{%- let column = rollup.column() %}
 
--- name: {{ rollup.model.suffix() }}_page
--- Returns up to {{ BATCH }} totals to roll up. The first page starts with the smallest {{ rollup.record.name.typed() }}, each following page with the
--- last one of the previous page. A page of one row is the last page.
--- Parameters: {{ rollup.record.name.typed() }}
-SELECT {{ rollup.record_value() }},
-       SUM({{ table.count() }}) AS total
+-- name: {{ rollup.name() }}_get
+-- Returns the total of a record: {{ column }} and its pending counts.
+-- Parameters: {{ rollup.record_names() }}, {{ rollup.record_names() }}
+SELECT COALESCE((SELECT {{ rollup.model.target.typed() }} FROM {{ rollup.model.table }} WHERE {{ rollup.ids_equal("?")|indent(1) }}), 0)
+       + COALESCE(SUM({{ table.count() }}), 0) AS total
   FROM {{ table.name }}
- WHERE {{ rollup.same_and() }}{{ rollup.record_value() }} >= ?
- GROUP BY {{ rollup.record_value() }}
- ORDER BY {{ rollup.record_value() }}
- LIMIT {{ BATCH }};
+ WHERE {{ rollup.same_where(rollup.records_equal("?").as_str()) }};
 
--- name: {{ rollup.model.suffix() }}_start
--- Creates the row that {{ rollup.model.suffix() }}_write changes.
--- Parameters: {{ rollup.record.name.typed() }}
-INSERT INTO {{ rollup.written }} (record, total)
-VALUES (?, 0)
-ON DUPLICATE KEY UPDATE total = total;
+-- name: {{ rollup.name() }}_page
+-- Returns rows of {{ rollup.model.table.plain() }} with their exact totals, in the order of the column, which is the total up to the last roll-up.
+-- Parameters: the number of rows
+SELECT parent.*,
+       COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + COALESCE((
+         SELECT SUM(slots.`count`)
+           FROM {{ table.name }} AS slots
+          WHERE {{ rollup.slots_of_parent()|indent(7) }}
+       ), 0) AS total
+  FROM {{ rollup.model.table }} AS parent
+ ORDER BY parent.{{ rollup.model.target.typed() }} DESC
+ LIMIT ?;
 
--- name: {{ rollup.model.suffix() }}_write
--- Does not overwrite counts that are not imported: source import.sql if it changes no row of {{ rollup.model.table.plain() }}.
--- Parameters: total, total, {{ rollup.record.name.typed() }}
-UPDATE {{ rollup.model.table }} AS parent
- INNER JOIN {{ rollup.written }} AS written
-    ON written.record = {{ rollup.parent_id() }}
-   SET parent.{{ rollup.model.target.typed() }} = ?,
-       written.total = ?
- WHERE {{ rollup.parent_id() }} = ?
-   AND {{ rollup.not_imported()|indent(3) }} IS NOT TRUE;
+-- name: {{ rollup.name() }}_pending
+-- Returns the records that have pending counts, and whether they have a row in {{ rollup.model.table.plain() }}.
+-- Parameters: none
+{{ rollup.pending_counts() }}
 {%- endfor %}

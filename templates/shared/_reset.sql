@@ -2,7 +2,7 @@
 SELECT {{ table.key.arguments() }}, slot, {% if !table.keyed() %}NOW(), {% endif %}share
   FROM (
     SELECT slot,
-           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0), 0) AS share,
+           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0){{ table.less_columns()|indent(11) }}, 0) AS share,
            SUM(slot = {{ table.first_slot() }}) OVER () AS firsts
       FROM {{ table.all_slots()|indent(6) }}
   ) AS found

@@ -1,31 +1,135 @@
-{#- The condition for the records of a roll-up. -#}
-{% block same -%}
-{%- for (name, value) in rollup.model.same -%}
-{{ name.typed() }} = {{ value.sql() }}{% if !loop.last %}
+{#- Parts of statements on a parent table and the slots of its records. Each block is a part. -#}
+
+{#- The condition that the arguments of a routine are a record of the roll-up. -#}
+{% block is_argument -%}
+{%- for (column, value) in rollup.given() -%}
+{{ table.key.argument(column) }} = {{ value.sql() }}{% if !loop.last %} AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- A row of the parent table and the slots of its record. -#}
+{% block joined -%}
+{%- for (column, id) in rollup.pairs() -%}
+parent.{{ id.typed() }} = {{ slots }}.{{ column.name.typed() }}{% if !loop.last %}
    AND {% endif %}
 {%- endfor -%}
 {%- endblock %}
 
-{#- The same before another condition. -#}
-{% block same_and -%}
-{%- for (name, value) in rollup.model.same -%}
-{{ name.typed() }} = {{ value.sql() }}
-   AND {% endfor -%}
+{#- The row of the parent table of the record in the arguments. -#}
+{% block parent_of_arguments -%}
+{%- for (column, id) in rollup.pairs() -%}
+{{ id.typed() }} = {{ table.key.argument(column) }}{% if !loop.last %}
+   AND {% endif %}
+{%- endfor -%}
+{%- if !rollup.model.same.is_empty() %}
+   AND {{ rollup.is_argument() }}
+{%- endif -%}
 {%- endblock %}
 
-{#- Counts in the column that the roll-up has not written and that were not imported. -#}
-{% block not_imported -%}
+{#- Each node of a cluster moves the slots that it writes itself. -#}
+{% block of_node -%}
+{%- if table.on_nodes() %}
+AND MOD({{ alias }}slot, {{ table.nodes() }}) = MOD({{ table.node() }}, {{ table.nodes() }})
+{%- endif -%}
+{%- endblock %}
+
+{#- Aggregates return one row, also if there is no record. -#}
+{% block next_record -%}
+{%- if let Some(value) = rollup.plain_record() -%}
+SELECT MIN({{ value }})
+  INTO {{ name }}
+  FROM {{ table.name }}
+{%- if !rollup.model.same.is_empty() || !condition.is_empty() %}
+ WHERE {{ rollup.same_where(condition) }}
+{%- endif -%}
+;
+{%- else -%}
+SELECT {{ rollup.records_with("MAX(", ")") }}
+  INTO {{ rollup.bound_list(name) }}
+  FROM (
+    SELECT {{ rollup.sorted_as() }}
+      FROM {{ table.name }}
+{%- if !rollup.model.same.is_empty() || !condition.is_empty() %}
+     WHERE {{ rollup.same_where(condition)|indent(4) }}
+{%- endif %}
+     ORDER BY {{ rollup.sorted() }}
+     LIMIT 1
+  ) AS next;
+{%- endif -%}
+{%- endblock %}
+
+{#- The last record of a batch. -#}
+{% block last_record -%}
+SELECT {{ rollup.records_with("MAX(", ")") }}
+  INTO {{ rollup.bound_list("v_last") }}
+  FROM (
+{%- let condition = rollup.follows("v_first", true) %}
+{%- if rollup.plain_record().is_some() %}
+    SELECT DISTINCT {{ rollup.sorted_as() }}
+      FROM {{ table.name }}
+     WHERE {{ rollup.same_where(condition.as_str())|indent(4) }}
+     ORDER BY {{ rollup.sorted() }}
+     LIMIT v_size
+  ) AS batch;
+{%- else %}
+    SELECT {{ rollup.records_with("", "") }}
+      FROM (
+        SELECT DISTINCT {{ rollup.sorted_as() }}
+          FROM {{ table.name }}
+         WHERE {{ rollup.same_where(condition.as_str())|indent(8) }}
+         ORDER BY {{ rollup.sorted() }}
+         LIMIT v_size
+      ) AS batch
+     ORDER BY {{ rollup.records_with("", " DESC") }}
+     LIMIT 1
+  ) AS last;
+{%- endif -%}
+{%- endblock %}
+
+{#- The records that have pending counts. -#}
+{% block pending_counts -%}
+SELECT {{ rollup.record_list("slots.") }},
+       SUM(slots.`count`) AS pending,
+       MAX(parent.{{ rollup.model.ids[0].typed() }} IS NOT NULL) AS has_row
+  FROM {{ table.name }} AS slots
+  LEFT JOIN {{ rollup.model.table }} AS parent
+    ON {{ rollup.joined("slots")|indent(3) }}
+{%- if !rollup.model.same.is_empty() %}
+ WHERE {{ rollup.in_same("slots.")|indent(1) }}
+{%- endif %}
+ GROUP BY {{ rollup.record_list("slots.") }}
+HAVING SUM(slots.`count`) <> 0;
+{%- endblock %}
+
+{#- LIMIT keeps the subquery apart from the statement around it. -#}
+{% block pending -%}
 (
-  parent.{{ rollup.model.target.typed() }} > COALESCE(written.total, 0)
-  OR parent.{{ rollup.model.target.typed() }} < 0 AND COALESCE(written.total, 0) = 0
-)
+  SELECT {{ rollup.record_list("slots.") }}, slots.slot, slots.`count` AS pending
+    FROM {{ table.name }} AS slots
+   STRAIGHT_JOIN {{ rollup.model.table }} AS parent
+      ON {{ rollup.joined("slots")|indent(3) }}
+   WHERE {{ rollup.in_range("slots.")|indent(2) }}
+     {{ rollup.of_node("slots.")|before(5) }}AND slots.`count` <> 0
+   LIMIT 18446744073709551615
+     FOR UPDATE SKIP LOCKED
+) AS locked
 {%- endblock %}
 
-{#- The changes of a batch as a table. -#}
-{% block changes -%}
-JSON_TABLE(v_changes, '$[*]' COLUMNS (
-  record {{ rollup.json_type() }} PATH '$.record',
-  total DECIMAL(65, 0) PATH '$.total',
-  old DECIMAL(65, 0) PATH '$.old',
-  written DECIMAL(65, 0) PATH '$.written'))
+{#- Without an assignment, ON UPDATE CURRENT_TIMESTAMP would change the column. -#}
+{% block kept -%}
+{%- for column in rollup.model.keep -%}
+parent.{{ column.typed() }} = parent.{{ column.typed() }},
+       {% endfor -%}
+{%- endblock %}
+
+{#- A parent row that does not exist, or has NULL, counts as 0. -#}
+{% block column_of_arguments -%}
+COALESCE((
+  SELECT CAST({{ rollup.model.target.typed() }} AS DECIMAL(20, 0))
+    FROM {{ rollup.model.table }}
+   WHERE {{ rollup.parent_of_arguments()|indent(2) }}
+{%- if !lock.is_empty() %}
+     {{ lock }}
+{%- endif %}
+), 0)
 {%- endblock %}

@@ -5,7 +5,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
+  Sets the total of a record in one statement: slot 0 gets the value{% if !r.rollups().is_empty() %} less the column{% endif %}, all other slots get 0.
   A concurrent call takes effect either before the reset, which overwrites it, or after the reset.
 {%- if table.in_steps() %}
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
@@ -13,6 +13,9 @@ Description
 {%- else if package.options.bounded %}
   On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
   or 1180 and nothing is changed: call it again.
+{%- endif %}
+{%- if !r.rollups().is_empty() %}
+  Then the column gets the value, unless another transaction has locked its row{% if table.on_nodes() %}, or another node writes slot 0{% endif %}: then the next roll-up moves it.
 {%- endif %}
 
 Parameters
@@ -28,6 +31,9 @@ Example
 BEGIN
 {%- if table.in_steps() %}
   DECLARE v_steps BOOLEAN;
+{%- if !r.rollups().is_empty() %}
+  DECLARE v_message VARCHAR(512) CHARACTER SET utf8mb4;
+{%- endif %}
 {% endif %}
   {{ r.check()|indent(2) }}
 {%- if package.options.bounded %}
@@ -47,4 +53,13 @@ BEGIN
   -- Without slot 0, the record was deleted after the last statement, which makes the reset the earlier one.
   {{ table.reset_upsert("p_value", "")|indent(2) }}
 {%- endif %}
+{%- for rollup in r.rollups() %}
+{%- if rollup.model.same.is_empty() %}
+  CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_message);
+{%- else %}
+  IF {{ rollup.is_argument() }} THEN
+    CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_message);
+  END IF;
+{%- endif %}
+{%- endfor %}
 END

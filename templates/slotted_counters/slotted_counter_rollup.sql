@@ -5,17 +5,17 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Writes the totals of {{ table.name.typed() }} to
+  Adds the pending counts of {{ table.name.typed() }} to
 {%- for rollup in r.rollups() %}
-  - {{ rollup.column() }}{{ rollup.same_text() }}, in the row whose {{ rollup.model.id.typed() }} equals {{ rollup.record.name.typed() }}
+  - {{ rollup.column() }}{{ rollup.same_text() }}, in the row with the same key
 {%- endfor %}
-  The procedure reads the records in batches and writes each batch with one UPDATE. It locks no row of
-  {{ table.name.typed() }}, and only the rows of a parent table that it changes. Under autocommit, each batch commits by
-  itself: if the call is interrupted, the next call writes the remaining rows. Call the procedure outside transactions.
-  Rows that already have the total are not written. A row that another transaction has locked, or has changed since its
-  batch was read, is written by the next call. The row of a record without slots is not changed. To set the column to 0,
-  reset the record. The identifying column of a parent table needs a unique index.
-  If a column has counts that were not imported, the call stops with an error and does not write the batch.
+  and subtracts them from the slots, both in one statement: no total changes. Its cost is what is pending. It does not wait for
+  a row that another transaction has locked, and does not move the counts of a record without a row: they stay in the slots.
+  Slots that have stayed 0 since the last call are deleted. Outside a transaction, each batch commits by itself.
+{%- if table.on_nodes() %}
+  On a cluster, each node moves the slots that it writes itself.
+{%- endif %}
+  If the table of the column rejects a total, this record stays pending, all others are moved, and the call ends with an error.
 
 Parameters
   p_records INT: the number of records of a batch, 1 to {{ RECORDS_MAX }}; NULL means {{ BATCH }}
@@ -28,14 +28,17 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_batch INT DEFAULT COALESCE(p_records, {{ BATCH }});
-  DECLARE v_not_imported INT;
-  DECLARE v_changes LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE v_rejected VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
 
   IF v_batch NOT BETWEEN 1 AND {{ RECORDS_MAX }} THEN
     {{ r.signal(E::RecordsOutOfRange)|indent(4) }}
   END IF;
 {%- for rollup in r.rollups() %}
 
-  {{ rollup.batches(r)|indent(2) }}
+  {{ rollup.batches()|indent(2) }}
 {%- endfor %}
+
+  IF v_rejected IS NOT NULL THEN
+    {{ r.signal(E::TotalRejected)|indent(4) }}
+  END IF;
 END

@@ -4,8 +4,13 @@
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
+{%- if package.options.column().is_none() -%}
 Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at
   last. Repeats a statement that conflicts with another node. A compaction leaves the slot instead.
+{%- else -%}
+Private. Resets or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at last. Repeats a
+  statement that conflicts with another node.
+{%- endif -%}
 {%- endfilter %}
 BEGIN
   DECLARE v_slot BIGINT DEFAULT {{ MAX_SLOTS }} + 1;
@@ -17,9 +22,9 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
           SET v_tries = v_tries + 1;
-          IF p_routine = {{ r.sibling(R::Compact).name()|sql_string }} THEN
+          {% if package.options.column().is_none() %}IF p_routine = {{ r.sibling(R::Compact).name()|sql_string }} THEN
             SET v_slot = v_next;
-          ELSEIF v_tries > {{ STEP_TRIES }} THEN
+          ELSEIF{% else %}IF{% endif %} v_tries > {{ STEP_TRIES }} THEN
             RESIGNAL;
           END IF;
           DO SLEEP(0.01);
@@ -37,9 +42,10 @@ BEGIN
            AND slot = v_next;
       ELSEIF p_routine = {{ r.sibling(R::Reset).name()|sql_string }} THEN
         {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
-           SET `count` = IF(slot = 0, COALESCE(p_value, 0), 0)
+           SET `count` = IF(slot = 0, COALESCE(p_value, 0){{ table.less_columns()|indent(11) }}, 0)
          WHERE {{ table.key.equals("")|indent(8) }}
            AND slot = v_next;
+{%- if package.options.column().is_none() %}
       ELSEIF v_next > 0 THEN
         -- Moves what the two slots have now, not what was read before: a reset in steps can have emptied the slot.
         {{ table.fold_record(table.first_and("v_next").as_str())|indent(8) }}
@@ -47,6 +53,7 @@ BEGIN
          WHERE {{ table.key.equals("")|indent(8) }}
            AND slot = v_next
            AND `count` = 0;
+{%- endif %}
       END IF;
       SET v_slot = v_next,
           v_tries = 0;

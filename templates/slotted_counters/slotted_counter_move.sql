@@ -1,0 +1,78 @@
+{%- let rollup = r.rollup() -%}
+{{ r.create_as("PROCEDURE") }}(
+  {{ rollup.declarations("p_first", "IN ", ",")|indent(2) }}  {{ rollup.declarations("p_last", "IN ", ",")|indent(2) }}  OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4
+)
+  SQL SECURITY {{ package.options.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Private. Moves the pending counts of the records from p_first to p_last into {{ rollup.column() }}, in one statement. Skips what other
+  transactions have locked. Outside a transaction, it has one of its own. p_rejected is the message of the server if the table of
+  the column rejects a total: then nothing is moved.
+{%- endfilter %}
+BEGIN
+  DECLARE v_pending BIGINT;
+  DECLARE v_own BOOLEAN DEFAULT FALSE;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+      IF v_own THEN
+        ROLLBACK;
+      END IF;
+      RESIGNAL;
+    END;
+  -- Out of range, NOT NULL or CHECK, a trigger that signals, CHECK on MySQL.
+  DECLARE EXIT HANDLER FOR SQLSTATE '22003', SQLSTATE '23000', SQLSTATE '45000', 3819
+    BEGIN
+      GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
+      IF v_own THEN
+        ROLLBACK;
+      END IF;
+    END;
+
+  -- Slots that have stayed 0 since the last call.
+  {{ table.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, join_cache_level=0, max_seeks_for_key=1")|before(2) }}DELETE{{ table.by_index() }} target
+    FROM (
+      SELECT {{ rollup.record_list("") }}, slot
+        FROM {{ table.name }}
+       WHERE {{ rollup.in_range("")|indent(6) }}
+         {{ rollup.of_node("")|before(9) }}AND `count` = 0
+       LIMIT 18446744073709551615
+         FOR UPDATE SKIP LOCKED
+    ) AS idle
+   STRAIGHT_JOIN {{ table.name }} AS target
+      ON {{ rollup.slot_of("target", "idle")|indent(3) }};
+
+  BEGIN
+    -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
+    DECLARE EXIT HANDLER FOR 1305
+      SET v_own = TRUE;
+    SAVEPOINT slotted_rollup;
+    RELEASE SAVEPOINT slotted_rollup;
+  END;
+  IF v_own THEN
+    -- Without gap locks: connections can insert slots. READ COMMITTED needs a binary log of rows (1665).
+    IF @@SESSION.binlog_format <> 'STATEMENT' THEN
+      SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    START TRANSACTION;
+  END IF;
+  -- Locks both tables until the end of the transaction: MariaDB crashes if the UPDATE below waits for RENAME TABLE.
+  {{ table.set_statement("innodb_snapshot_isolation=OFF, join_cache_level=0, max_seeks_for_key=1")|before(2) }}SELECT{{ table.by_index() }} COUNT(*)
+    INTO v_pending
+    FROM {{ rollup.pending()|indent(4) }};
+  IF v_pending > 0 THEN
+    {{ table.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, join_cache_level=0, max_seeks_for_key=1")|before(4) }}UPDATE{{ table.by_index() }} (
+      SELECT {{ rollup.record_list("") }}, slot, pending,
+             SUM(pending) OVER (PARTITION BY {{ rollup.record_list("") }}) AS total
+        FROM {{ rollup.pending()|indent(8) }}
+    ) AS moved
+     STRAIGHT_JOIN {{ rollup.model.table }} AS parent
+        ON {{ rollup.joined("moved")|indent(5) }}
+     STRAIGHT_JOIN {{ table.name }} AS slots
+        ON {{ rollup.slot_of("slots", "moved")|indent(5) }}
+       SET parent.{{ rollup.model.target.typed() }} = COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + moved.total,
+           {{ rollup.kept()|indent(4) }}{% if !rollup.model.keep.is_empty() %}
+           {% endif %}slots.`count` = slots.`count` - moved.pending;
+  END IF;
+  IF v_own THEN
+    COMMIT;
+  END IF;
+END
