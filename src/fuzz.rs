@@ -191,8 +191,8 @@ fn plain(options: &Options) -> Options {
     for rollup in &mut options.rollups {
         rollup.same.iter_mut().for_each(|(name, _)| rename(name));
         rename(&mut rollup.table);
-        rollup.ids.iter_mut().for_each(rename);
-        rollup.keep.iter_mut().for_each(rename);
+        rollup.ids.iter_mut().for_each(&mut rename);
+        rollup.keep.iter_mut().for_each(&mut rename);
         rename(&mut rollup.target);
     }
     rename(&mut options.table);

@@ -138,7 +138,7 @@ fn a_rejected_move_changes_nothing(server: &Server) {
     all(&["--from", "pages.hits", "--key", "no_such,id"], "has no column no_such", "add --key");
     all(&["--from", "pages.hits", "--key", "site,id"], "2 rows of", "give these rows a key");
     all(&["--from", "pages.hits", "--key", "name,id"], "of type varchar cannot be the key column site", "render the package");
-    all(&["--from", "pages.site", "--key", "1,id"], "a roll-up writes", "source import.sql");
+    all(&["--from", "pages.site", "--key", "1,id"], "a roll-up writes", "leave the counts in the column");
     all(&["--from", "slotted_counters", "--key", "1,site"], "is the table of a package", "a count is moved");
     // A key that is too long for its column, in the second batch.
     schema.run("ALTER TABLE pages MODIFY id BIGINT; INSERT INTO pages (id, hits) VALUES (3, 4), (3000000000, 7)");

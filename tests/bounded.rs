@@ -178,7 +178,7 @@ fn options_that_do_not_fit_are_rejected() {
         (
             Kind::SlottedCounters,
             |options| options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")],
-            "--rollup cannot be used with --bounded",
+            "--column and --rollup cannot be used with --bounded: the amount that can be taken is in the slots, not in a column",
         ),
     ];
     for (kind, change, message) in cases {

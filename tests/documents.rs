@@ -382,6 +382,7 @@ fn the_error_table_is_the_enum() {
             Detail::Entry => "N",
             Detail::Left => "TOTAL left of 'NAME'",
             Detail::Nodes => "NODES",
+            Detail::Rejected => "COLUMN cannot have the total of RECORD: MESSAGE",
         };
         format!("| {} | {head}{detail}{tail} | {} |", error.number(), error.remedy())
     };

@@ -39,12 +39,12 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         options.table = "counters_of_nodes".parse().expect("a name");
         options.prefix = "node_counter_".parse().expect("a prefix");
     }));
+    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views TINYINT); INSERT INTO pages VALUES (7, 100)");
     schema.install(&keyed(|options| {
         options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
     }));
     schema.install(&bounded(|_| {}));
-    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT); INSERT INTO pages VALUES (7, 50000)");
-    schema.run("CALL slotted_counter_increment(1, 7); CALL counter_setup('x', NULL, 2, 9223372036854775807)");
+    schema.run("CALL slotted_counter_add(1, 7, 50000); CALL counter_setup('x', NULL, 2, 9223372036854775807)");
     schema.run("UPDATE counters SET counter = 9223372036854775807; CALL bounded_counter_setup('empty', NULL, 2, 0)");
     let calls = [
         (E::NameEmpty, "CALL counter_increment(NULL)"),
@@ -59,7 +59,7 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         (E::KeyMisfit, "CALL slotted_counter_increment(3000000000, 1)"),
         (E::SecondsOutOfRange, "CALL slotted_counter_compact_idle(NULL, 1)"),
         (E::RecordsOutOfRange, "CALL slotted_counter_rollup(0)"),
-        (E::NotImported, "CALL slotted_counter_rollup(NULL)"),
+        (E::TotalRejected, "CALL slotted_counter_rollup(NULL)"),
         (E::NotArray, "CALL counter_add_many('{}')"),
         (E::EntryMisfit, "CALL slotted_counter_add_many('[[1, 7, 2], [1, 7]]')"),
         (E::NotEnough, "CALL bounded_counter_take('empty', 1)"),

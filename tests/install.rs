@@ -459,7 +459,6 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
         let Roles { application, admin } = package.roles();
         run(&format!("GRANT {application} TO app@localhost; GRANT {admin} TO app@localhost"));
     }
-    run(&file(&keyed, "import.sql"));
     let as_role = |role: &Ident| {
         let mut connection = Conn::new(private.options().user(Some("app"))).expect("a connection");
         for statement in [format!("SET ROLE {role}"), "USE app".to_owned()] {
@@ -508,7 +507,7 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
         options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
         options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
     });
-    for name in ["setup.sql", "accounts.sql", "import.sql"] {
+    for name in ["setup.sql", "accounts.sql"] {
         schema.run(&file(&keyed, name));
     }
     schema.run("CALL slotted_counter_add(1, 7, 41); CALL slotted_counter_rollup(NULL); CALL slotted_counter_add(1, 7, 1)");

@@ -258,7 +258,6 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
         schema.run(&file(&named, name));
         schema.run(&file(&records, name));
     }
-    schema.run(&file(&records, "import.sql"));
     let to = if server.is_mysql() { "TO" } else { "FOR" };
     schema.run(&format!("GRANT SELECT, UPDATE ON pages TO app@'%'; GRANT app_counts TO app@'%'; SET DEFAULT ROLE app_counts {to} app@'%'"));
     schema.run("CALL counter_setup('hot', NULL, 20, 0); CALL counter_setup('counted', NULL, 20, 0)");

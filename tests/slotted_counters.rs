@@ -282,8 +282,9 @@ fn totals_are_exact_during_compactions_and_rollups(server: &Server) {
     const CALLS: usize = 150;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
         let package = keyed(|options| options.rollups = vec!["record_type=1:parents.id:total".parse().expect("a roll-up")]);
-        let schema = installed(server, &package);
+        let schema = server.schema();
         schema.run("CREATE TABLE parents (id INT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+        schema.install(&package);
         let parents: Vec<_> = (1..=RECORDS).map(|id| format!("({id})")).collect();
         schema.run(&format!("INSERT INTO parents (id) VALUES {}", parents.join(", ")));
         let roll_up = "CALL slotted_counter_rollup(100)";

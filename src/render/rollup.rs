@@ -274,24 +274,6 @@ impl<'a> Rollup<'a> {
         self.same(alias).collect::<Vec<_>>().join("\n   AND ")
     }
 
-    /// The condition for the row of the parent table whose key is given.
-    pub(super) fn ids_equal(&self, value: &str) -> String {
-        let equal = self.model.ids.iter().map(|id| format!("{} = {value}", id.typed()));
-        equal.collect::<Vec<_>>().join(" AND ")
-    }
-
-    /// The condition for the slots of the record whose key is given.
-    pub(super) fn records_equal(&self, value: &str) -> String {
-        let equal = self.records.iter().map(|column| format!("{} = {value}", column.name.typed()));
-        equal.collect::<Vec<_>>().join("\n   AND ")
-    }
-
-    /// The key columns that identify a record, for a comment.
-    pub(super) fn record_names(&self) -> String {
-        let names: Vec<_> = self.records.iter().map(|column| column.name.plain()).collect();
-        names.join(", ")
-    }
-
     /// The beginning of the names of its statements without a routine.
     pub(super) fn name(&self) -> String {
         format!("{}_{}", self.model.table.name(), self.model.target.name())

@@ -346,6 +346,16 @@ impl<'a> Table<'a> {
         self.rollups().iter().map(less).collect()
     }
 
+    /// The names of the parameters of [`Rollup::column_of_arguments`] in a statement without a routine, each with a comma.
+    pub(super) fn column_parameters(&self) -> String {
+        let names = |rollup: &Rollup<'_>| {
+            let given = rollup.given().into_iter().map(|(column, _)| column);
+            let columns = rollup.records.iter().copied().chain(given);
+            columns.map(|column| format!("{}, ", column.name.plain())).collect::<String>()
+        };
+        self.rollups().iter().map(names).collect()
+    }
+
     /// Whether the server can be a node of a cluster.
     pub(super) fn on_nodes(&self) -> bool {
         self.options().nodes.as_ref().is_none_or(|nodes| nodes.count > 1)

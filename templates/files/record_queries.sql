@@ -65,8 +65,10 @@ SELECT slot
 
 -- name: get
 -- Returns the total as DECIMAL, or 0 if the record has no rows. Locks no row.
--- Parameters: {{ key }}
-SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
+-- Parameters: {{ table.column_parameters() }}{{ key }}
+SELECT COALESCE(SUM({{ table.count() }}), 0)
+{%- for rollup in table.rollups() %} + {{ rollup.column_of_arguments("")|indent(7) }}
+{%- endfor %} AS total
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
 
@@ -82,7 +84,7 @@ SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
 
 -- name: reset
 -- Sets the total{% if bounded %} to a value of at least 0{% endif %}.
--- Parameters: {{ key }}, value, {{ key }}, {{ key }}
+-- Parameters: {{ key }}, value, {{ table.column_parameters() }}{{ key }}, {{ key }}
 {{ table.reset_upsert("?", "") }}
 
 -- name: delete
@@ -100,19 +102,10 @@ SELECT COALESCE(SUM({{ table.count() }}), 0) AS total
 -- Parameters: {{ key }}, {{ key }}, {{ key }}
 {{ table.delete_empty() }}
 {%- for rollup in table.rollups() %}
-{%- let column = rollup.column() %}
 
--- name: {{ rollup.name() }}_get
--- Returns the total of a record: {{ column }} and its pending counts.
--- Parameters: {{ rollup.record_names() }}, {{ rollup.record_names() }}
-SELECT COALESCE((SELECT {{ rollup.model.target.typed() }} FROM {{ rollup.model.table }} WHERE {{ rollup.ids_equal("?")|indent(1) }}), 0)
-       + COALESCE(SUM({{ table.count() }}), 0) AS total
-  FROM {{ table.name }}
- WHERE {{ rollup.same_where(rollup.records_equal("?").as_str()) }};
-
--- name: {{ rollup.name() }}_page
+-- name: page_of_{{ rollup.name() }}
 -- Returns rows of {{ rollup.model.table.plain() }} with their exact totals, in the order of the column, which is the total up to the last roll-up.
--- Parameters: the number of rows
+-- Parameters: number
 SELECT parent.*,
        COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + COALESCE((
          SELECT SUM(slots.`count`)
@@ -123,7 +116,7 @@ SELECT parent.*,
  ORDER BY parent.{{ rollup.model.target.typed() }} DESC
  LIMIT ?;
 
--- name: {{ rollup.name() }}_pending
+-- name: pending_of_{{ rollup.name() }}
 -- Returns the records that have pending counts, and whether they have a row in {{ rollup.model.table.plain() }}.
 -- Parameters: none
 {{ rollup.pending_counts() }}

@@ -2,11 +2,22 @@
 SELECT {{ table.key.arguments() }}, slot, {% if !table.keyed() %}NOW(), {% endif %}share
   FROM (
     SELECT slot,
-           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0){{ table.less_columns()|indent(11) }}, 0) AS share,
+           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0){{ table.less_columns()|indent(11) }}, 0) AS share
+{%- if table.rollups().is_empty() %},
            SUM(slot = {{ table.first_slot() }}) OVER () AS firsts
       FROM {{ table.all_slots()|indent(6) }}
   ) AS found
  WHERE firsts = 1
+{%- else %}
+      FROM (
+        -- A roll-up can have deleted slot 0.
+        SELECT 0 AS slot
+        UNION
+        SELECT slot
+          FROM {{ table.all_slots()|indent(10) }}
+      ) AS slots
+  ) AS found
+{%- endif %}
 ON DUPLICATE KEY UPDATE
   {{ table.count() }} = found.share
 {%- if !table.keyed() %},

@@ -18,8 +18,8 @@ BEGIN
       END IF;
       RESIGNAL;
     END;
-  -- Out of range, NOT NULL or CHECK, a trigger that signals, CHECK on MySQL.
-  DECLARE EXIT HANDLER FOR SQLSTATE '22003', SQLSTATE '23000', SQLSTATE '45000', 3819
+  -- Out of range, NOT NULL, a trigger that signals, CHECK on MySQL and on MariaDB.
+  DECLARE EXIT HANDLER FOR SQLSTATE '22003', SQLSTATE '23000', SQLSTATE '45000', 3819, 4025
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
       IF v_own THEN
@@ -44,8 +44,8 @@ BEGIN
     -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
     DECLARE EXIT HANDLER FOR 1305
       SET v_own = TRUE;
-    SAVEPOINT slotted_rollup;
-    RELEASE SAVEPOINT slotted_rollup;
+    SAVEPOINT slotted_steps;
+    RELEASE SAVEPOINT slotted_steps;
   END;
   IF v_own THEN
     -- Without gap locks: connections can insert slots. READ COMMITTED needs a binary log of rows (1665).

@@ -41,10 +41,20 @@ BEGIN
          WHERE {{ table.key.equals("")|indent(8) }}
            AND slot = v_next;
       ELSEIF p_routine = {{ r.sibling(R::Reset).name()|sql_string }} THEN
+{%- if table.rollups().is_empty() %}
         {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
-           SET `count` = IF(slot = 0, COALESCE(p_value, 0){{ table.less_columns()|indent(11) }}, 0)
+           SET `count` = IF(slot = 0, COALESCE(p_value, 0), 0)
          WHERE {{ table.key.equals("")|indent(8) }}
            AND slot = v_next;
+{%- else %}
+        -- A roll-up can have deleted the slot.
+        {{ table.over_snapshot()|before(8) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
+        SELECT {{ table.key.arguments() }}, v_next, found.share
+          FROM (
+            SELECT IF(v_next = 0, COALESCE(p_value, 0){{ table.less_columns()|indent(12) }}, 0) AS share
+          ) AS found
+        ON DUPLICATE KEY UPDATE `count` = found.share;
+{%- endif %}
 {%- if package.options.column().is_none() %}
       ELSEIF v_next > 0 THEN
         -- Moves what the two slots have now, not what was read before: a reset in steps can have emptied the slot.

@@ -155,8 +155,14 @@ pub fn compactions_and_rollups_end_under_load_and_keep_the_counts(cluster: &Clus
         assert_eq!(totals(cluster, &schema, "SELECT slotted_counter_get(1, 2)"), [Some(done); 3]);
     }
     // Without a load, a compaction on any node leaves one slot.
-    schema.run("CALL slotted_counter_compact(1, 2); CALL slotted_counter_rollup(NULL)");
+    schema.run("CALL slotted_counter_compact(1, 2)");
     assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM slotted_counters"), [Some(1); 3]);
+    // Each node moves the slots that it writes itself.
+    for node in 0..3 {
+        cluster.node(node).client(&schema.name);
+        let mut connection = cluster.reader(node, &schema.name);
+        connection.query_drop("CALL slotted_counter_rollup(NULL)").expect("a roll-up");
+    }
     assert_eq!(totals(cluster, &schema, "SELECT views FROM pages"), [Some(done); 3]);
 }
 
