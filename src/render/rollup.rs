@@ -189,8 +189,12 @@ impl<'a> Rollup<'a> {
         #[template(path = "slotted_counters/_rollup_batches.sql")]
         struct Part<'a> {
             rollup: &'a Rollup<'a>,
+            table: Table<'a>,
         }
-        fragment(&Part { rollup: self })
+        fragment(&Part {
+            rollup: self,
+            table: self.table,
+        })
     }
 
     /// The conditions for the records of the roll-up. `alias` is empty or ends with a point.
@@ -232,6 +236,20 @@ impl<'a> Rollup<'a> {
             [one] => one.clone(),
             several => format!("({})", several.join("\n     OR ")),
         }
+    }
+
+    /// The condition that the records from `p_first` to `p_last` are one.
+    pub(super) fn one_record(&self) -> String {
+        let pairs = self.bounds("p_first").into_iter().zip(self.bounds("p_last"));
+        let equal: Vec<_> = pairs.map(|(first, last)| format!("{first} = {last}")).collect();
+        equal.join(" AND ")
+    }
+
+    /// The condition for the row of the parent table of the record in the variables.
+    pub(super) fn parent_of(&self, name: &str) -> String {
+        let pairs = self.model.ids.iter().zip(self.bounds(name));
+        let equal: Vec<_> = pairs.map(|(id, value)| format!("parent.{} = {value}", id.typed())).collect();
+        equal.join("\n   AND ")
     }
 
     /// The columns of the slots that identify a record of the roll-up, separated by commas. `alias` is empty or ends with a point.

@@ -326,6 +326,20 @@ impl<'a> Table<'a> {
         self.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF")
     }
 
+    /// Whether the SQL is also for MariaDB.
+    pub(super) fn mariadb(&self) -> bool {
+        self.options().servers != Servers::Mysql
+    }
+
+    /// The text before or after statements that only MariaDB executes.
+    pub(super) fn only_mariadb(&self, place: &str) -> &'static str {
+        match (self.options().servers, place) {
+            (Servers::Both, "begin") => "/*M!100000 ",
+            (Servers::Both, _) => " */",
+            _ => "",
+        }
+    }
+
     /// A hint that makes MySQL find the rows of a join by the index: a scan would lock more rows. The settings of MariaDB for this are
     /// `join_cache_level=0, max_seeks_for_key=1`.
     pub(super) fn by_index(&self) -> &'static str {
