@@ -110,7 +110,7 @@ SELECT parent.*,
        COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + COALESCE((
          SELECT SUM(slots.`count`)
            FROM {{ table.name }} AS slots
-          WHERE {{ rollup.slots_of_parent()|indent(7) }}
+          WHERE {{ rollup.slots_of_parent()|indent(9) }}
        ), 0) AS total
   FROM {{ rollup.model.table }} AS parent
  ORDER BY parent.{{ rollup.model.target.typed() }} DESC

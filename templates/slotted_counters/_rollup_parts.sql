@@ -93,9 +93,9 @@ SELECT {{ rollup.record_list("slots.") }},
        MAX(parent.{{ rollup.model.ids[0].typed() }} IS NOT NULL) AS has_row
   FROM {{ table.name }} AS slots
   LEFT JOIN {{ rollup.model.table }} AS parent
-    ON {{ rollup.joined("slots")|indent(3) }}
+    ON {{ rollup.joined("slots") }}
 {%- if !rollup.model.same.is_empty() %}
- WHERE {{ rollup.in_same("slots.")|indent(1) }}
+ WHERE {{ rollup.in_same("slots.") }}
 {%- endif %}
  GROUP BY {{ rollup.record_list("slots.") }}
 HAVING SUM(slots.`count`) <> 0;
@@ -107,7 +107,7 @@ HAVING SUM(slots.`count`) <> 0;
   SELECT {{ rollup.record_list("slots.") }}, slots.slot, slots.`count` AS pending
     FROM {{ table.name }} AS slots
    STRAIGHT_JOIN {{ rollup.model.table }} AS parent
-      ON {{ rollup.joined("slots")|indent(3) }}
+      ON {{ rollup.joined("slots")|indent(2) }}
    WHERE {{ rollup.in_range("slots.")|indent(2) }}
      {{ rollup.of_node("slots.")|before(5) }}AND slots.`count` <> 0
    LIMIT 18446744073709551615

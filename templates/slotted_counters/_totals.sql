@@ -4,13 +4,13 @@ SELECT {% for (column, value) in rollup.key_of_parent() %}{{ value }} AS {{ colu
        {% endfor %}(
          SELECT COUNT(*)
            FROM {{ table.name }} AS slots
-          WHERE {{ rollup.slots_of_parent()|indent(7) }}
+          WHERE {{ rollup.slots_of_parent()|indent(9) }}
        ) AS slots,
        -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
        COALESCE(CAST(COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + COALESCE((
          SELECT SUM(slots.`count`)
            FROM {{ table.name }} AS slots
-          WHERE {{ rollup.slots_of_parent()|indent(7) }}
+          WHERE {{ rollup.slots_of_parent()|indent(9) }}
        ), 0) AS SIGNED), 0) AS total
   FROM {{ rollup.model.table }} AS parent
 {%- if !loop.last || !rollup.model.same.is_empty() %}

@@ -65,8 +65,8 @@ BEGIN
 {%- if table.mariadb() %}
   {{ table.only_mariadb("begin") }}IF v_pending > 0 AND {{ rollup.one_record() }} THEN
     -- Changes the column and undoes it: no handler of MariaDB catches the CHECK of an UPDATE of several tables (4025).
-    SAVEPOINT slotted_steps;
-    UPDATE {{ rollup.model.table }} AS parent
+    SAVEPOINT slotted_steps;{{ table.only_mariadb("end") }}
+    {{ table.over_snapshot()|before(4) }}{{ table.only_mariadb("begin") }}UPDATE {{ rollup.model.table }} AS parent
        SET parent.{{ rollup.model.target.typed() }} = COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + v_total
      WHERE {{ rollup.parent_of("p_first")|indent(5) }};
     ROLLBACK TO SAVEPOINT slotted_steps;
