@@ -38,6 +38,7 @@ promises! {
     demo
     documents
     drivers
+    ending
     exactness
     examples
     existing_tables

@@ -8,9 +8,7 @@ use crate::support::{Module, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(commands_do_not_depend_on_the_defaults_of_the_server)
-        .waits()
-        .on_servers(the_time_out_of_a_command_limits_the_wait_for_a_lock);
+        .on_servers(commands_do_not_depend_on_the_defaults_of_the_server);
 }
 
 /// The defaults of new sessions. The limits come last, because they apply to the statements that set the others.
@@ -74,21 +72,4 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
         run(&mut other, &bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
         run(&mut other, &["uninstall", "counters", "--with-data", "--yes"], installed, "0");
     }
-}
-
-fn the_time_out_of_a_command_limits_the_wait_for_a_lock(server: &Server) {
-    let Some(server) = start(server) else { return };
-    let schema = server.schema();
-    schema.install(&crate::support::package(|_| {}));
-    schema.run("CALL counter_setup('hot', NULL, 8, 5)");
-    let mut blocking = schema.connect();
-    blocking.query_drop("START TRANSACTION").expect("a transaction");
-    blocking.query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_id = 8").expect("a lock");
-    let start = std::time::Instant::now();
-    let url = server.url();
-    let output = slotted(&["resize", "hot", "4", "--timeout", "1", "--url", &url, "--database", &schema.name]);
-    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
-    assert!(printed(&output).contains("1205"), "{}", printed(&output));
-    // The default of innodb_lock_wait_timeout is 50 s.
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }

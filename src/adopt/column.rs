@@ -7,6 +7,7 @@ use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Params, Value};
 
 use super::{AdoptError, Counter, Doing, Result, complete, prepare};
+use crate::connect::Session;
 use crate::package::{Conversion, Ident, Kind, Origin, Origins, Package, Source};
 use crate::render::{Adopt, Target};
 
@@ -263,7 +264,7 @@ impl<'a> Move<'a> {
     /// The server rejects a statement. The batches before it are moved.
     pub fn run(
         &self,
-        connect: &(dyn Fn() -> mysql::Result<Conn> + Sync),
+        connect: &(dyn Fn() -> mysql::Result<Session> + Sync),
         connections: u32,
         rows: u64,
         interrupted: &AtomicBool,
@@ -317,7 +318,7 @@ impl<'a> Move<'a> {
         results.into_iter().sum()
     }
 
-    fn connect(&self, connect: &dyn Fn() -> mysql::Result<Conn>) -> Result<Conn> {
+    fn connect(&self, connect: &dyn Fn() -> mysql::Result<Session>) -> Result<Session> {
         let mut connection = connect().doing("connect")?;
         prepare(&mut connection, self.package).doing("set the session")?;
         Ok(connection)

@@ -14,7 +14,10 @@ use rand_distr::Zipf;
 
 use super::contender::{Statements, Who, values};
 use super::{Setting, Target};
-use crate::connect::statement_hides_waits;
+use crate::connect::{Session, statement_hides_waits};
+
+/// How often a transaction that waits looks for the end of the load.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The result of a load.
 #[derive(Debug, Clone)]
@@ -113,15 +116,15 @@ pub fn run(
         .iter()
         .cycle()
         .take(setting.connections as usize)
-        .map(|node| Conn::new(node.clone()))
+        .map(Session::open)
         .collect::<Result<Vec<_>, _>>()?;
     let mut observers = Vec::new();
     for (at, node) in target.nodes.iter().enumerate() {
         let on_node = connections.iter().skip(at).step_by(nodes.len());
         observers.push(Observer {
-            connection: Conn::new(node.clone())?,
+            connection: Session::open(node)?,
             ids: if at < nodes.len() {
-                on_node.map(Conn::connection_id).collect()
+                on_node.map(|connection| connection.connection_id()).collect()
             } else {
                 Vec::new()
             },
@@ -132,7 +135,7 @@ pub fn run(
     // One more than connections: this thread reads the server's CPU time when all connections are ready.
     let barrier = Barrier::new(connections.len() + 1);
     let stop = AtomicBool::new(false);
-    let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
+    let work = |number: u32, mut connection: Session| -> Result<Seen, mysql::Error> {
         let node = &nodes[(number as usize - 1) % nodes.len()];
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
         let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
@@ -221,7 +224,7 @@ pub fn run(
 
 /// A connection to a node that reads the totals and the waits.
 struct Observer {
-    connection: Conn,
+    connection: Session,
     /// The connections of the load to this node.
     ids: Vec<u32>,
 }
@@ -445,7 +448,7 @@ fn count(
         };
         let statement = fresh.as_ref().unwrap_or(statement);
         let result = match setting.hold {
-            Some(hold) if !reads => transaction(connection, statement, values, hold),
+            Some(hold) if !reads => transaction(connection, statement, values, hold, &goes_on),
             _ => connection
                 .exec_drop(statement, values)
                 .map_err(|error| (error, At::Statement)),
@@ -494,12 +497,16 @@ fn transaction(
     prepared: &Statement,
     values: Params,
     hold: Duration,
+    goes_on: impl Fn() -> bool,
 ) -> Result<(), (mysql::Error, At)> {
     connection
         .query_drop("START TRANSACTION")
         .and_then(|()| connection.exec_drop(prepared, values))
         .map_err(|error| (error, At::Statement))?;
-    thread::sleep(hold);
+    let end = Instant::now() + hold;
+    while goes_on() && Instant::now() < end {
+        thread::sleep(INTERVAL.min(end.saturating_duration_since(Instant::now())));
+    }
     connection
         .query_drop("COMMIT")
         .map_err(|error| (error, At::Commit))

@@ -12,8 +12,9 @@ use super::connection::Connection;
 use super::install::database;
 use super::output::{note, outln};
 use super::package::installed;
-use super::{Outcome, hinted, private, progress};
+use super::{Outcome, hinted, interrupt, progress};
 use crate::adopt::{self, AdoptError, Move, Place, Sums};
+use crate::connect::Session;
 use crate::package::{Ident, Kind, NAME_MAX, Origins, Package, Prefix, Routine, Source, SqlStr, names};
 
 /// Move the count of a row, or all counts of a column, into counters.
@@ -113,8 +114,7 @@ fn table(text: &str) -> Result<Place, String> {
 
 impl Adopt {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt(true)?;
-        let (mut connection, options) = self.connection.connect(&interrupted)?;
+        let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
         let packages = packages(&mut connection, &database)?;
         let package = self.package(&packages)?;
@@ -136,10 +136,7 @@ impl Adopt {
         let source = adopt::read(&mut connection, &place, package, &packages).map_err(explained)?;
         match (&self.condition, &self.counter) {
             (Some(condition), Some(name)) => self.row(&mut connection, package, &source, condition, name),
-            _ => {
-                let connect = || Conn::new(options.clone());
-                self.column(&mut connection, &connect, package, &source, &interrupted)
-            }
+            _ => self.column(&mut connection, package, &source, interrupt::stop()),
         }
     }
 
@@ -213,8 +210,7 @@ impl Adopt {
 
     fn column(
         &self,
-        connection: &mut Conn,
-        connect: &(dyn Fn() -> mysql::Result<Conn> + Sync),
+        connection: &mut Session,
         package: &Package,
         source: &Source,
         interrupted: &AtomicBool,
@@ -233,17 +229,23 @@ impl Adopt {
             moving.check(connection)?;
             let before = moving.sums(connection)?;
             let start = Instant::now();
+            let options = connection.options().clone();
+            let connect = || Session::open(&options);
             let total = match package.options.kind {
                 Kind::Counters => before.rows,
                 Kind::SlottedCounters => before.counts,
             };
             let moved = progress::counted(total, |bar| {
                 bar.message("moving rows");
-                moving.run(connect, self.connections, before.rows, interrupted, &|rows| {
+                moving.run(&connect, self.connections, before.rows, interrupted, &|rows| {
                     bar.advance(rows)
                 })
             })?;
             let seconds = start.elapsed().as_secs_f64();
+            let connection = connection.after_idle().map_err(|error| AdoptError::Server {
+                action: "connect again, and the counts are moved",
+                error,
+            })?;
             Ok((before, moved, seconds, moving.sums(connection)?))
         };
         let (before, rows, seconds, after) = work().map_err(explained)?;

@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 use super::bench::NewFile;
 use super::connection::Connection;
 use super::output::{note, outln};
-use super::{Outcome, private, progress};
+use super::{Outcome, interrupt, progress};
 use crate::advise::{self, Advice, Counter, Verdict, Watched};
+use crate::connect::Session;
 use crate::report::{self, Advised};
 
 /// The number of counters in the table of the report.
@@ -68,17 +69,17 @@ struct Observation {
 
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt(true)?;
+        let interrupted = interrupt::stop();
         let file = NewFile::create("--html", self.html.as_deref())?;
-        let mut nodes = self.connection.connect_all(&interrupted)?;
+        let mut nodes = self.connection.connect_all()?;
         if self.watch {
-            self.watch(nodes, &interrupted);
+            self.watch(nodes, interrupted);
             return Ok(Outcome::Interrupted);
         }
         let duration = Duration::from_secs_f64(self.seconds);
         let observation = progress::during(duration, |bar| {
             bar.message("watching");
-            observe(&mut nodes, duration, &interrupted)
+            observe(&mut nodes, duration, interrupted)
         })?;
         if self.json {
             outln!("{:#}", observation.json())?;
@@ -102,7 +103,7 @@ impl Advise {
     }
 
     /// Observes until Ctrl-C. Connects again if a connection is lost.
-    fn watch(&self, mut nodes: Vec<Conn>, interrupted: &AtomicBool) {
+    fn watch(&self, mut nodes: Vec<Session>, interrupted: &AtomicBool) {
         let duration = Duration::from_secs_f64(self.seconds);
         let mut before: BTreeMap<String, String> = BTreeMap::new();
         note!(
@@ -134,7 +135,7 @@ impl Advise {
                     let lines = changes(&before, &states);
                     before = states;
                     thread::sleep(duration.min(Duration::from_secs(1)));
-                    if let Ok(connected) = self.connection.connect_all(interrupted) {
+                    if let Ok(connected) = self.connection.connect_all() {
                         nodes = connected;
                     }
                     lines.iter().map(|line| format!("{now} {line}")).collect()
@@ -151,7 +152,11 @@ impl Advise {
 }
 
 /// Observes all nodes at the same time.
-fn observe(nodes: &mut [Conn], duration: Duration, interrupted: &AtomicBool) -> anyhow::Result<Observation> {
+fn observe(
+    nodes: &mut [Session],
+    duration: Duration,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Observation> {
     let (environment, not_innodb) = match nodes {
         [first, ..] => (super::bench::environment(first)?, engines(first)?),
         [] => unreachable!("there is at least one connection"),

@@ -15,11 +15,11 @@ use tempfile::NamedTempFile;
 use super::connection::Connection;
 use super::nodes::Nodes;
 use super::output::{note, out, outln};
-use super::{Outcome, hinted, private, progress};
+use super::{Outcome, hinted, interrupt, private, progress};
 use crate::bench::{
     self, CONTENDERS, Comparison, Contender, Kind, NotMeasured, Report, Rounds, RoundsError, Setting, Target,
 };
-use crate::connect::cause;
+use crate::connect::{Session, cause};
 use crate::install::privileges::Privileges;
 use crate::report;
 use crate::server::{Cluster, PrivateServer, Version};
@@ -166,17 +166,17 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 
 impl Bench {
     pub(super) fn run(mut self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt(self.connection.is_given())?;
+        let interrupted = interrupt::stop();
         let files = vec![
             NewFile::create("--svg", self.svg.as_deref())?,
             NewFile::create("--html", self.html.as_deref())?,
         ];
         if self.connection.is_given() {
-            let nodes = Nodes::new(self.connection.connect_each(&interrupted)?, Vec::new())?;
+            let nodes = Nodes::new(self.connection.connect_all()?, Vec::new())?;
             if self.nodes.is_empty() {
                 self.nodes.push(nodes.all.len() as u32);
             }
-            let outcome = self.measure(nodes, files, &interrupted)?;
+            let outcome = self.measure(nodes, files, interrupted)?;
             if outcome == Outcome::Interrupted {
                 note!("interrupted; the schema {SCHEMA} has been dropped");
             }
@@ -187,19 +187,18 @@ impl Bench {
             }
             let connected = |server: &PrivateServer| {
                 let options: Opts = server.options().into();
-                let connection = Conn::new(options.clone()).context("cannot connect")?;
-                anyhow::Ok((connection, options))
+                Session::open(&options).context("cannot connect")
             };
             let most = self.connections.iter().copied().max().unwrap_or_default();
             match self.nodes.iter().max() {
-                Some(&nodes @ 2..) => private::with_private_cluster(nodes, most, &interrupted, |servers| {
+                Some(&nodes @ 2..) => private::with_private_cluster(nodes, most, |servers| {
                     let nodes = servers.iter().map(connected).collect::<Result<_, _>>()?;
                     let processes = servers.iter().map(PrivateServer::process).collect();
-                    self.measure(Nodes::new(nodes, processes)?, files, &interrupted)
+                    self.measure(Nodes::new(nodes, processes)?, files, interrupted)
                 }),
-                _ => private::with_private_server(most, &interrupted, |_, server| {
+                _ => private::with_private_server(most, |_, server| {
                     let nodes = Nodes::new(vec![connected(server)?], vec![server.process()])?;
-                    self.measure(nodes, files, &interrupted)
+                    self.measure(nodes, files, interrupted)
                 }),
             }
         }
@@ -255,9 +254,10 @@ impl Bench {
             .collect();
         let privileges = Privileges::read(nodes.first())?;
         let cluster = nodes.cluster;
-        for (connection, _) in &mut nodes.all {
+        for connection in &mut nodes.all {
             self.preflight(connection, cluster, &schemas, &privileges)?;
         }
+        let _hold = interrupt::hold(false);
         let mut created = Vec::new();
         let measured = schemas
             .iter()
@@ -287,9 +287,12 @@ impl Bench {
                 let targets = schemas.iter().map(|schema| nodes.target(schema)).collect();
                 self.compare(settings, targets, report, &privileges, files, interrupted)
             });
+        nodes.first().complete();
         for schema in created {
             nodes
                 .first()
+                .after_idle()
+                .with_context(|| format!("cannot connect again to drop the schema {schema}"))?
                 .query_drop(format!("DROP DATABASE {schema}"))
                 .with_context(|| format!("cannot drop the schema {schema}"))?;
         }

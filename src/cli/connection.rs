@@ -3,14 +3,12 @@
 use std::env;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
-use mysql::{Conn, Opts};
 
-use super::hinted;
-use crate::connect::{ConnectError, Secret, Settings, SslMode, UrlError, option_file};
+use super::{hinted, interrupt};
+use crate::connect::{ConnectError, Secret, Session, Settings, SslMode, UrlError, option_file};
 use crate::package::Ident;
 
 /// The environment variable with the URL.
@@ -115,12 +113,11 @@ impl Connection {
             || self.defaults_group_suffix.is_some()
     }
 
-    /// Connects, and asks for a password that is missing. Returns the options too: further connections are opened with
-    /// them.
+    /// Connects, and asks for a password that is missing.
     ///
     /// # Errors
     /// An option is not valid, there are several URLs, or the connection fails.
-    pub fn connect(&self, interrupted: &AtomicBool) -> anyhow::Result<(Conn, Opts)> {
+    pub fn connect(&self) -> anyhow::Result<Session> {
         let mut settings = self.settings()?;
         if settings.len() > 1 {
             return Err(hinted(
@@ -131,38 +128,27 @@ impl Connection {
                 "give one --url",
             ));
         }
-        self.connect_with(settings.remove(0), interrupted)
+        self.connect_with(settings.remove(0))
     }
 
     /// Connects to each URL, the nodes of a cluster.
     ///
     /// # Errors
     /// An option is not valid, or a connection fails.
-    pub fn connect_all(&self, interrupted: &AtomicBool) -> anyhow::Result<Vec<Conn>> {
-        let nodes = self.connect_each(interrupted)?.into_iter();
-        Ok(nodes.map(|(connection, _)| connection).collect())
-    }
-
-    /// The same, with the options for further connections to each node.
-    ///
-    /// # Errors
-    /// An option is not valid, or a connection fails.
-    pub fn connect_each(&self, interrupted: &AtomicBool) -> anyhow::Result<Vec<(Conn, Opts)>> {
+    pub fn connect_all(&self) -> anyhow::Result<Vec<Session>> {
         let settings = self.settings()?.into_iter();
-        settings
-            .map(|settings| self.connect_with(settings, interrupted))
-            .collect()
+        settings.map(|settings| self.connect_with(settings)).collect()
     }
 
-    fn connect_with(&self, mut settings: Settings, interrupted: &AtomicBool) -> anyhow::Result<(Conn, Opts)> {
+    fn connect_with(&self, mut settings: Settings) -> anyhow::Result<Session> {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if let Some(None) = &self.password {
-            settings.password = Some(ask(&settings)?);
+            settings.password = Some(interrupt::unlimited(|| ask(&settings))?);
         }
-        let connected = match settings.connect(interrupted) {
+        let connected = match settings.connect(interrupt::stop()) {
             Err(error) if error.needs_password() && terminal => {
-                settings.password = Some(ask(&settings)?);
-                settings.connect(interrupted)
+                settings.password = Some(interrupt::unlimited(|| ask(&settings))?);
+                settings.connect(interrupt::stop())
             }
             connected => connected,
         };
@@ -298,12 +284,31 @@ pub fn without_secrets(arguments: &[String]) -> Option<Hidden> {
     }
     rest.extend(arguments.cloned());
     if !urls.is_empty() {
+        let urls: Vec<_> = urls.into_iter().map(without_spaces).collect();
         environment.push((URL, urls.join(" ")));
     }
     (!environment.is_empty()).then_some(Hidden {
         arguments: rest,
         environment,
     })
+}
+
+/// A URL with its white space percent-encoded: spaces separate the URLs in the environment.
+fn without_spaces(url: &str) -> String {
+    let mut text = String::with_capacity(url.len());
+    for c in url.chars() {
+        if c.is_whitespace() {
+            let mut bytes = [0; 4];
+            text.extend(
+                c.encode_utf8(&mut bytes)
+                    .bytes()
+                    .map(|byte| format!("%{byte:02X}")),
+            );
+        } else {
+            text.push(c);
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -316,7 +321,7 @@ mod tests {
             "slotted",
             "bench",
             "--url",
-            "mysql://a:b@c",
+            "mysql://a:b c\u{a0}@d",
             "--url=mysql://d",
             "--password=d",
             "--rounds",
@@ -328,7 +333,7 @@ mod tests {
             hidden.environment,
             [
                 ("SLOTTED_ARGUMENT_PASSWORD", "d".to_owned()),
-                ("SLOTTED_URL", "mysql://a:b@c mysql://d".to_owned())
+                ("SLOTTED_URL", "mysql://a:b%20c%C2%A0@d mysql://d".to_owned())
             ]
         );
         assert_eq!(

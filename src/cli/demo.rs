@@ -12,7 +12,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 
 use super::output::outln;
-use super::{Outcome, private, progress};
+use super::{Outcome, interrupt, private, progress};
 use crate::bench::{self, Comparison, Contender, Rounds, Setting, Target};
 use crate::package::{Options, Package};
 use crate::server::PrivateServer;
@@ -52,10 +52,9 @@ const TOUR: &str = include_str!("../../templates/tour.sql");
 
 impl Demo {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt(false)?;
-        let outcome = private::with_private_server(self.connections, &interrupted, |program, server| {
+        let outcome = private::with_private_server(self.connections, |program, server| {
             outln!("A private {} server, {}", program.version, program.path.display())?;
-            self.play(server, &interrupted)
+            self.play(server, interrupt::stop())
         })?;
         if outcome == Outcome::Fine {
             outln!("The server is stopped and its files are removed.")?;

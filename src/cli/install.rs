@@ -1,7 +1,5 @@
 //! `slotted install`: installs or upgrades a package in a database.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -42,7 +40,7 @@ pub struct Install {
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let package = Package::new(self.options.options(self.package))?;
-        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
+        let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
         if !self.dry_run {
             install::lock(&mut connection).map_err(explained)?;

@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 
 use super::bench::NewFile;
 use super::output::{note, out};
-use super::{Outcome, bench, hinted, private, progress};
+use super::{Outcome, bench, hinted, interrupt, private, progress};
 use crate::bench::{LOADS, Load, Rounds, Run, Target};
 use crate::server::{PrivateServer, Program};
 
@@ -53,7 +53,7 @@ const SCHEMA: &str = "slotted_limits";
 
 impl Limits {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let interrupted = private::on_interrupt(false)?;
+        let interrupted = interrupt::stop();
         let programs = self.programs()?;
         let file = NewFile::create("--out", self.out.as_deref())?;
         let mut limits = crate::bench::Limits {
@@ -76,12 +76,9 @@ impl Limits {
                 for (at, load) in limits.loads.iter().enumerate() {
                     note!("run {run} of {}, {}: {}", self.runs, program.version, load.title);
                     let setting = load.setting(limits.duration);
-                    let outcome = private::on_private_server(
-                        program,
-                        setting.connections,
-                        &interrupted,
-                        |_, private_server| {
-                            let rounds = self.measure(load, private_server, &interrupted)?;
+                    let outcome =
+                        private::on_private_server(program, setting.connections, |_, private_server| {
+                            let rounds = self.measure(load, private_server, interrupted)?;
                             if interrupted.load(Ordering::Relaxed) {
                                 return Ok(Outcome::Interrupted);
                             }
@@ -92,8 +89,7 @@ impl Limits {
                                 ratios,
                             });
                             Ok(Outcome::Fine)
-                        },
-                    )?;
+                        })?;
                     if outcome == Outcome::Interrupted {
                         return Ok(outcome);
                     }

@@ -1,26 +1,22 @@
 //! `slotted resize`, `reset`, `compact` and `delete`: call a routine of maintenance until it succeeds.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, Params, Value};
+use mysql::{Params, Value};
 
 use super::connection::Connection;
 use super::install::database;
 use super::output::{note, outln};
 use super::package::installed;
-use super::private::on_interrupt;
-use super::{Interrupted, Outcome, confirmed, hinted, progress};
-use crate::connect::cause;
+use super::{Interrupted, Outcome, confirmed, hinted, interrupt, progress};
+use crate::connect::{Session, cause};
 use crate::package::{self, KeyType, Kind, Package, Prefix, Routine, slot_count};
-
-/// How often a call looks for Ctrl-C.
-const INTERVAL: Duration = Duration::from_millis(5);
 
 /// The time between two calls.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -112,7 +108,7 @@ struct Subject {
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<Prefix>,
 
-    /// The time after which the command fails if no call succeeds, seconds
+    /// The time after which the command ends without success, seconds. A call that still waits is ended on the server
     #[arg(long, value_name = "S", default_value = "60", value_parser = timeout)]
     timeout: Duration,
 
@@ -168,13 +164,12 @@ impl Delete {
 /// A counter or record of a database.
 struct Counter {
     /// The nodes of a cluster. They execute the calls in turn.
-    nodes: Vec<(Conn, Opts)>,
+    nodes: Vec<Session>,
     package: Package,
     routine: Routine,
     /// As in messages.
     name: String,
     key: Vec<Value>,
-    timeout: Duration,
 }
 
 /// The slots and the total of a counter or record.
@@ -196,17 +191,18 @@ impl fmt::Display for State {
 impl Counter {
     /// The counter of a package with the routine, and with as many key columns as `key` has values.
     fn find(subject: Subject, key: &[String], routine: Routine) -> anyhow::Result<Self> {
-        let mut nodes = subject.connection.connect_each(&AtomicBool::new(false))?;
-        // A call that waits for a row, or for an ALTER TABLE, ends in time.
-        let seconds = subject.timeout.as_secs().max(1);
-        for (node, _) in &mut nodes {
+        interrupt::limit(subject.timeout);
+        let mut nodes = subject.connection.connect_all()?;
+        // If the server takes no second connection, which would end a call that waits, the call ends by itself.
+        let seconds = subject.timeout.as_secs() + 2;
+        for node in &mut nodes {
             node.query_drop(format!(
                 "SET SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, {seconds}) AS UNSIGNED),
                      SESSION lock_wait_timeout = CAST(LEAST(@@SESSION.lock_wait_timeout, {seconds}) AS UNSIGNED)"
             ))?;
         }
-        let database = database(&mut nodes[0].0)?;
-        let mut packages: Vec<Package> = installed(&mut nodes[0].0)?
+        let database = database(&mut nodes[0])?;
+        let mut packages: Vec<Package> = installed(&mut nodes[0])?
             .into_iter()
             .map(|one| one.package)
             .collect();
@@ -260,7 +256,6 @@ impl Counter {
             name: key.join(", "),
             package,
             routine,
-            timeout: subject.timeout,
         };
         if counter.state()? == State::Missing {
             let subject = match counter.package.options.kind {
@@ -293,7 +288,6 @@ impl Counter {
             columns.collect::<Vec<_>>().join(" AND ")
         );
         let row: Option<(u64, String)> = self.nodes[node]
-            .0
             .exec_first(query, self.key.clone())
             .with_context(|| format!("cannot read {}", self.package.totals.name()))?;
         Ok(row.map_or(State::Missing, |(slots, total)| State::Found { slots, total }))
@@ -305,8 +299,7 @@ impl Counter {
         let routine = self.package.routine(self.routine).expect("found by it");
         let values = [self.key.as_slice(), arguments].concat();
         let call = format!("CALL {routine}({})", vec!["?"; values.len()].join(", "));
-        let interrupted = on_interrupt(false)?;
-        let (begin, timeout) = (Instant::now(), self.timeout);
+        let begin = Instant::now();
         let nodes = &mut self.nodes;
         let (mut calls, mut node) = (0, 0);
         let at_once = self.routine == Routine::Resize && nodes.len() > 1;
@@ -315,7 +308,7 @@ impl Counter {
             // slots after another node has retired them, and these increments fail (3101).
             if at_once {
                 calls = nodes.len();
-                let resize = |node: &mut (Conn, Opts)| execute(node, &call, &values, &interrupted);
+                let resize = |node: &mut Session| execute(node, &call, &values);
                 let results: Vec<_> = thread::scope(|scope| {
                     let started: Vec<_> = nodes
                         .iter_mut()
@@ -335,11 +328,11 @@ impl Counter {
                 // A node that is behind cannot change the slots of another node, but that node can.
                 node = calls % nodes.len();
                 calls += 1;
-                let stopped = || interrupted.load(Ordering::Relaxed);
-                match execute(&mut nodes[node], &call, &values, &interrupted) {
+                let stopped = || interrupt::stop().load(Ordering::Relaxed);
+                match execute(&mut nodes[node], &call, &values) {
                     Ok(()) => return Ok(None),
                     Err(mysql::Error::MySqlError(error)) if stopped() || REPEATED.contains(&error.code) => {
-                        if begin.elapsed() > timeout || stopped() {
+                        if stopped() {
                             return Ok(Some(error));
                         }
                     }
@@ -357,23 +350,28 @@ impl Counter {
             format!("{calls} calls")
         };
         if let Some(error) = error {
-            if interrupted.load(Ordering::Relaxed) {
-                if let Ok(state) = self.state_on(node) {
-                    note!("{}: {state}; to complete it, run the command again", self.name);
-                }
-                return Err(Interrupted.into());
+            // The call that was ended has made progress, or nothing.
+            self.nodes[node].complete();
+            if let Ok(state) = self.state_on(node) {
+                note!("{}: {state}; to complete it, run the command again", self.name);
+            }
+            let reason = interrupt::reason().unwrap_or_else(|| Interrupted.into());
+            if reason.is::<Interrupted>() {
+                return Err(reason);
             }
             return Err(hinted(
                 format!(
-                    "{times} failed in {seconds:.1} s, the last one with ERROR {} ({}): {}",
+                    "no call has succeeded: {times} in {seconds:.1} s, the last one with ERROR {} ({}): {}",
                     error.code, error.state, error.message
                 ),
-                if error.code == GROUP_CONFLICT {
-                    "other nodes change the slots all the time, and this node is behind; give one --url for each node. docs/clusters.md \
-                     says what to do if the nodes stay behind"
-                } else {
-                    "other sessions or nodes change the slots all the time; run the command again with a higher --timeout, or when \
-                     there is less load"
+                match error.code {
+                    GROUP_CONFLICT => {
+                        "other nodes change the slots all the time, and this node is behind; give one --url for each node"
+                    }
+                    _ => {
+                        "a transaction has locked the slots, or other sessions change them all the time: end the transaction, or run the \
+                         command again with a higher --timeout"
+                    }
                 },
             ));
         }
@@ -382,18 +380,12 @@ impl Counter {
         outln!("{}: {done} by {times} in {seconds:.1} s", self.name)?;
         outln!("before: {before}")?;
         outln!("after:  {after}")?;
-        self.wait_for_nodes(node, &after, begin, &interrupted)?;
+        self.wait_for_nodes(node, &after)?;
         Ok(Outcome::Fine)
     }
 
     /// Waits until the other nodes have applied the change of a node.
-    fn wait_for_nodes(
-        &mut self,
-        changed: usize,
-        wanted: &State,
-        begin: Instant,
-        interrupted: &AtomicBool,
-    ) -> anyhow::Result<()> {
+    fn wait_for_nodes(&mut self, changed: usize, wanted: &State) -> anyhow::Result<()> {
         let slots = |state: &State| match state {
             State::Missing => 0,
             State::Found { slots, .. } => *slots,
@@ -402,10 +394,7 @@ impl Counter {
             let mut state = self.state_on(node)?;
             // A compacted record gets new slots at once.
             while self.routine != Routine::Compact && slots(&state) != slots(wanted) {
-                if interrupted.load(Ordering::Relaxed) {
-                    return Err(Interrupted.into());
-                }
-                if begin.elapsed() > self.timeout {
+                if interrupt::stop().load(Ordering::Relaxed) {
                     return Err(hinted(
                         format!("node {} has {state}", node + 1),
                         "the node has not applied the change yet, or the URLs are not those of nodes of one cluster",
@@ -420,25 +409,6 @@ impl Counter {
     }
 }
 
-/// A node executes a call. After Ctrl-C, another connection ends the call on the server, where it can wait for a lock.
-fn execute(
-    (connection, options): &mut (Conn, Opts),
-    call: &str,
-    values: &[Value],
-    interrupted: &AtomicBool,
-) -> mysql::Result<()> {
-    let id = connection.connection_id();
-    thread::scope(|scope| {
-        let running = scope.spawn(|| connection.exec_drop(call, Params::Positional(values.to_vec())));
-        while !running.is_finished() {
-            if interrupted.load(Ordering::Relaxed) {
-                // If the call has ended meanwhile, there is nothing to end. If the server takes no connection, the next time.
-                let _ = Conn::new(options.clone())
-                    .and_then(|mut other| other.query_drop(format!("KILL QUERY {id}")));
-                thread::sleep(PAUSE);
-            }
-            thread::sleep(INTERVAL);
-        }
-        running.join().expect("no panic")
-    })
+fn execute(node: &mut Session, call: &str, values: &[Value]) -> mysql::Result<()> {
+    node.exec_drop(call, Params::Positional(values.to_vec()))
 }

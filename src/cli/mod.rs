@@ -7,6 +7,7 @@ mod connection;
 mod demo;
 mod generate;
 mod install;
+mod interrupt;
 mod limits;
 mod maintain;
 mod nodes;
@@ -26,6 +27,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::connect;
+use interrupt::TimedOut;
 use output::note;
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
@@ -71,13 +74,17 @@ pub enum Outcome {
     Interrupted,
 }
 
+impl Outcome {
+    const INTERRUPTED: u8 = 130;
+}
+
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Fine => ExitCode::SUCCESS,
             Outcome::Differs => ExitCode::from(1),
             Outcome::Incomplete => ExitCode::from(FAILED),
-            Outcome::Interrupted => ExitCode::from(130),
+            Outcome::Interrupted => ExitCode::from(Outcome::INTERRUPTED),
         }
     }
 }
@@ -110,7 +117,7 @@ fn confirmed(question: &str, expected: &str) -> anyhow::Result<bool> {
     eprint!("Type {question}: ");
     io::stderr().flush()?;
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
+    interrupt::unlimited(|| io::stdin().lock().read_line(&mut answer))?;
     let confirmed = answer.trim() == expected;
     if !confirmed {
         note!("the answer is not {expected}; nothing has been changed");
@@ -129,7 +136,14 @@ pub const FAILED: u8 = 2;
 impl Cli {
     /// Runs the command. Prints an error and its hint to stderr.
     pub fn run(self) -> ExitCode {
-        let result = match self.command {
+        let result = interrupt::handle().and_then(|()| self.command.run());
+        result.map_or_else(|error| exit_code(&error), ExitCode::from)
+    }
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<Outcome> {
+        match self {
             Command::Generate(generate) => generate.run(),
             Command::Install(install) => install.run(),
             Command::Status(status) => status.run(),
@@ -143,21 +157,38 @@ impl Cli {
             Command::Reset(reset) => reset.run(),
             Command::Compact(compact) => compact.run(),
             Command::Delete(delete) => delete.run(),
-        };
-        result.map_or_else(
-            |error| {
-                if error.is::<Interrupted>() {
-                    note!("{error}");
-                    return Outcome::Interrupted.into();
-                }
-                note!("error: {error:#}");
-                if let Some(Hinted { hint, .. }) = error.downcast_ref() {
-                    note!("hint: {hint}");
-                }
-                ExitCode::from(FAILED)
-            },
-            ExitCode::from,
-        )
+        }
+    }
+}
+
+/// An error and its causes, those of the driver without its type names.
+fn described(error: &anyhow::Error) -> String {
+    let causes = error.chain().map(|one| match one.downcast_ref() {
+        Some(error) => connect::cause(error),
+        None => one.to_string(),
+    });
+    let mut causes: Vec<_> = causes.collect();
+    causes.dedup();
+    causes.join(": ")
+}
+
+/// Prints an error and its hint. An error after Ctrl-C or the end of `--timeout` is what the command could not complete.
+fn exit_code(error: &anyhow::Error) -> ExitCode {
+    let reason = interrupt::reason();
+    let text = described(error);
+    match &reason {
+        _ if error.is::<Interrupted>() => note!("{error}"),
+        _ if error.is::<TimedOut>() => note!("error: {error}"),
+        Some(reason) if reason.is::<Interrupted>() => note!("{reason}: {text}"),
+        Some(reason) => note!("error: {reason}: {text}"),
+        None => note!("error: {text}"),
+    }
+    if let Some(Hinted { hint, .. }) = error.downcast_ref() {
+        note!("hint: {hint}");
+    }
+    match reason {
+        Some(reason) if reason.is::<Interrupted>() => Outcome::Interrupted.into(),
+        _ => ExitCode::from(FAILED),
     }
 }
 

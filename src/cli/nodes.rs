@@ -5,10 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::{Opts, OptsBuilder};
 
 use super::{Interrupted, hinted};
 use crate::bench::{Setting, Target};
+use crate::connect::Session;
 use crate::server::{Cluster, Node};
 
 /// The time until a schema appears on all nodes.
@@ -16,8 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Connections to all nodes of a cluster, or to one server.
 pub(super) struct Nodes {
-    /// With the options for further connections.
-    pub all: Vec<(Conn, Opts)>,
+    pub all: Vec<Session>,
     /// None for one server, which may be a node of a cluster.
     pub cluster: Option<Cluster>,
     /// The process ids of private servers.
@@ -29,7 +29,7 @@ impl Nodes {
     ///
     /// # Errors
     /// Several connections that do not lead to different nodes of one cluster that all accept writes.
-    pub fn new(mut all: Vec<(Conn, Opts)>, processes: Vec<u32>) -> anyhow::Result<Self> {
+    pub fn new(mut all: Vec<Session>, processes: Vec<u32>) -> anyhow::Result<Self> {
         let cluster = if all.len() > 1 {
             Some(cluster_of(&mut all)?)
         } else {
@@ -43,8 +43,8 @@ impl Nodes {
     }
 
     /// The connection that creates and drops the schemas.
-    pub fn first(&mut self) -> &mut Conn {
-        &mut self.all[0].0
+    pub fn first(&mut self) -> &mut Session {
+        &mut self.all[0]
     }
 
     /// # Errors
@@ -70,7 +70,7 @@ impl Nodes {
     /// A node does not have it in time, Ctrl-C, and errors of the servers.
     pub fn wait_for(&mut self, schema: &str, interrupted: &AtomicBool) -> anyhow::Result<()> {
         let start = Instant::now();
-        for (connection, options) in self.all.iter_mut().skip(1) {
+        for connection in self.all.iter_mut().skip(1) {
             let query = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
             while connection.exec_first::<String, _, _>(query, (schema,))?.is_none() {
                 if interrupted.load(Ordering::Relaxed) {
@@ -80,7 +80,7 @@ impl Nodes {
                     return Err(hinted(
                         format!(
                             "the schema {schema} does not appear on {} in {} s",
-                            place(options),
+                            place(connection.options()),
                             TIMEOUT.as_secs()
                         ),
                         "check that the node receives the changes of the others",
@@ -100,7 +100,7 @@ impl Nodes {
                 .into()
         };
         Target {
-            nodes: self.all.iter().map(|(_, options)| with_schema(options)).collect(),
+            nodes: self.all.iter().map(|node| with_schema(node.options())).collect(),
             cluster: self.cluster,
             processes: self.processes.clone(),
         }
@@ -121,11 +121,11 @@ impl Nodes {
 }
 
 /// The cluster of several nodes.
-fn cluster_of(all: &mut [(Conn, Opts)]) -> anyhow::Result<Cluster> {
+fn cluster_of(all: &mut [Session]) -> anyhow::Result<Cluster> {
     let one_server = "for a server without a cluster, or behind a proxy, give one --url";
     let mut nodes: Vec<(Node, String)> = Vec::new();
-    for (connection, options) in all {
-        let place = place(options);
+    for connection in all {
+        let place = place(connection.options());
         let Some(node) = Node::of(connection)? else {
             return Err(hinted(format!("{place} is not a node of a cluster"), one_server));
         };

@@ -1,33 +1,14 @@
 //! A private server for a command, removed when the command ends, also after Ctrl-C.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 
 use super::output::note;
-use super::{Outcome, hinted, progress};
+use super::{Outcome, hinted, interrupt, progress};
 use crate::server::{self, PrivateCluster, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
 /// default, and without one it releases row locks before the commit is on disk.
 const DURABLE: &[&str] = &["--log-bin", "--sync-binlog=1", "--server-id=1"];
-
-/// Installs a handler for Ctrl-C, and returns the flag that it sets. If `at_once`, a second Ctrl-C ends the process.
-///
-/// # Errors
-/// The system rejects the handler.
-pub fn on_interrupt(at_once: bool) -> anyhow::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    let handler = move || {
-        if flag.swap(true, Ordering::Relaxed) && at_once {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler).context("cannot handle Ctrl-C")?;
-    Ok(interrupted)
-}
 
 /// Runs `work` with a private server that has durable settings and accepts `connections` and a few more. Stops the
 /// server and removes its files when `work` returns, also with an error.
@@ -36,10 +17,9 @@ pub fn on_interrupt(at_once: bool) -> anyhow::Result<Arc<AtomicBool>> {
 /// There is no server program, the server does not start, its folder cannot be removed, or `work` fails.
 pub fn with_private_server(
     connections: u32,
-    interrupted: &AtomicBool,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
-    on_private_server(&find()?, connections, interrupted, work)
+    on_private_server(&find()?, connections, work)
 }
 
 /// The server program that a command uses unless it is given another.
@@ -57,7 +37,6 @@ pub fn find() -> anyhow::Result<Program> {
 pub fn on_private_server(
     program: &Program,
     connections: u32,
-    interrupted: &AtomicBool,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
     let message = format!(
@@ -67,8 +46,9 @@ pub fn on_private_server(
     );
     let connections = most_connections(connections);
     let arguments = [&[connections.as_str()], DURABLE].concat();
+    let _hold = interrupt::hold(true);
     let started = progress::waiting(&message, || {
-        PrivateServer::start(program, &arguments, interrupted)
+        PrivateServer::start(program, &arguments, interrupt::stop())
     });
     while_running(started, std::slice::from_ref, |server| work(program, server))
 }
@@ -81,7 +61,6 @@ pub fn on_private_server(
 pub fn with_private_cluster(
     nodes: u32,
     connections: u32,
-    interrupted: &AtomicBool,
     work: impl FnOnce(&[PrivateServer]) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
     let program = find()?;
@@ -90,8 +69,9 @@ pub fn with_private_cluster(
         program.version
     );
     let connections = most_connections(connections);
+    let _hold = interrupt::hold(true);
     let started = progress::waiting(&message, || {
-        PrivateCluster::start(&program, nodes as usize, &[&connections], interrupted)
+        PrivateCluster::start(&program, nodes as usize, &[&connections], interrupt::stop())
     });
     while_running(started, PrivateCluster::nodes, |cluster| work(cluster.nodes()))
 }

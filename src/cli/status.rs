@@ -1,7 +1,5 @@
 //! `slotted status`: compares the packages of a database with the rendered ones.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
@@ -10,12 +8,13 @@ use mysql::prelude::Queryable;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Outcome;
 use super::connection::Connection;
 use super::install::database;
 use super::output::{out, outln};
 use super::package::{self, Chosen};
+use super::{Outcome, interrupt};
 use crate::cluster::{self, CannotSee, Clash, Node};
+use crate::connect::Session;
 use crate::install::compare::{self, ObjectState, State};
 use crate::number::count;
 use crate::package::{Kind, Package, Slots, SqlStr};
@@ -82,8 +81,12 @@ struct Found {
 
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connections = self.connection.connect_all(&AtomicBool::new(false))?;
+        let mut connections = self.connection.connect_all()?;
         let found = Found::read(&self.chosen, &mut connections)?;
+        // What was ended on the server is missing.
+        if let Some(reason) = interrupt::reason() {
+            return Err(reason);
+        }
         if self.json {
             outln!("{:#}", found.json())?;
         } else {
@@ -94,7 +97,7 @@ impl Status {
 }
 
 impl Found {
-    fn read(chosen: &Chosen, connections: &mut [Conn]) -> anyhow::Result<Self> {
+    fn read(chosen: &Chosen, connections: &mut [Session]) -> anyhow::Result<Self> {
         let mut nodes = Vec::new();
         for connection in connections.iter_mut() {
             nodes.push(cluster::node(connection)?);

@@ -1,7 +1,5 @@
 //! `slotted uninstall`: removes a package from a database.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use mysql::prelude::Queryable;
 
@@ -37,7 +35,7 @@ pub struct Uninstall {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut connection, _) = self.connection.connect(&AtomicBool::new(false))?;
+        let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
         let mut found = self.chosen.packages(&mut connection, &database)?;
         if found.len() > 1 {

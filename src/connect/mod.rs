@@ -2,6 +2,7 @@
 
 mod error;
 pub mod option_file;
+mod session;
 mod url;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 pub(crate) use error::statement_hides_waits;
 pub use error::{ConnectError, cause};
+pub use session::{Session, end_statements};
 pub use url::UrlError;
 
 use option_file::Entry;
@@ -310,11 +312,11 @@ impl Settings {
             .with_danger_skip_domain_validation(mode == SslMode::VerifyCa)
     }
 
-    /// Connects. Returns the options too: further connections are opened with them.
+    /// Connects.
     ///
     /// # Errors
     /// The server cannot be reached before the time-out, the login fails, or `interrupted` is set.
-    pub fn connect(&self, interrupted: &AtomicBool) -> Result<(Conn, Opts), ConnectError> {
+    pub fn connect(&self, interrupted: &AtomicBool) -> Result<Session, ConnectError> {
         for file in [&self.ssl_ca, &self.ssl_cert, &self.ssl_key]
             .into_iter()
             .flatten()
@@ -343,18 +345,13 @@ impl Settings {
 
     /// Connects in a thread. The driver has no time-out for the resolution of the host name and for the login, and cannot be
     /// interrupted.
-    fn open(
-        &self,
-        options: Opts,
-        end: Instant,
-        interrupted: &AtomicBool,
-    ) -> Result<(Conn, Opts), ConnectError> {
+    fn open(&self, options: Opts, end: Instant, interrupted: &AtomicBool) -> Result<Session, ConnectError> {
         let (sender, receiver) = mpsc::channel();
         let opened = options.clone();
         thread::spawn(move || sender.send(Conn::new(opened)));
         loop {
             match receiver.recv_timeout(INTERVAL) {
-                Ok(Ok(connection)) => return Ok((connection, options)),
+                Ok(Ok(connection)) => return Ok(Session::of(connection, options)),
                 Ok(Err(error)) => {
                     return Err(ConnectError::Driver {
                         place: self.place(),
