@@ -1,5 +1,6 @@
 //! The commands install, status and uninstall.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
+use slotted::connect::Session;
 use slotted::install::compare::{State, states};
 use slotted::install::{InstallError, apply, plan};
 use slotted::package::{Package, Security, Slots, committed};
@@ -21,19 +23,20 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(install_creates_each_package_and_does_nothing_the_second_time)
         .on_servers(a_package_that_a_client_has_installed_is_the_same)
         .on_servers(status_tells_differences_apart)
-        .on_families(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
+        .on_families(an_installation_that_is_killed_at_any_step_is_completed_by_the_next)
         .on_servers(what_is_planted_in_the_table_of_an_upgrade_is_not_executed)
         .on_servers(twenty_installations_at_the_same_time_give_one_package)
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
-        .waits()
-        .on(|name| name.starts_with("mysql"), calls_go_on_while_an_upgrade_waits_for_a_transaction)
+        .on_families(an_upgrade_that_is_killed_at_any_moment_leaves_all_routines_and_their_privileges)
         .on_servers(other_options_replace_and_drop_what_differs)
         .on_families(a_definer_that_does_not_exist_is_named)
         .on_families(all_problems_are_listed_and_nothing_is_changed)
         .on_families(objects_that_are_not_of_a_package_are_not_touched)
         .on_servers(every_error_is_as_reviewed)
         .on_families(a_dry_run_prints_a_script_for_the_client)
-        .on_families(uninstall_keeps_the_counts_unless_it_is_told_otherwise);
+        .on_families(uninstall_keeps_the_counts_unless_it_is_told_otherwise)
+        .waits()
+        .on_families(calls_go_on_while_an_upgrade_waits);
 }
 
 /// The tool in a schema.
@@ -231,17 +234,17 @@ fn routine_grants(connection: &mut Conn, user: &str) -> Vec<(String, String)> {
         .expect("grants")
 }
 
-fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(server: &Server) {
+fn an_installation_that_is_killed_at_any_step_is_completed_by_the_next(server: &Server) {
     let wanted = package(|_| {});
     let schema = server.schema();
     let user = format!("slotted_caller_{}", std::process::id());
     let mut connection = schema.connect();
     connection.query_drop(format!("CREATE USER '{user}'@'localhost'")).expect("an account");
     let killed_at = |at: usize| -> bool {
-        let mut connection = schema.connect();
+        let mut connection = Session::open(&schema.options().into()).expect("a session");
         let plan = plan(&mut connection, &wanted).expect("a plan");
         let mut done = 0;
-        let result = apply(&mut connection, &plan, |_, _| {
+        let result = apply(&mut connection, &plan, &AtomicBool::new(false), |_| {
             done += 1;
             if done > at { Err(InstallError::Locked) } else { Ok(()) }
         }, |_, _| {});
@@ -267,9 +270,9 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
                 schema.run("DROP PROCEDURE counter_delete");
             }
             let killed = killed_at(at);
-            let mut next = schema.connect();
+            let mut next = Session::open(&schema.options().into()).expect("a session");
             let rest = plan(&mut next, &wanted).expect("a plan");
-            apply(&mut next, &rest, |_, _| Ok(()), |_, _| {}).expect("the rest is installed");
+            apply(&mut next, &rest, &AtomicBool::new(false), |_| Ok(()), |_, _| {}).expect("the rest is installed");
             is_complete(&mut next, &wanted);
             let kept: u64 = schema.first("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'counter_upgrade'");
             assert_eq!(kept, 0, "killed at {at}");
@@ -285,7 +288,7 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
                 assert_eq!(routine_grants(&mut connection, &user), grants, "killed at {at}");
             }
             if !killed {
-                assert!(at > 3, "{at} statements");
+                assert!(at > 2, "{at} steps");
                 break;
             }
         }
@@ -361,48 +364,174 @@ fn twenty_installations_at_the_same_time_give_one_package(server: &Server) {
 }
 
 /// MySQL drops the routine, which waits for the transaction, and calls of all sessions wait behind the DROP.
-fn calls_go_on_while_an_upgrade_waits_for_a_transaction(server: &Server) {
-    let schema = server.schema();
-    succeeds(&schema, &["install", "counters"]);
-    schema.run("CALL counter_setup('hits', NULL, 5, NULL)");
-    let mut idle = schema.connect();
-    idle.query_drop("START TRANSACTION").expect("a transaction");
-    idle.query_drop("CALL counter_increment('hits')").expect("a call");
-    schema.run("ALTER PROCEDURE counter_add COMMENT 'old'");
-    let mut other = schema.connect();
-    other.query_drop("START TRANSACTION").expect("a transaction");
-    other.query_drop("CALL counter_add('hits', 1)").expect("a call");
-    let mut command = slotted(&schema, &["install", "counters"]);
-    let install = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs");
-    let mut witness = schema.connect();
+/// The states in which a statement waits for a transaction that has used a routine, or for FLUSH TABLES WITH READ LOCK.
+const WAITING: [&str; 3] = ["Waiting for stored", "Waiting for global", "Waiting for backup"];
+
+/// Whether a session of this schema waits for a lock, and is none of the calls.
+fn an_upgrade_waits(witness: &mut Conn, schema: &Schema<'_>) -> bool {
     // information_schema.PROCESSLIST fails if a statement of another session has a character of 4 bytes (3854).
-    let waiting = "SELECT COUNT(*) FROM performance_schema.threads
-                    WHERE PROCESSLIST_STATE LIKE 'Waiting for stored%' AND PROCESSLIST_DB = DATABASE()";
-    let seen = |witness: &mut Conn| witness.query_first::<u64, _>(waiting).expect(waiting) > Some(0);
-    let until_it_waits = |witness: &mut Conn| {
-        let end = Instant::now() + Duration::from_secs(30);
-        while !seen(witness) && Instant::now() < end {
-            thread::sleep(Duration::from_millis(20));
+    let rows: Vec<mysql::Row> = witness.query("SHOW FULL PROCESSLIST").expect("the sessions");
+    rows.iter().any(|row| {
+        let text = |name: &str| row.get::<Option<String>, _>(name).flatten().unwrap_or_default();
+        let (state, info) = (text("State"), text("Info"));
+        text("db") == schema.name && WAITING.iter().any(|one| state.starts_with(one)) && !info.starts_with("CALL") && !info.starts_with("SELECT")
+    })
+}
+
+fn calls_go_on_while_an_upgrade_waits(server: &Server) {
+    // A lock of all tables stops the other promises of a server.
+    let Some(program) = server.program() else { return };
+    let server = &Server::start(program, &[]).expect("a server");
+    let schema = server.schema();
+    let user = format!("slotted_calls_{}", std::process::id());
+    succeeds(&schema, &["install", "counters"]);
+    schema.run(&format!(
+        "CALL counter_setup('hits', NULL, 64, NULL);
+         CREATE USER '{user}'@'localhost'; GRANT EXECUTE ON PROCEDURE counter_add TO '{user}'@'localhost'"
+    ));
+    let grants = routine_grants(&mut schema.connect(), &user);
+    // What mysqldump --single-transaction --routines executes, and a backup of the files.
+    let dump = &["START TRANSACTION WITH CONSISTENT SNAPSHOT", "SHOW CREATE PROCEDURE counter_add"][..];
+    let used = &["START TRANSACTION", "CALL counter_add('hits', 1)"][..];
+    let backup = &["FLUSH TABLES WITH READ LOCK"][..];
+    for (blocks, call) in [
+        (used, "CALL counter_add('hits', 1)"),
+        (dump, "CALL counter_add('hits', 1)"),
+        (backup, "SELECT counter_get('hits')"),
+    ] {
+        // MariaDB replaces a routine that a transaction has used.
+        if !server.is_mysql() && blocks != backup {
+            continue;
+        }
+        let mut blocking = schema.connect();
+        schema.run("ALTER PROCEDURE counter_add COMMENT 'old'");
+        let mut witness = schema.connect();
+        for statement in blocks {
+            blocking.query_drop(statement).expect(statement);
+        }
+        let stop = AtomicBool::new(false);
+        let calls: Vec<_> = (0..16).map(|_| AtomicU64::new(0)).collect();
+        let (status, said) = thread::scope(|scope| {
+            let _stop = SetOnDrop(&stop);
+            for calls in &calls {
+                let mut connection = schema.connect();
+                let stop = &stop;
+                scope.spawn(move || {
+                    while !stop.load(SeqCst) {
+                        let start = Instant::now();
+                        match connection.query_drop(call) {
+                            // MySQL has no routine between its DROP and its CREATE.
+                            Err(mysql::Error::MySqlError(error)) if error.code == 1305 => {}
+                            result => result.expect("a call during an upgrade"),
+                        }
+                        // It waits behind a DROP until this has timed out.
+                        assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+                        calls.fetch_add(1, SeqCst);
+                        thread::sleep(Duration::from_millis(20));
+                    }
+                });
+            }
+            let mut until_it_waits = || {
+                let end = Instant::now() + Duration::from_secs(30);
+                while !an_upgrade_waits(&mut witness, &schema) {
+                    assert!(Instant::now() < end, "{blocks:?}: no upgrade waits");
+                    thread::sleep(Duration::from_millis(20));
+                }
+            };
+            let start = || {
+                let mut command = slotted(&schema, &["install", "counters"]);
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs")
+            };
+            // Stopped while it waits, it leaves what was there.
+            let stopped = start();
+            until_it_waits();
+            assert!(Command::new("kill").args(["-INT", &stopped.id().to_string()]).status().expect("kill").success());
+            let output = stopped.wait_with_output().expect("the end");
+            assert_eq!(output.status.code(), Some(130), "{blocks:?}: {}", printed(&output));
+            assert_eq!(schema.first::<String>("SELECT ROUTINE_COMMENT FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = 'counter_add'"), "old");
+            // Each caller completes calls while it waits.
+            let mut install = start();
+            until_it_waits();
+            let before: Vec<_> = calls.iter().map(|calls| calls.load(SeqCst)).collect();
+            let end = Instant::now() + Duration::from_secs(60);
+            while calls.iter().zip(&before).any(|(calls, before)| calls.load(SeqCst) < before + 1) {
+                assert!(Instant::now() < end, "{blocks:?}: a caller waits");
+                thread::sleep(Duration::from_millis(20));
+            }
+            let mut lines = BufReader::new(install.stderr.take().expect("a pipe")).lines().map(|line| line.expect("a line"));
+            let named = lines.find(|line| line.contains("waiting to ")).expect("a line about the wait");
+            // It waits again.
+            until_it_waits();
+            blocking.query_drop("COMMIT").expect("a commit");
+            blocking.query_drop("UNLOCK TABLES").expect("no lock");
+            let rest: Vec<_> = lines.collect();
+            (install.wait().expect("the end"), format!("{named}\n{}", rest.join("\n")))
+        });
+        assert_eq!(status.code(), Some(0), "{blocks:?}: {said}");
+        let blocker = format!("connection {} of ", blocking.connection_id());
+        assert!(!server.is_mysql() || said.contains(&blocker), "{blocks:?}: {blocker}: {said}");
+        is_complete(&mut schema.connect(), &package(|_| {}));
+        assert_eq!(routine_grants(&mut schema.connect(), &user), grants, "{blocks:?}");
+    }
+    schema.run(&format!("DROP USER '{user}'@'localhost'"));
+}
+
+fn an_upgrade_that_is_killed_at_any_moment_leaves_all_routines_and_their_privileges(server: &Server) {
+    let schema = server.schema();
+    let user = format!("slotted_killed_{}", std::process::id());
+    succeeds(&schema, &["install", "counters"]);
+    let mut connection = schema.connect();
+    let routines = "SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1, 2";
+    let before: Vec<(String, String)> = connection.query(routines).expect("routines");
+    connection.query_drop(format!("CREATE USER '{user}'@'localhost'")).expect("an account");
+    for (kind, name) in &before {
+        connection.query_drop(format!("GRANT EXECUTE ON {kind} {name} TO '{user}'@'localhost'")).expect("a grant");
+    }
+    let grants = routine_grants(&mut connection, &user);
+    let change = |connection: &mut Conn| {
+        for (kind, name) in &before {
+            connection.query_drop(format!("ALTER {kind} {name} COMMENT 'Private. old'")).expect("another routine");
         }
     };
-    until_it_waits(&mut witness);
-    for _ in 0..3 {
-        // A call waits behind the DROP until this has timed out.
-        let start = Instant::now();
-        witness.query_drop("CALL counter_add('hits', 1)").expect("a call during an upgrade");
-        assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+    change(&mut connection);
+    let start = Instant::now();
+    succeeds(&schema, &["install", "counters"]);
+    let lasting = start.elapsed();
+    let mut witness = schema.connect();
+    for moment in 0..=10 {
+        change(&mut connection);
+        // The first one is killed while its DROP waits. The server executes it when the transaction has ended.
+        let waits = moment == 0 && server.is_mysql();
+        let mut idle = schema.connect();
+        if waits {
+            idle.query_drop("START TRANSACTION").expect("a transaction");
+            idle.query_drop("CALL counter_add_many('[]')").expect("a call");
+        }
+        let mut install = slotted(&schema, &["install", "counters"]).stderr(Stdio::null()).spawn().expect("slotted runs");
+        let end = Instant::now() + Duration::from_secs(30);
+        while waits && !an_upgrade_waits(&mut witness, &schema) {
+            assert!(Instant::now() < end, "no upgrade waits");
+        }
+        thread::sleep(lasting * moment / 10);
+        install.kill().expect("a killed process");
+        install.wait().expect("the end");
+        drop(idle);
+        // The server completes what it has received.
+        let own = u64::from(connection.connection_id());
+        let others = [own, witness.connection_id().into()];
+        let id = |row: &mysql::Row| row.get::<u64, _>("Id").unwrap_or_default();
+        let works = |row: &mysql::Row| row.get::<Option<String>, _>("db").flatten().as_ref() == Some(&schema.name) && !others.contains(&id(row));
+        let end = Instant::now() + Duration::from_secs(30);
+        while connection.query::<mysql::Row, _>("SHOW FULL PROCESSLIST").expect("the sessions").iter().any(works) {
+            assert!(Instant::now() < end, "a session of the upgrade is left");
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(connection.query::<(String, String), _>(routines).expect("routines"), before, "killed at {moment} of 10");
+        assert_eq!(routine_grants(&mut connection, &user), grants, "killed at {moment} of 10");
     }
-    // It has named the connections, and waits again.
-    until_it_waits(&mut witness);
-    other.query_drop("COMMIT").expect("a commit");
-    let output = install.wait_with_output().expect("the end");
-    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-    let blocker = format!("connection {} of ", other.connection_id());
-    assert!(printed(&output).contains("waiting to replace procedure counter_add"), "{}", printed(&output));
-    assert!(printed(&output).contains(&blocker), "{blocker}: {}", printed(&output));
-    idle.query_drop("COMMIT").expect("a commit");
-    is_complete(&mut schema.connect(), &package(|_| {}));
-    assert_eq!(schema.first::<i64>("SELECT counter_get('hits')"), 5);
+    succeeds(&schema, &["install", "counters"]);
+    is_complete(&mut connection, &package(|_| {}));
+    connection.query_drop(format!("DROP USER '{user}'@'localhost'")).expect("an account");
 }
 
 fn calls_of_unchanged_routines_never_fail_during_an_upgrade(server: &Server) {

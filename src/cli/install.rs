@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use super::connection::Connection;
 use super::generate::OptionFlags;
 use super::output::{note, out};
-use super::{Outcome, hinted};
+use super::{Outcome, hinted, interrupt};
 use crate::install::compare::{self, State};
 use crate::install::{self, InstallError, Plan, preflight};
 use crate::package::{Kind, Package};
@@ -77,15 +77,11 @@ impl Install {
             out!("{}", script(&plan))?;
             return Ok(Outcome::Fine);
         }
-        let mut last = String::new();
-        let report = |step: &install::Step, _: &str| {
-            if step.action != last {
-                note!("{}", step.action);
-                last.clone_from(&step.action);
-            }
+        let report = |step: &install::Step| {
+            note!("{}", step.action);
             Ok(())
         };
-        install::apply(&mut connection, &plan, report, waits).map_err(explained)?;
+        install::apply(&mut connection, &plan, interrupt::stop(), report, waits).map_err(explained)?;
         note!("installed {name}");
         for object in compare::states(&mut connection, &package)? {
             if let State::Changed(differences) = &object.state {
@@ -105,12 +101,12 @@ impl Install {
 /// Says that a step waits for open transactions.
 pub(super) fn waits(step: &install::Step, users: &str) {
     let users = if users.is_empty() {
-        "not visible to this account"
+        "this account or server does not show them"
     } else {
         users
     };
     note!(
-        "waiting to {}: transactions have used it: {users}; to continue, end them with COMMIT or KILL",
+        "waiting to {}: other sessions have used it or lock all tables: {users}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
         step.action
     );
 }
@@ -147,6 +143,12 @@ pub(super) fn explained(error: InstallError) -> anyhow::Error {
         InstallError::Rejected { error, .. } if error.code == 1227 => {
             "what the command has done stays; connect as the account that installed the package or as an administrator, and run the \
              command again: it does what is left"
+        }
+        InstallError::Stopped(_) => {
+            "what the command has done stays; run the command again: it does what is left"
+        }
+        InstallError::Rejected { error, .. } if error.code == 1317 => {
+            "what the command has done stays; run the command again: it does what is left"
         }
         InstallError::Rejected { .. } => {
             "what the command has done stays; remove the cause, and run the command again: it does what is left"

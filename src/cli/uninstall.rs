@@ -7,7 +7,7 @@ use super::connection::Connection;
 use super::install::{database, explained, waits};
 use super::output::note;
 use super::package::{Chosen, Found};
-use super::{Outcome, confirmed, hinted};
+use super::{Outcome, confirmed, hinted, interrupt};
 use crate::install::compare::{self, State};
 use crate::install::{self, Plan};
 use crate::render::ObjectKind;
@@ -96,11 +96,11 @@ impl Uninstall {
             steps,
             ..Plan::default()
         };
-        let report = |step: &install::Step, _: &str| {
+        let report = |step: &install::Step| {
             note!("{}", step.action);
             Ok(())
         };
-        install::apply(&mut connection, &plan, report, waits).map_err(explained)?;
+        install::apply(&mut connection, &plan, interrupt::stop(), report, waits).map_err(explained)?;
         if nothing {
             note!("the database {database} has nothing of the package");
         }

@@ -47,6 +47,11 @@ impl Grant {
             })
     }
 
+    /// Whether it is on this routine.
+    pub(super) fn is_on(&self, object: &Object) -> bool {
+        object.kind.sql() == self.kind && object.name == self.routine
+    }
+
     pub(super) fn statement(&self) -> String {
         let has = |name: &str| self.privileges.split(',').any(|one| one == name);
         let names: Vec<_> = PRIVILEGES
@@ -82,20 +87,22 @@ impl Grant {
     }
 }
 
-/// What accounts have on a routine. Empty if this account cannot read it; the preflight says so.
-pub(super) fn granted(connection: &mut Conn, object: &Object) -> Result<Vec<Grant>, InstallError> {
-    let rows: mysql::Result<Vec<(String, String, String)>> = connection.exec(
-        "SELECT User, Host, Proc_priv FROM mysql.procs_priv WHERE Db = DATABASE() AND Routine_name = ? AND Routine_type = ?",
-        (object.name.name(), object.kind.sql()),
-    );
+/// What accounts have on these routines. Empty if this account cannot read it; the preflight says so.
+pub(super) fn granted(connection: &mut Conn, routines: &[&Object]) -> Result<Vec<Grant>, InstallError> {
+    let rows: mysql::Result<Vec<(String, String, String, String, String)>> = connection
+        .query("SELECT Routine_type, Routine_name, User, Host, Proc_priv FROM mysql.procs_priv WHERE Db = DATABASE()");
     let rows = match rows {
         Err(mysql::Error::MySqlError(error)) if error.code == 1142 => Vec::new(),
         other => other?,
     };
-    Ok(rows
-        .into_iter()
-        .filter_map(|(user, host, privileges)| Grant::of(object, user, host, privileges))
-        .collect())
+    let grant = |(kind, name, user, host, privileges): (String, String, String, String, String)| {
+        // The names of routines are not case-sensitive.
+        let object = routines
+            .iter()
+            .find(|one| one.kind.sql() == kind && one.name.name().to_lowercase() == name.to_lowercase())?;
+        Grant::of(object, user, host, privileges)
+    };
+    Ok(rows.into_iter().filter_map(grant).collect())
 }
 
 /// The table.

@@ -5,14 +5,17 @@ mod kept;
 pub mod preflight;
 pub mod privileges;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use crate::connect::Session;
 use crate::package::{IdentError, Package};
 use crate::render::{self, Object, ObjectKind};
+use crate::script::tokens;
 use crate::server::{Flavour, Version};
 use compare::{ObjectState, State};
 use kept::{Grant, Kept};
@@ -28,8 +31,14 @@ const DDL_TIMEOUT: u32 = 2;
 const DDL_TRIES: u32 = 20;
 const DDL_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often the pause looks for the end of the command.
+const INTERVAL: Duration = Duration::from_millis(20);
+
 /// The error of a wait that has timed out.
 const LOCK_WAIT: u16 = 1205;
+
+/// The error of a statement that another session has ended.
+const ENDED: u16 = 1317;
 
 /// A package that cannot be installed.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +54,9 @@ pub enum InstallError {
         /// The answer of the server.
         error: mysql::MySqlError,
     },
+    /// The command was told to end before this step.
+    #[error("ended before: {0}")]
+    Stopped(String),
     /// Another session installs a package in this database.
     #[error("another installation in this database has not ended within {LOCK_TIMEOUT} s")]
     Locked,
@@ -66,7 +78,7 @@ pub enum InstallError {
 pub struct Step {
     /// What the step does, such as `create procedure counter_add`.
     pub action: String,
-    /// The statements, in order.
+    /// The statements, in order. The server gets them in one packet, so that it completes them if the command is killed.
     pub statements: Vec<String>,
 }
 
@@ -110,12 +122,17 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     // MariaDB replaces a routine in one statement, which keeps the privileges.
     if server.flavour == Flavour::MySql {
         left = kept.read(connection, &objects)?;
-        for (object, state) in &pending {
-            if object.kind.is_routine() && **state != State::Missing {
-                grants.extend(kept::granted(connection, object)?);
-            }
+        let replaced = pending.iter().filter(|(_, state)| **state != State::Missing);
+        let replaced: Vec<_> = replaced
+            .map(|(object, _)| *object)
+            .filter(|object| object.kind.is_routine())
+            .collect();
+        if !replaced.is_empty() {
+            grants = kept::granted(connection, &replaced)?;
         }
     }
+    // A statement for the other servers is a comment, which is no statement.
+    let executes = |statement: &String| !tokens(statement, server.dialect()).is_empty();
     let has_table = left.is_some();
     let left = left.unwrap_or_default();
     grants.retain(|grant| !left.contains(grant));
@@ -131,9 +148,16 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
             State::Missing => "create",
             _ => "replace",
         };
+        // MySQL drops a routine with the privileges on it. A routine without them rejects the calls of applications.
+        let of_object = left.iter().chain(&grants).filter(|grant| grant.is_on(object));
+        let statements = object
+            .statements()
+            .into_iter()
+            .filter(executes)
+            .chain(of_object.map(Grant::statement));
         steps.push(Step {
             action: format!("{verb} {object}"),
-            statements: object.statements(),
+            statements: statements.collect(),
         });
     }
     // The view with the version comes last: it says that all the rest is installed.
@@ -149,10 +173,12 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     }
     let restores = has_table || !grants.is_empty();
     if restores {
-        let mut statements: Vec<_> = left.iter().chain(&grants).map(Grant::statement).collect();
+        let is_done = |grant: &Grant| pending.iter().any(|(object, _)| grant.is_on(object));
+        let rest = left.iter().filter(|grant| !is_done(grant));
+        let mut statements: Vec<_> = rest.map(Grant::statement).collect();
         statements.push(kept.drop());
         steps.push(Step {
-            action: "restore the privileges on routines".into(),
+            action: format!("drop table {}", kept.name()),
             statements,
         });
     }
@@ -180,16 +206,17 @@ pub fn lock(connection: &mut Conn) -> Result<(), InstallError> {
     }
 }
 
-/// Executes the steps of a plan, one statement at a time. Calls `before` with each step and statement, and `waits` with a step that
-/// waits for open transactions and with what is known of them.
+/// Executes the steps of a plan. Calls `before` with each step, and `waits` with a step that waits for other sessions and with what is
+/// known of them. When `stop` is set or the server ends a statement, completes the step that has begun, and no further one.
 ///
 /// # Errors
-/// The connection fails, or the server rejects a statement. What has been executed stays: a new plan has the steps that
-/// are left.
+/// The connection fails, the server rejects a statement, or the command ends. What has been executed stays: a new plan has the steps
+/// that are left.
 pub fn apply(
-    connection: &mut Conn,
+    connection: &mut Session,
     plan: &Plan,
-    mut before: impl FnMut(&Step, &str) -> Result<(), InstallError>,
+    stop: &AtomicBool,
+    mut before: impl FnMut(&Step) -> Result<(), InstallError>,
     mut waits: impl FnMut(&Step, &str),
 ) -> Result<(), InstallError> {
     connection.query_drop(format!("SET SESSION lock_wait_timeout = {DDL_TIMEOUT}"))?;
@@ -197,48 +224,99 @@ pub fn apply(
         connection.query_drop(statement)?;
     }
     for step in &plan.steps {
-        for statement in &step.statements {
-            before(step, statement)?;
-            let mut tries = 1;
-            while let Err(error) = connection.query_drop(statement) {
-                match error {
-                    mysql::Error::MySqlError(error) if error.code == LOCK_WAIT && tries < DDL_TRIES => {
-                        waits(step, &users(connection));
-                        thread::sleep(DDL_PAUSE);
-                        tries += 1;
+        let stopped = || InstallError::Stopped(step.action.clone());
+        if stop.load(Ordering::Relaxed) {
+            return Err(stopped());
+        }
+        before(step)?;
+        let (mut rest, mut tries, mut ended) = (&step.statements[..], 1, false);
+        while let Err((done, error)) = execute(connection, rest) {
+            let begun = rest.len() < step.statements.len() || done > 0;
+            rest = &rest[done..];
+            match error {
+                mysql::Error::MySqlError(error) if error.code == LOCK_WAIT && tries < DDL_TRIES => {
+                    waits(step, &users(connection));
+                    let begin = Instant::now();
+                    while begin.elapsed() < DDL_PAUSE && !begun {
+                        if stop.load(Ordering::Relaxed) {
+                            return Err(stopped());
+                        }
+                        thread::sleep(INTERVAL);
                     }
-                    mysql::Error::MySqlError(error) => {
-                        return Err(InstallError::Rejected {
-                            action: step.action.clone(),
-                            error,
-                        });
-                    }
-                    error => return Err(error.into()),
+                    tries += 1;
                 }
+                // A routine that is dropped is created again.
+                mysql::Error::MySqlError(error) if error.code == ENDED && begun && tries < DDL_TRIES => {
+                    connection.complete();
+                    ended = true;
+                    tries += 1;
+                }
+                mysql::Error::MySqlError(error) => {
+                    return Err(InstallError::Rejected {
+                        action: step.action.clone(),
+                        error,
+                    });
+                }
+                error => return Err(error.into()),
             }
+        }
+        if ended {
+            return Err(InstallError::Stopped(format!("what follows: {}", step.action)));
         }
     }
     Ok(())
 }
 
-/// The sessions whose transactions have used objects of the database, those first that are in their state for the longest time.
-/// Empty if the server or the account does not show them.
+/// Executes statements that the server gets in one packet. The error has the number of statements before the one that failed.
+fn execute(connection: &mut Conn, statements: &[String]) -> Result<(), (usize, mysql::Error)> {
+    let mut results = connection
+        .query_iter(statements.join(";\n"))
+        .map_err(|error| (0, error))?;
+    let mut done = 0;
+    while let Some(result) = results.iter() {
+        for row in result {
+            row.map_err(|error| (done, error))?;
+        }
+        done += 1;
+    }
+    Ok(())
+}
+
+/// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time. Empty if the
+/// server or the account does not show them.
 fn users(connection: &mut Conn) -> String {
-    let users: mysql::Result<Vec<String>> = connection.query(
+    // MariaDB has the table with the plugin metadata_lock_info.
+    let queries = [
         "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', PROCESSLIST_USER, '@', PROCESSLIST_HOST, ' (', PROCESSLIST_COMMAND, ', ', PROCESSLIST_TIME, ' s)')
            FROM performance_schema.threads
           WHERE THREAD_ID IN (
                   SELECT OWNER_THREAD_ID
                     FROM performance_schema.metadata_locks
-                   WHERE OBJECT_SCHEMA = DATABASE()
-                     AND LOCK_STATUS = 'GRANTED'
-                     AND LOCK_DURATION = 'TRANSACTION'
+                   WHERE LOCK_STATUS = 'GRANTED'
+                     AND (
+                       OBJECT_SCHEMA = DATABASE() AND LOCK_DURATION = 'TRANSACTION'
+                       OR OBJECT_TYPE IN ('GLOBAL', 'COMMIT', 'BACKUP LOCK') AND LOCK_DURATION = 'EXPLICIT'
+                     )
                 )
             AND PROCESSLIST_ID <> CONNECTION_ID()
           ORDER BY PROCESSLIST_TIME DESC
           LIMIT 3",
-    );
-    users.unwrap_or_default().join(", ")
+        "SELECT CONCAT('connection ', ID, ' of ', USER, '@', HOST, ' (', COMMAND, ', ', TIME, ' s)')
+           FROM information_schema.PROCESSLIST
+          WHERE ID IN (
+                  SELECT THREAD_ID
+                    FROM information_schema.METADATA_LOCK_INFO
+                   WHERE TABLE_SCHEMA IN (DATABASE(), '')
+                )
+            AND ID <> CONNECTION_ID()
+          ORDER BY TIME DESC
+          LIMIT 3",
+    ];
+    let mut found = queries.iter().map(|query| connection.query(query));
+    let users: Vec<String> = found
+        .find_map(|users| users.ok().filter(|users: &Vec<String>| !users.is_empty()))
+        .unwrap_or_default();
+    users.join(", ")
 }
 
 /// The steps that drop what a database has of a package, and with `data` its tables. Objects with the same names that are not
