@@ -26,6 +26,8 @@ pub fn promises(mut module: Module<'_>) {
         .plain(every_command_exists_with_its_options)
         .plain(ci_runs_the_scripts_of_the_readme)
         .plain(every_link_has_a_target)
+        .plain(the_crate_has_what_the_readme_shows)
+        .plain(no_message_names_a_file_of_a_clone)
         .plain(every_range_is_one_of_the_limits)
         .plain(the_error_table_is_the_enum)
         .plain(the_option_table_has_every_option)
@@ -331,6 +333,53 @@ fn every_link_has_a_target() {
         }
     }
     assert!(seen >= 30, "{seen} links");
+}
+
+fn the_crate_has_what_the_readme_shows() {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["package", "--list", "--allow-dirty", "--offline", "--manifest-path"]).arg(root().join("Cargo.toml"));
+    let output = command.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed = String::from_utf8(output.stdout).expect("UTF-8");
+    let files: Vec<_> = listed.lines().collect();
+    let readme = page("README.md");
+    let local = readme.links.iter().filter(|link| !link.starts_with("https://") && !link.starts_with('#'));
+    let mut seen = 0;
+    for link in local {
+        let path = link.split('#').next().unwrap_or_default();
+        assert!(files.iter().any(|file| Path::new(file).starts_with(path)), "{link} is not in the crate");
+        seen += 1;
+    }
+    assert!(seen >= 20, "{seen} links");
+}
+
+/// The parts of a line of Rust that are no comment for developers: code, and the comments that become --help.
+fn shown(line: &str, of_commands: bool) -> bool {
+    let line = line.trim_start();
+    !line.starts_with("//") || of_commands && line.starts_with("///")
+}
+
+fn no_message_names_a_file_of_a_clone() {
+    let mut folders = vec![root().join("src")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let of_commands = path.parent().is_some_and(|parent| parent.ends_with("cli"));
+            let text = fs::read_to_string(&path).expect("a file of Rust");
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            for line in code.lines().filter(|line| shown(line, of_commands)) {
+                let name = ["scripts/", "docs/", "generated/", "README", "CONTRIBUTING"].into_iter().find(|name| line.contains(name));
+                assert_eq!(name, None, "{}: {line}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5_000, "{seen} lines");
 }
 
 /// Figures with their range, `2.4 times (2.1 to 3.2)` or `77 % (73 to 121)`: each number as it is written, and whether

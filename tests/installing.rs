@@ -121,6 +121,7 @@ fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server
         let status: Value = serde_json::from_str(&succeeds(&schema, &["status", "--json"])).expect("JSON");
         assert_eq!(status["packages"][0]["arguments"], package.options.arguments());
         assert_eq!(status["same"], true, "{status:#}");
+        assert_eq!(status["schema_version"], 1);
     }
 }
 

@@ -43,6 +43,7 @@ promises! {
     examples
     existing_tables
     faults
+    files
     hot_rows
     install
     installing
@@ -61,6 +62,7 @@ promises! {
     resize
     rollup
     server_defaults
+    shells
     slotted_counters
     surroundings
     transactions

@@ -1,6 +1,7 @@
 //! What is rendered: always the same, as committed, within the rules that the servers impose.
 
 use slotted::package::{Nodes, Detail, MESSAGE_MAX, Options, Package, PackageError, Pick, Security, Servers, Slots, committed, signal, SqlStr};
+use slotted::render::Format;
 use slotted::{render, script};
 use similar::TextDiff;
 
@@ -9,6 +10,7 @@ use crate::support::{Module, bounded, bounded_keyed, keyed, package, variants};
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_same_options_give_the_same_bytes)
+        .plain(no_text_depends_on_the_meaning_of_a_backslash)
         .plain(chosen_variants_are_as_reviewed)
         .plain(an_option_changes_only_its_own_words)
         .plain(error_texts_are_as_reviewed)
@@ -107,6 +109,23 @@ fn worded() -> Vec<(&'static str, Package, Vec<Replacement>)> {
 fn the_same_options_give_the_same_bytes() {
     for (name, package) in chosen() {
         assert_eq!(render::files(&package), render::files(&package.clone()), "{name}");
+    }
+}
+
+fn no_text_depends_on_the_meaning_of_a_backslash() {
+    // Without a backslash in a name that the user gives.
+    let quoted = package(|o| {
+        o.table = "it's `my` \"table\"".parse().expect("a table");
+        o.prefix = "it's `my` $_".parse().expect("a prefix");
+        o.definer = Some("it's@%".parse().expect("an account"));
+    });
+    for package in committed().into_iter().chain(chosen().into_iter().map(|(_, package)| package).filter(|one| !one.options.arguments().contains('\\'))).chain([quoted]) {
+        for format in [Format::Client, Format::Plain] {
+            for file in render::files_of(&package, format) {
+                let line = file.text.lines().find(|line| line.contains('\\'));
+                assert_eq!(line, None, "{} of {}", file.name, package.options.arguments());
+            }
+        }
     }
 }
 

@@ -290,16 +290,8 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
         "done",
         "grown",
     ];
-    // Without a cluster and without errors there is nothing to say.
-    let mut comparisons = report.comparisons.iter();
-    let of_nodes = comparisons
-        .any(|one| one.setting.nodes > 1 || one.summaries.iter().any(|one| !one.rejected.is_empty()));
-    let nodes: &[&str] = if of_nodes {
-        &["nodes", "rejected_share", "behind_ms"]
-    } else {
-        &[]
-    };
-    let names = [&load[..], &figures, &latencies, &rest, nodes].concat();
+    let of_nodes = ["nodes", "rejected_share", "behind_ms"];
+    let names = [&load[..], &figures, &latencies, &rest, &of_nodes].concat();
     csv.write_record(
         names
             .into_iter()
@@ -346,13 +338,11 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.done.to_string(),
                 one.grown.to_string(),
             ]);
-            if of_nodes {
-                record.extend([
-                    setting.nodes.to_string(),
-                    one.rejected_share.to_string(),
-                    figure(one.behind_ms),
-                ]);
-            }
+            record.extend([
+                setting.nodes.to_string(),
+                one.rejected_share.to_string(),
+                figure(one.behind_ms),
+            ]);
             record.extend(environment.clone().map(|(_, value)| value.clone()));
             csv.write_record(record)?;
         }

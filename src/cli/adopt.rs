@@ -280,10 +280,7 @@ fn packages(connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Package
         .collect();
     if packages.is_empty() {
         let message = format!("the database {database} has no package");
-        return Err(hinted(
-            message,
-            "install generated/counters/setup.sql in this database first, or run slotted install",
-        ));
+        return Err(hinted(message, "run slotted install in this database first"));
     }
     Ok(packages)
 }

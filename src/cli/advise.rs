@@ -15,9 +15,9 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::{Value, json};
 
-use super::bench::NewFile;
 use super::connection::Connection;
-use super::output::{note, outln};
+use super::file::NewFile;
+use super::output::{JSON_VERSION, note, outln};
 use super::{Outcome, interrupt, progress};
 use crate::advise::{self, Advice, Counter, Verdict, Watched};
 use crate::connect::Session;
@@ -240,6 +240,7 @@ impl Observation {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), json!(value)));
         json!({
+            "schema_version": JSON_VERSION,
             "environment": environment.collect::<serde_json::Map<_, _>>(),
             "not_innodb": self.not_innodb,
             "watched": self.watched,

@@ -1,7 +1,6 @@
 //! `slotted bench`: compares ways to count on a server.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -10,11 +9,11 @@ use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
-use tempfile::NamedTempFile;
 
 use super::connection::Connection;
+use super::file::NewFile;
 use super::nodes::Nodes;
-use super::output::{note, out, outln};
+use super::output::{JSON_VERSION, note, out, outln};
 use super::{Outcome, hinted, interrupt, private, progress};
 use crate::bench::{
     self, CONTENDERS, Comparison, Contender, Kind, NotMeasured, Report, Rounds, RoundsError, Setting, Target,
@@ -518,7 +517,9 @@ impl Bench {
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {
         if self.json {
-            outln!("{:#}", bench::json(report))?;
+            let mut object = bench::json(report);
+            object["schema_version"] = JSON_VERSION.into();
+            outln!("{object:#}")?;
             return Ok(());
         }
         if self.csv {
@@ -583,43 +584,6 @@ fn lasting(loads: usize, rounds: u32, seconds: f64) -> Duration {
         ..Setting::DEFAULT
     };
     (setting.warm_up() + setting.duration) * loads as u32 * (rounds + 1)
-}
-
-/// A file that an option asks for. It is created before the work, because an error afterwards would lose the report.
-pub(super) struct NewFile {
-    file: NamedTempFile,
-    path: PathBuf,
-}
-
-impl NewFile {
-    /// A temporary file, which is renamed to `path` when it is written. None if the option is not given.
-    pub(super) fn create(option: &str, path: Option<&Path>) -> anyhow::Result<Option<Self>> {
-        let create = |path: &Path| {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            let mut builder = tempfile::Builder::new();
-            // By default, only the owner can read a temporary file.
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            let file = builder
-                .tempfile_in(folder)
-                .with_context(|| format!("{option}: cannot write to {}", folder.display()))?;
-            Ok(Self {
-                file,
-                path: path.to_owned(),
-            })
-        };
-        path.map(create).transpose()
-    }
-
-    /// Writes the file, and replaces an existing one.
-    pub(super) fn write(mut self, text: &str) -> anyhow::Result<()> {
-        self.file.write_all(text.as_bytes())?;
-        let path = self.path.display();
-        self.file.persist(&self.path).with_context(|| path.to_string())?;
-        note!("wrote {path}");
-        Ok(())
-    }
 }
 
 /// The properties of the server and of the client that the figures depend on.

@@ -25,7 +25,7 @@ use crate::{render, script};
 /// it stops the server and removes its files, also after Ctrl-C.
 ///
 /// The server is the mysqld or mariadbd of the environment variable SLOTTED_SERVER. If the variable is not set, the
-/// command searches the PATH, and then the servers that scripts/servers has installed.
+/// command searches the PATH, and then the servers in ~/.cache/slotted.
 #[derive(Debug, Args)]
 pub struct Demo {
     /// The duration of each of the two loads, in seconds
@@ -75,7 +75,7 @@ impl Demo {
         connection.query_drop("CREATE DATABASE demo")?;
         connection.query_drop("USE demo")?;
 
-        outln!("\nInstalling generated/counters/setup.sql, as a DBA would source it.\n")?;
+        outln!("\nInstalling setup.sql of the package counters, as a DBA would source it.\n")?;
         let package = Package::new(Options::default())?;
         execute(&mut connection, &render::setup(&package))?;
         let mut explain = false;

@@ -17,9 +17,12 @@ use crate::package::{
 };
 use crate::render::{self, Format};
 
+/// The default of `--out`.
+const OUT: &str = "generated";
+
 /// Render the SQL of a package.
 ///
-/// Without PACKAGE, renders the packages that this repository contains in the folder generated: counters, slotted_counters,
+/// Without PACKAGE, renders four packages: counters, slotted_counters,
 /// counters-fixed, which is counters with --slots 20, and bounded_counters, which is counters with --bounded.
 #[derive(Debug, Args)]
 pub struct Generate {
@@ -28,7 +31,7 @@ pub struct Generate {
 
     /// The output folder. Each package has its own folder in it: counters, slotted_counters, counters-fixed for counters with a
     /// fixed number of slots, or with --bounded bounded_counters or bounded_slotted_counters
-    #[arg(long, value_name = "DIR", default_value = "generated")]
+    #[arg(long, value_name = "DIR", default_value = OUT)]
     out: PathBuf,
 
     /// Write no file. Print the differences from the files in --out, and exit with 1 if there are any
@@ -235,7 +238,11 @@ impl Generate {
                 Format::Plain => " --format plain",
                 Format::Statements => " --format statements",
             };
-            note!("hint: run slotted generate{package}{format}, and review the differences");
+            let out = match self.out.to_string_lossy() {
+                folder if folder == OUT => String::new(),
+                folder => format!(" --out {}", shlex::try_quote(&folder).unwrap_or_default()),
+            };
+            note!("hint: run slotted generate{package}{out}{format}, and review the differences");
         }
         Ok(outcome)
     }

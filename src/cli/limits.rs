@@ -9,7 +9,7 @@ use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::bench::NewFile;
+use super::file::NewFile;
 use super::output::{note, out};
 use super::{Outcome, bench, hinted, interrupt, private, progress};
 use crate::bench::{LOADS, Load, Rounds, Run, Target};
@@ -111,7 +111,7 @@ impl Limits {
         let program = |path: &PathBuf| {
             Program::at(path).ok_or_else(|| {
                 let message = format!("--server: {} is not a server program", path.display());
-                hinted(message, "name mysqld or mariadbd; scripts/servers provides them")
+                hinted(message, "name the file of mysqld or mariadbd")
             })
         };
         self.servers.iter().map(program).collect()

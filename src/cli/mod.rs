@@ -5,6 +5,7 @@ mod advise;
 mod bench;
 mod connection;
 mod demo;
+mod file;
 mod generate;
 mod install;
 mod interrupt;
@@ -15,6 +16,7 @@ mod output;
 mod package;
 mod private;
 mod progress;
+mod shell;
 mod status;
 mod uninstall;
 
@@ -29,7 +31,7 @@ use clap::{Parser, Subcommand};
 
 use crate::connect;
 use interrupt::TimedOut;
-use output::note;
+use output::{Unwritten, note};
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
 #[derive(Debug, Parser)]
@@ -59,6 +61,8 @@ enum Command {
     Reset(maintain::Reset),
     Compact(maintain::Compact),
     Delete(maintain::Delete),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 /// The result of a command that did not fail. Commands print data to stdout and everything else to stderr.
@@ -136,12 +140,28 @@ pub const FAILED: u8 = 2;
 impl Cli {
     /// Runs the command. Prints an error and its hint to stderr.
     pub fn run(self) -> ExitCode {
+        let reports = self.command.reports_changes();
         let result = interrupt::handle().and_then(|()| self.command.run());
+        let result = result.map_err(|error| match Unwritten::is(&error) {
+            true if reports => hinted(
+                described(&error),
+                "the change on the server is complete, and only its report is missing",
+            ),
+            _ => error,
+        });
         result.map_or_else(|error| exit_code(&error), ExitCode::from)
     }
 }
 
 impl Command {
+    /// Whether the output is a report of changes on the server, which are complete.
+    fn reports_changes(&self) -> bool {
+        matches!(
+            self,
+            Self::Adopt(_) | Self::Resize(_) | Self::Reset(_) | Self::Compact(_) | Self::Delete(_)
+        )
+    }
+
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Command::Generate(generate) => generate.run(),
@@ -157,6 +177,8 @@ impl Command {
             Command::Reset(reset) => reset.run(),
             Command::Compact(compact) => compact.run(),
             Command::Delete(delete) => delete.run(),
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(),
         }
     }
 }

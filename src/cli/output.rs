@@ -1,17 +1,40 @@
 //! Output of the commands: data on stdout, everything else on stderr. A reader that has ended, such as `head`, is no error:
 //! the command completes its work, with the exit code that it has with a reader.
 
+use std::error::Error;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
+
+/// The version of the structure of the JSON objects that commands print. It grows when a field changes its meaning or is removed, not
+/// when one is added.
+pub const JSON_VERSION: u32 = 1;
+
+/// stdout cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the output")]
+pub struct Unwritten(#[source] io::Error);
+
+impl Unwritten {
+    /// Whether an error is this one.
+    pub fn is(error: &anyhow::Error) -> bool {
+        let inner = |error: &(dyn Error + 'static)| {
+            error
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref)
+                .is_some_and(|inner| inner.is::<Self>())
+        };
+        error.chain().any(inner)
+    }
+}
 
 /// As `print!`, for data. Use the macros.
 ///
 /// # Errors
-/// Errors of stdout except a closed pipe, such as a full disk.
+/// [`Unwritten`], such as on a full disk. A closed pipe is no error.
 pub fn to_stdout(text: Arguments<'_>) -> io::Result<()> {
     match io::stdout().write_fmt(text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        result => result.map_err(|error| io::Error::new(error.kind(), Unwritten(error))),
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::connection::Connection;
 use super::install::database;
+use super::output::JSON_VERSION;
 use super::output::{out, outln};
 use super::package::{self, Chosen};
 use super::{Outcome, interrupt};
@@ -35,12 +36,12 @@ const COUNTERS: usize = 20;
 /// could not see everything.
 #[derive(Debug, Args)]
 pub struct Status {
-    #[command(flatten)]
-    chosen: Chosen,
-
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    chosen: Chosen,
 
     #[command(flatten)]
     connection: Connection,
@@ -216,6 +217,7 @@ impl Found {
             })
         });
         json!({
+            "schema_version": JSON_VERSION,
             "server": self.server,
             "database": self.database,
             "tool": env!("CARGO_PKG_VERSION"),

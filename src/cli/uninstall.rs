@@ -18,9 +18,6 @@ use crate::render::ObjectKind;
 /// counters and their totals. Without PACKAGE, the database must have exactly one package.
 #[derive(Debug, Args)]
 pub struct Uninstall {
-    #[command(flatten)]
-    chosen: Chosen,
-
     /// Also drop the table with all counts
     #[arg(long)]
     with_data: bool,
@@ -28,6 +25,9 @@ pub struct Uninstall {
     /// Do not ask before --with-data drops the table
     #[arg(long, requires = "with_data")]
     yes: bool,
+
+    #[command(flatten)]
+    chosen: Chosen,
 
     #[command(flatten)]
     connection: Connection,

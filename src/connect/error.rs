@@ -123,10 +123,11 @@ fn of_driver(place: &str, account: &str, password: bool, error: &mysql::Error) -
         mysql::Error::DriverError(DriverError::TlsNotSupported) => {
             "enable TLS on the server, or use --ssl-mode disabled if the network is trusted".into()
         }
-        mysql::Error::DriverError(DriverError::UnknownAuthPlugin(_)) => {
-            "check the user: MySQL answers in this way if the account does not exist. The tool supports caching_sha2_password and \
-             mysql_native_password"
-                .into()
+        mysql::Error::DriverError(DriverError::UnknownAuthPlugin(plugin)) => {
+            format!(
+                "check the user: MySQL answers with any plugin if the account does not exist. If it exists, its plugin {plugin} is not \
+                 supported: ALTER USER ... IDENTIFIED WITH caching_sha2_password BY ..."
+            )
         }
         _ => format!("check that the server is running, and that {place} is its address or socket"),
     }

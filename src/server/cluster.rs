@@ -176,8 +176,9 @@ impl ClusterPlan {
             program.path.set_file_name("mariadbd-galera");
             if !program.path.is_file() {
                 return Err(format!(
-                    "Galera is not installed for {}: run scripts/servers galera",
-                    program.version
+                    "Galera is not installed for {}: {} does not exist",
+                    program.version,
+                    program.path.display()
                 ));
             }
         }
@@ -269,9 +270,7 @@ impl ClusterPlan {
         let joined = statements
             .into_iter()
             .try_for_each(|statement| connection.query_drop(statement));
-        joined.map_err(|error| {
-            format!("{error}: if the server has no plugin group_replication, run scripts/servers mysql-9.7")
-        })
+        joined.map_err(|error| format!("{error}: the server needs the plugin group_replication"))
     }
 
     /// The number of nodes of the cluster that a node sees, and its own state. Each call has a connection of its own: a node of

@@ -37,7 +37,7 @@ pub enum NoServer {
     /// No folder has a server program.
     #[error(
         "no mysqld or mariadbd found: {SERVER_VARIABLE} is not set, the PATH has no server, \
-         and scripts/servers has installed no server"
+         and the cache has none"
     )]
     Nowhere,
     /// The file of the environment variable is not a server program, or does not run.
@@ -49,7 +49,7 @@ impl NoServer {
     /// The ways to install a server program.
     pub fn hint(&self) -> &'static str {
         "install a server program in one of these ways. It does not have to run as a service.\n\
-         \x20 Debian, Ubuntu  scripts/servers, or: apt-get install mariadb-server-core\n\
+         \x20 Debian, Ubuntu  apt-get install mariadb-server-core\n\
          \x20 macOS           brew install mysql, or: brew install mariadb\n\
          \x20 container       run slotted in the image mysql:9.7 or mariadb:11.8\n\
          Or give the path of a server program: SLOTTED_SERVER=/path/to/mysqld"

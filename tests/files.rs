@@ -1,0 +1,79 @@
+//! Files and output that a command writes.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+
+use crate::advise::{printed, slotted};
+use crate::support::{Module, Server, package};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_one_server(a_file_is_written_where_it_is)
+        .on_one_server(a_change_is_told_although_its_report_cannot_be_written);
+}
+
+/// Writes a page to a file.
+fn advise(server: &Server, file: &Path) -> Output {
+    let schema = server.schema();
+    let file = file.to_str().expect("a path");
+    slotted(&["advise", "--seconds", "0.1", "--html", file, "--url", &server.url(), "--database", &schema.name])
+}
+
+fn a_file_is_written_where_it_is(server: &Server) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    // A longer file with another mode, and links to it.
+    fs::write(at("file"), "x".repeat(1_000_000)).expect("a file");
+    fs::set_permissions(at("file"), fs::Permissions::from_mode(0o600)).expect("a mode");
+    fs::hard_link(at("file"), at("hard")).expect("a link");
+    symlink(at("file"), at("soft")).expect("a link");
+    let before = fs::metadata(at("file")).expect("a file");
+    for name in ["file", "hard", "soft"] {
+        let output = advise(server, &at(name));
+        assert!(printed(&output).contains("wrote "), "{name}: {}", printed(&output));
+        let text = fs::read_to_string(at("file")).expect("a page");
+        assert!(text.starts_with("<!") && text.trim_end().ends_with("</html>"), "{name}");
+        let after = fs::symlink_metadata(at("file")).expect("a file");
+        assert_eq!((after.ino(), after.mode(), after.nlink()), (before.ino(), before.mode(), 2), "{name}");
+        fs::write(at("file"), "x".repeat(1_000_000)).expect("a file");
+    }
+    assert!(fs::symlink_metadata(at("soft")).expect("a link").is_symlink());
+    symlink(at("target"), at("dangling")).expect("a link");
+    advise(server, &at("dangling"));
+    assert!(fs::metadata(at("target")).expect("a file").is_file());
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().expect("mkfifo").success());
+    let fifo = at("fifo");
+    let reader = thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read_to_string(fifo).expect("a page")
+    });
+    let output = advise(server, &fifo);
+    assert!(fs::symlink_metadata(&fifo).expect("a FIFO").file_type().is_fifo(), "{}", printed(&output));
+    assert!(reader.join().expect("a reader").trim_end().ends_with("</html>"));
+    // The device of a full disk, which is not replaced.
+    symlink("/dev/full", at("full")).expect("a link");
+    let output = advise(server, &at("full"));
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("cannot write") && printed(&output).contains("No space left"), "{}", printed(&output));
+    assert!(fs::metadata("/dev/full").expect("a device").file_type().is_char_device());
+    let output = advise(server, &at("nowhere").join("page"));
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(!printed(&output).contains("Watched"), "{}", printed(&output));
+}
+
+fn a_change_is_told_although_its_report_cannot_be_written(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('hot', NULL, 8, 5)");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    command.args(["resize", "hot", "4", "--url", &server.url(), "--database", &schema.name]);
+    let output = command.stdout(File::options().write(true).open("/dev/full").expect("a device")).output().expect("slotted runs");
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    for text in ["cannot write the output: No space left", "the change on the server is complete"] {
+        assert!(printed(&output).contains(text), "{text}: {}", printed(&output));
+    }
+    assert_eq!(schema.first::<i64>("SELECT slots FROM counter_totals"), 4);
+}
