@@ -6,11 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use similar::TextDiff;
 
 use super::Outcome;
 use super::output::{note, out};
+use crate::install::column::Parent;
 use crate::package::{
     self, Collation, Definer, Ident, Interval, Key, Kind, Nodes, Options, Package, Pick, Prefix, Roles,
     Rollup, Security, Servers, Slots, TableColumn, Variable,
@@ -26,7 +27,8 @@ const OUT: &str = "generated";
 /// counters-fixed, which is counters with --slots 20, and bounded_counters, which is counters with --bounded.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// The package to render
+    /// The package to render [default with --column: slotted_counters]
+    #[arg(group = "subject")]
     package: Option<Kind>,
 
     /// The output folder. Each package has its own folder in it: counters, slotted_counters, counters-fixed for counters with a
@@ -45,7 +47,7 @@ pub struct Generate {
 
     /// Write setup.sql to stdout, for example: slotted generate counters --stdout | mysql DATABASE. In another format, writes up.sql
     /// or up.json
-    #[arg(long, requires = "package", conflicts_with_all = ["out", "check"])]
+    #[arg(long, requires = "subject", conflicts_with_all = ["out", "check"])]
     stdout: bool,
 
     #[command(flatten)]
@@ -61,36 +63,36 @@ fn format(text: &str) -> Result<Format, String> {
     }
 }
 
-/// The options of a package. They require PACKAGE.
+/// The options of a package. They require PACKAGE or --column.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of the package")]
+#[command(next_help_heading = "Options of the package", group = ArgGroup::new("subject").multiple(true))]
 pub(super) struct OptionFlags {
     /// Counters that never fall below 0: stock, seats, quotas. The table rejects a negative slot, and the routine take fails if the
     /// total is less than the amount. The table and the prefix begin with bounded_
-    #[arg(long, requires = "package")]
+    #[arg(long, requires = "subject")]
     bounded: bool,
 
     /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED,
     /// CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE, DATETIME, YEAR, ENUM(..), and on MariaDB UUID [default: record_type INT, record_id BIGINT]
-    #[arg(long, value_name = "COLUMNS", requires = "package")]
+    #[arg(long, value_name = "COLUMNS", requires = "subject")]
     key: Option<Key>,
 
     /// The number of slots. per-counter: each counter has its own number, which each increment queries. N: every counter
     /// has N slots, and an increment needs no query [default: per-counter, for slotted_counters 521]
-    #[arg(long, value_name = "per-counter|N", requires = "package")]
+    #[arg(long, value_name = "per-counter|N", requires = "subject")]
     slots: Option<Slots>,
 
     /// The number of slots that counter_setup creates for NULL [default: 5]
-    #[arg(long, value_name = "N", requires = "package", value_parser = package::slot_count)]
+    #[arg(long, value_name = "N", requires = "subject", value_parser = package::slot_count)]
     default_slots: Option<u32>,
 
     /// The slot selection
-    #[arg(long, requires = "package", default_value_t = Pick::Connection)]
+    #[arg(long, requires = "subject", default_value_t = Pick::Connection)]
     pick: Pick,
 
     /// The number of nodes of a cluster that accept writes, if auto_increment_increment is 1 on them. 1 is for a server that is
     /// known to be alone: routines and statements are shorter and faster
-    #[arg(long, value_name = "N", requires = "package", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", requires = "subject", value_parser = clap::value_parser!(u32).range(1..=100))]
     nodes: Option<u32>,
 
     /// The global variable whose value modulo N is different on each node
@@ -98,39 +100,44 @@ pub(super) struct OptionFlags {
     node_variable: Variable,
 
     /// The name of the table [default: the name of the package]
-    #[arg(long, value_name = "NAME", requires = "package")]
+    #[arg(long, value_name = "NAME", requires = "subject")]
     table: Option<Ident>,
 
     /// The beginning of the names of routines and views [default: counter_, for slotted_counters slotted_counter_]
-    #[arg(long, requires = "package")]
+    #[arg(long, requires = "subject")]
     prefix: Option<Prefix>,
 
-    /// The collation of names and text keys, which must be a collation of utf8mb4
-    #[arg(long, requires = "package", default_value = "utf8mb4_general_ci")]
-    collation: Collation,
+    /// The collation of names and text keys, which must be a collation of utf8mb4 [default: utf8mb4_general_ci]
+    #[arg(long, requires = "subject", value_name = "COLLATION")]
+    collation: Option<Collation>,
 
     /// The account whose privileges the routines run with
-    #[arg(long, requires = "package", default_value_t = Security::Definer)]
+    #[arg(long, requires = "subject", default_value_t = Security::Definer)]
     security: Security,
 
     /// The DEFINER of the routines, views and events, such as slotted@localhost. Also renders accounts.sql, which creates
     /// this account without a password, locked, and with the privileges that the routines need. Without this option, the
     /// definer is the account that sources the scripts
-    #[arg(long, value_name = "USER@HOST", requires = "package")]
+    #[arg(long, value_name = "USER@HOST", requires = "subject")]
     definer: Option<Definer>,
 
     /// The roles that grants.sql creates [default: the prefix and app, the prefix and admin]
-    #[arg(long, value_name = "APPLICATION,ADMIN", requires = "package")]
+    #[arg(long, value_name = "APPLICATION,ADMIN", requires = "subject")]
     roles: Option<Roles>,
 
     /// The servers that the SQL is for
-    #[arg(long, value_name = "SERVER", requires = "package", default_value_t = Servers::Both)]
+    #[arg(long, value_name = "SERVER", requires = "subject", default_value_t = Servers::Both)]
     server: Servers,
 
     /// A column of a table whose counts the package has, such as articles.views. The total of a record is the column and the counts
     /// of its slots, which a roll-up adds to the column. The key is the primary key of the table. Table and prefix are named
     /// after the column
-    #[arg(long, value_name = "TABLE.COLUMN", requires = "package", conflicts_with = "rollup")]
+    #[arg(
+        long,
+        value_name = "TABLE.COLUMN",
+        group = "subject",
+        conflicts_with = "rollup"
+    )]
     column: Option<TableColumn>,
 
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up does not change, separated by commas
@@ -143,22 +150,48 @@ pub(super) struct OptionFlags {
     #[arg(
         long,
         value_name = "COLUMN=VALUE,..:TABLE.ID_COLUMN:TOTAL_COLUMN",
-        requires = "package"
+        requires = "subject"
     )]
     rollup: Vec<Rollup>,
 
     /// Also render an EVENT that calls the roll-up at this interval, such as '10 SECOND'
-    #[arg(long, value_name = "INTERVAL", requires = "package")]
+    #[arg(long, value_name = "INTERVAL", requires = "subject")]
     rollup_every: Option<Interval>,
 
     /// Do not render the function counter_get, for a server that rejects it from your account (1418, 1419)
-    #[arg(long, requires = "package")]
+    #[arg(long, requires = "subject")]
     no_function: bool,
 }
 
 impl OptionFlags {
+    /// The package that the options are of. Counts that belong to a column are keyed.
+    pub(super) fn kind(&self, package: Option<Kind>) -> Option<Kind> {
+        package.or_else(|| self.column.as_ref().map(|_| Kind::SlottedCounters))
+    }
+
+    /// The column whose table the options do not describe.
+    pub(super) fn unknown_column(&self) -> Option<&TableColumn> {
+        self.column.as_ref().filter(|_| self.key.is_none())
+    }
+
+    /// The same options with what the server says about the table of the column. `touch` lets ON UPDATE change its columns.
+    pub(super) fn with_parent(mut self, parent: Parent, touch: bool) -> Self {
+        self.key = Some(parent.key);
+        self.collation = self.collation.or(parent.collation);
+        if self.keep.is_empty() && !touch {
+            self.keep = parent.on_update;
+        }
+        if parent.mariadb {
+            self.server = Servers::Mariadb;
+        }
+        self
+    }
+
     pub(super) fn options(self, kind: Kind) -> Options {
-        let of_column = self.column.as_ref().and_then(|column| Options::of_column(column).ok());
+        let of_column = self
+            .column
+            .as_ref()
+            .and_then(|column| Options::of_column(column).ok());
         let default = match of_column {
             _ if self.bounded => Options::bounded(kind),
             Some(of_column) => of_column,
@@ -184,7 +217,7 @@ impl OptionFlags {
             }),
             table: self.table.unwrap_or(default.table),
             prefix: self.prefix.unwrap_or(default.prefix),
-            collation: self.collation,
+            collation: self.collation.unwrap_or(default.collation),
             security: self.security,
             definer: self.definer,
             roles: self.roles,
@@ -198,7 +231,7 @@ impl OptionFlags {
 
 impl Generate {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let packages = match self.package {
+        let packages = match self.options.kind(self.package) {
             Some(package) => vec![Package::new(self.options.options(package))?],
             None => package::committed(),
         };
@@ -224,7 +257,7 @@ impl Generate {
         }
         if outcome == Outcome::Differs {
             let arguments = packages[0].options.arguments();
-            let package = if self.package.is_some() {
+            let package = if packages.len() == 1 {
                 format!(" {arguments}")
             } else {
                 String::new()

@@ -9,8 +9,8 @@ use super::generate::OptionFlags;
 use super::output::{note, out};
 use super::{Outcome, hinted, interrupt};
 use crate::install::compare::{self, State};
-use crate::install::{self, InstallError, Plan, preflight};
-use crate::package::{Kind, Package};
+use crate::install::{self, InstallError, Plan, column, preflight};
+use crate::package::{Kind, Package, Routine, TableColumn};
 
 /// Install or upgrade a package in a database.
 ///
@@ -23,8 +23,13 @@ use crate::package::{Kind, Package};
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]
 pub struct Install {
-    /// The package to install
-    package: Kind,
+    /// The package to install [default with --column: slotted_counters]
+    #[arg(group = "subject", required_unless_present = "column")]
+    package: Option<Kind>,
+
+    /// Let roll-ups change columns with ON UPDATE CURRENT_TIMESTAMP. Without --touch and --keep, no such column changes
+    #[arg(long, requires = "column", conflicts_with = "keep")]
+    touch: bool,
 
     /// Print the SQL for the client of the server, and change nothing
     #[arg(long)]
@@ -39,9 +44,26 @@ pub struct Install {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let package = Package::new(self.options.options(self.package))?;
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
+        let kind = self
+            .options
+            .kind(self.package)
+            .expect("clap requires one of both");
+        let mut options = self.options;
+        if let Some(name) = options.unknown_column().cloned() {
+            match column::parent(&mut connection, &name)? {
+                Ok(parent) => options = options.with_parent(parent, self.touch),
+                Err(problem) => {
+                    let message = format!(
+                        "cannot install the package of {name}; nothing has been changed\n  {}",
+                        problem.what
+                    );
+                    return Err(hinted(message, problem.remedy));
+                }
+            }
+        }
+        let package = Package::new(options.options(kind))?;
         if !self.dry_run {
             install::lock(&mut connection).map_err(explained)?;
         }
@@ -83,6 +105,9 @@ impl Install {
         };
         install::apply(&mut connection, &plan, interrupt::stop(), report, waits).map_err(explained)?;
         note!("installed {name}");
+        if let Some(column) = package.options.column() {
+            out!("{}", next_steps(&package, &column, &database))?;
+        }
         for object in compare::states(&mut connection, &package)? {
             if let State::Changed(differences) = &object.state {
                 note!("warning: {object}: {}", differences.join("; "));
@@ -96,6 +121,37 @@ impl Install {
         }
         Ok(Outcome::Fine)
     }
+}
+
+/// What to change in the application whose column has counts.
+fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String {
+    let routine = |routine| package.routine(routine).map(|name| name.typed());
+    let [increment, rollup] =
+        [Routine::Increment, Routine::Rollup].map(|one| routine(one).unwrap_or_default());
+    let key = &package.options.key.0;
+    let row: Vec<_> = key
+        .iter()
+        .map(|column| format!("{} = ?", column.name.typed()))
+        .collect();
+    let (row, arguments) = (row.join(" AND "), vec!["?"; key.len()].join(", "));
+    let (table, name) = (column.table.plain(), column.column.typed());
+    let read = match routine(Routine::Get) {
+        Some(get) => format!("SELECT {get}({arguments})"),
+        None => format!("SELECT total FROM {} WHERE {row}", package.totals.typed()),
+    };
+    let repeated = if package.options.rollup_every.is_some() {
+        "the event calls it; SET GLOBAL event_scheduler = ON if it is OFF".to_owned()
+    } else {
+        format!("every few seconds: slotted rollup --every 10 --database {database}")
+    };
+    format!(
+        "In the application, replace\n  UPDATE {table} SET {name} = {name} + 1 WHERE {row}\nby\n  CALL {increment}({arguments})\n\
+         Both count at the same time, so that the parts of the application can change one after the other.\n\
+         Read the exact total with\n  {read}\n\
+         {column} is the total up to the last roll-up:\n  CALL {rollup}(NULL)\n  {repeated}\n\
+         To undo it, put the UPDATE back, and then run\n  slotted uninstall --column {} --database {database}\n",
+        crate::package::shell_word(&column.to_string()),
+    )
 }
 
 /// Says that a step waits for open transactions.

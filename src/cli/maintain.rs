@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The errors after which a call is repeated: a deadlock, a conflict with another node of a cluster, and a lock wait time-out.
 /// Source: MySQL manual, "How to Minimize and Handle Deadlocks"; measured on Galera and Group Replication.
-const REPEATED: [u16; 4] = [1205, 1213, 1180, GROUP_CONFLICT];
+pub(super) const REPEATED: [u16; 4] = [1205, 1213, 1180, GROUP_CONFLICT];
 
 /// A conflict with another node of Group Replication.
 const GROUP_CONFLICT: u16 = 3101;

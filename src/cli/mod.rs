@@ -16,6 +16,7 @@ mod output;
 mod package;
 mod private;
 mod progress;
+mod rollup;
 mod shell;
 mod status;
 mod uninstall;
@@ -61,6 +62,7 @@ enum Command {
     Reset(maintain::Reset),
     Compact(maintain::Compact),
     Delete(maintain::Delete),
+    Rollup(rollup::Rollup),
     Completions(shell::Completions),
     Man(shell::Man),
 }
@@ -177,6 +179,7 @@ impl Command {
             Command::Reset(reset) => reset.run(),
             Command::Compact(compact) => compact.run(),
             Command::Delete(delete) => delete.run(),
+            Command::Rollup(rollup) => rollup.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }

@@ -13,6 +13,7 @@ use crate::package::{Kind, Options, Package};
 #[derive(Debug, Clone, Args)]
 pub struct Chosen {
     /// The package [default: the packages of the database, from their views such as counter_package]
+    #[arg(group = "subject")]
     package: Option<Kind>,
 
     #[command(flatten)]
@@ -23,6 +24,7 @@ pub struct Chosen {
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct Arguments {
+    #[arg(group = "subject")]
     package: Kind,
     #[command(flatten)]
     options: OptionFlags,
@@ -43,7 +45,28 @@ impl Chosen {
     /// The options contradict each other, or the database has none or one that cannot be read.
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
         let installed = compare::installed(connection)?;
-        if let Some(kind) = self.package {
+        if let Some(kind) = self.options.kind(self.package) {
+            // The package of a column has the names of the column. Its view has the other options.
+            if let Some(column) = self.options.unknown_column() {
+                let view = Package::new(Options::of_column(column)?)?.package;
+                let own = installed.into_iter().find(|one| one.view == view.name());
+                return own
+                    .map(found)
+                    .into_iter()
+                    .collect::<anyhow::Result<Vec<_>>>()
+                    .and_then(|found| {
+                        let hint =
+                            "run slotted install --column, or give the options with which it was installed";
+                        if found.is_empty() {
+                            Err(hinted(
+                                format!("the database {database} has no package of {column}"),
+                                hint,
+                            ))
+                        } else {
+                            Ok(found)
+                        }
+                    });
+            }
             let package = Package::new(self.options.clone().options(kind))?;
             let view = package.package.name();
             let installed = installed.into_iter().find(|one| one.view == view);

@@ -1,6 +1,8 @@
 //! `slotted uninstall`: removes a package from a database.
 
+use anyhow::Context;
 use clap::Args;
+use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
@@ -8,12 +10,14 @@ use super::install::{database, explained, waits};
 use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, confirmed, hinted, interrupt};
-use crate::install::compare::{self, State};
+use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Plan};
+use crate::package::{Ident, Package, PackageError, Routine};
 use crate::render::ObjectKind;
 
 /// Remove the routines, views and events of a package from a database.
 ///
+/// If counts belong to a column, the command first calls the roll-up, and says which counts remain in the slots.
 /// The table with the counts stays. With --with-data, the command also drops the table, after a question that names the
 /// counters and their totals. Without PACKAGE, the database must have exactly one package.
 #[derive(Debug, Args)]
@@ -34,6 +38,47 @@ pub struct Uninstall {
 }
 
 impl Uninstall {
+    /// Calls the roll-up for the last time. Returns the number of the records whose counts remain in the slots, and their sum.
+    fn last_rollup(
+        &self,
+        connection: &mut Conn,
+        package: &Package,
+        states: &[ObjectState],
+    ) -> anyhow::Result<Option<(u64, String)>> {
+        let has = |name: &Ident| {
+            states
+                .iter()
+                .any(|object| object.name == *name && object.state != State::Missing)
+        };
+        let Some(rollup) = package
+            .routine(Routine::Rollup)
+            .filter(|name| has(name) && has(&package.options.table))
+        else {
+            return Ok(None);
+        };
+        note!("call {}", rollup.name());
+        match connection.query_drop(format!("CALL {rollup}(NULL)")) {
+            Err(mysql::Error::MySqlError(error)) if error.code == PackageError::TotalRejected.number() => {
+                note!("warning: {}", error.message)
+            }
+            other => other.with_context(|| format!("{} failed; nothing has been removed", rollup.name()))?,
+        }
+        let key: Vec<_> = package
+            .options
+            .key
+            .0
+            .iter()
+            .map(|column| column.name.to_string())
+            .collect();
+        let remain: Option<(u64, String)> = connection.query_first(format!(
+            "SELECT COUNT(*), CAST(COALESCE(SUM(pending), 0) AS CHAR)
+               FROM (SELECT SUM(`count`) AS pending FROM {} GROUP BY {} HAVING SUM(`count`) <> 0) AS remaining",
+            package.options.table,
+            key.join(", ")
+        ))?;
+        Ok(remain.filter(|(records, _)| *records > 0 && package.options.column().is_some()))
+    }
+
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
@@ -90,6 +135,7 @@ impl Uninstall {
                 return Ok(Outcome::Differs);
             }
         }
+        let remain = self.last_rollup(&mut connection, &package, &states)?;
         let steps = install::removal(&package, &states, self.with_data);
         let nothing = steps.is_empty();
         let plan = Plan {
@@ -106,6 +152,17 @@ impl Uninstall {
         }
         for object in states.iter().filter(|object| object.state == State::Foreign) {
             note!("kept {object}, which is not of a package");
+        }
+        if let Some((records, pending)) = remain {
+            let fate = if self.with_data {
+                "are dropped"
+            } else {
+                "stay in the table"
+            };
+            note!(
+                "pending counts of {records} records ({pending} in all) {fate}: they have no row, their column rejects the total, or another \
+                 transaction or node has them"
+            );
         }
         if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
             note!("the table {} and its counts are kept", table.name());

@@ -1,5 +1,6 @@
 //! Installs a package in a database, and compares an installed package with a rendered one.
 
+pub mod column;
 pub mod compare;
 mod kept;
 pub mod preflight;

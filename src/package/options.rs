@@ -340,7 +340,9 @@ pub enum OptionsError {
     #[error("--slots {0} cannot be used with counters --bounded: each counter has its own number of slots")]
     FixedOfBounded(u32),
     /// A roll-up of bounded counters.
-    #[error("--column and --rollup cannot be used with --bounded: the amount that can be taken is in the slots, not in a column")]
+    #[error(
+        "--column and --rollup cannot be used with --bounded: the amount that can be taken is in the slots, not in a column"
+    )]
     RollupOfBounded,
     /// Per-counter slots for records, which do not store a number of slots.
     #[error(

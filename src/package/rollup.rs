@@ -354,7 +354,11 @@ mod tests {
             ),
             ("b=-5: t.a: n", "a INT, b TINYINT", "a"),
             ("pages.url: views: changed,`seen at`", "url VARCHAR(255)", "url"),
-            ("kind=1: pages.site,url: views", "site INT, kind INT, url VARCHAR(255)", "site url"),
+            (
+                "kind=1: pages.site,url: views",
+                "site INT, kind INT, url VARCHAR(255)",
+                "site url",
+            ),
         ] {
             let rollup: Rollup = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(rollup.to_string(), text);

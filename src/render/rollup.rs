@@ -2,9 +2,9 @@
 
 use askama::Template;
 
-use super::{filters, fragment};
 use super::table::Table;
-use crate::package::{MESSAGE_MAX, Ident, KeyColumn, KeyType, Package, Rollup as Model, Value};
+use super::{filters, fragment};
+use crate::package::{Ident, KeyColumn, KeyType, MESSAGE_MAX, Package, Rollup as Model, Value};
 
 /// A roll-up as templates see it.
 pub(super) struct Rollup<'a> {
@@ -119,7 +119,13 @@ impl<'a> Rollup<'a> {
 
     /// The key columns that have one value in all records of the roll-up, each with the value.
     pub(super) fn given(&self) -> Vec<(&'a KeyColumn, &'a Value)> {
-        let column = |name: &Ident| self.table.key.columns().iter().find(|column| column.name == *name);
+        let column = |name: &Ident| {
+            self.table
+                .key
+                .columns()
+                .iter()
+                .find(|column| column.name == *name)
+        };
         let given = |(name, value): &'a (Ident, Value)| Some((column(name)?, value));
         self.model.same.iter().filter_map(given).collect()
     }
@@ -131,7 +137,9 @@ impl<'a> Rollup<'a> {
             let id = || self.pairs().into_iter().find(|(of, _)| of.name == column.name);
             let value = match given {
                 Some((_, value)) => value.sql(),
-                None => id().map(|(_, id)| format!("parent.{}", id.typed())).unwrap_or_default(),
+                None => id()
+                    .map(|(_, id)| format!("parent.{}", id.typed()))
+                    .unwrap_or_default(),
             };
             (&column.name, value)
         };
@@ -141,16 +149,25 @@ impl<'a> Rollup<'a> {
     /// The condition for the slots of the record of a row of the parent table.
     pub(super) fn slots_of_parent(&self) -> String {
         let equal = self.key_of_parent().into_iter();
-        let equal: Vec<_> = equal.map(|(name, value)| format!("slots.{} = {value}", name.typed())).collect();
+        let equal: Vec<_> = equal
+            .map(|(name, value)| format!("slots.{} = {value}", name.typed()))
+            .collect();
         equal.join("\n   AND ")
     }
 
     /// The condition that two sets of slots have the same slot of a record of the roll-up.
     pub(super) fn slot_of(&self, target: &str, source: &str) -> String {
         let alias = format!("{target}.");
-        let names = self.records.iter().map(|column| column.name.typed()).chain(["slot".to_owned()]);
+        let names = self
+            .records
+            .iter()
+            .map(|column| column.name.typed())
+            .chain(["slot".to_owned()]);
         let equal = names.map(|name| format!("{target}.{name} = {source}.{name}"));
-        self.same(&alias).chain(equal).collect::<Vec<_>>().join("\n   AND ")
+        self.same(&alias)
+            .chain(equal)
+            .collect::<Vec<_>>()
+            .join("\n   AND ")
     }
 
     /// The beginning of a message about a record.
@@ -173,9 +190,14 @@ impl<'a> Rollup<'a> {
 
     /// The declarations of the variables, each after `before`, as lines.
     pub(super) fn declarations(&self, name: &str, before: &str, after: &str) -> String {
-        let types = self.records.iter().map(|column| self.table.key.variable_type(column));
+        let types = self
+            .records
+            .iter()
+            .map(|column| self.table.key.variable_type(column));
         let lines = self.bounds(name).into_iter().zip(types);
-        lines.map(|(name, kind)| format!("{before}{name} {kind}{after}\n")).collect()
+        lines
+            .map(|(name, kind)| format!("{before}{name} {kind}{after}\n"))
+            .collect()
     }
 
     /// The condition that a record follows the one in the variables, or also is the same.
@@ -206,7 +228,10 @@ impl<'a> Rollup<'a> {
     /// The condition for the records of the roll-up that meet another condition, which may be empty.
     pub(super) fn same_where(&self, condition: &str) -> String {
         let condition = Some(condition.to_owned()).filter(|condition| !condition.is_empty());
-        self.same("").chain(condition).collect::<Vec<_>>().join("\n   AND ")
+        self.same("")
+            .chain(condition)
+            .collect::<Vec<_>>()
+            .join("\n   AND ")
     }
 
     /// The condition for the records of the roll-up from `p_first` to `p_last`.
@@ -228,7 +253,11 @@ impl<'a> Rollup<'a> {
         let part = |(at, (value, bound)): (usize, &(String, String))| {
             let before: String = columns[..at].iter().map(equal).collect();
             let last = at + 1 == columns.len();
-            let sign = if or_equal && last { format!("{sign}=") } else { sign.to_string() };
+            let sign = if or_equal && last {
+                format!("{sign}=")
+            } else {
+                sign.to_string()
+            };
             format!("{before}{value} {sign} {bound}")
         };
         let parts: Vec<_> = columns.iter().enumerate().map(part).collect();
@@ -248,13 +277,18 @@ impl<'a> Rollup<'a> {
     /// The condition for the row of the parent table of the record in the variables.
     pub(super) fn parent_of(&self, name: &str) -> String {
         let pairs = self.model.ids.iter().zip(self.bounds(name));
-        let equal: Vec<_> = pairs.map(|(id, value)| format!("parent.{} = {value}", id.typed())).collect();
+        let equal: Vec<_> = pairs
+            .map(|(id, value)| format!("parent.{} = {value}", id.typed()))
+            .collect();
         equal.join("\n   AND ")
     }
 
     /// The columns of the slots that identify a record of the roll-up, separated by commas. `alias` is empty or ends with a point.
     pub(super) fn record_list(&self, alias: &str) -> String {
-        let names = self.records.iter().map(|column| format!("{alias}{}", column.name.typed()));
+        let names = self
+            .records
+            .iter()
+            .map(|column| format!("{alias}{}", column.name.typed()));
         names.collect::<Vec<_>>().join(", ")
     }
 

@@ -140,7 +140,10 @@ impl<'a> Routine<'a> {
 
     /// The roll-up whose counts this routine moves.
     fn rollup(&self) -> Rollup<'_> {
-        let rollup = self.rollups().into_iter().find(|rollup| rollup.routine == self.name);
+        let rollup = self
+            .rollups()
+            .into_iter()
+            .find(|rollup| rollup.routine == self.name);
         rollup.expect("a roll-up for each routine")
     }
 
@@ -253,7 +256,9 @@ impl Routine<'_> {
                 Detail::Left if self.table.keyed() => "... left",
                 Detail::Left => "... left of '...'",
                 Detail::Nodes => "...",
-                Detail::Rejected => "the column cannot have the total of a record: the message of the server follows",
+                Detail::Rejected => {
+                    "the column cannot have the total of a record: the message of the server follows"
+                }
             };
             format!("  {}  {head}{detail}{tail}", error.number())
         };

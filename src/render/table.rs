@@ -365,7 +365,9 @@ impl<'a> Table<'a> {
         let names = |rollup: &Rollup<'_>| {
             let given = rollup.given().into_iter().map(|(column, _)| column);
             let columns = rollup.records.iter().copied().chain(given);
-            columns.map(|column| format!("{}, ", column.name.plain())).collect::<String>()
+            columns
+                .map(|column| format!("{}, ", column.name.plain()))
+                .collect::<String>()
         };
         self.rollups().iter().map(names).collect()
     }

@@ -1,0 +1,193 @@
+//! What the server says about the table of a column whose counts a package has.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::preflight::Problem;
+use crate::package::{Collation, Ident, Key, TableColumn};
+
+/// The key of the table and the properties of its columns that a package depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// The primary key, or another unique index without NULL, with the types of its columns.
+    pub key: Key,
+    /// The collation of the text columns of the key.
+    pub collation: Option<Collation>,
+    /// The columns with ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update: Vec<Ident>,
+    /// Whether a column of the key has a type that MySQL does not have.
+    pub mariadb: bool,
+}
+
+/// A column in information_schema.COLUMNS: the name, the data type, the whole type, the collation, the characters of a string, the digits
+/// of a fraction of a second, whether it allows NULL, whether the server computes it, and whether an UPDATE of another one changes it.
+type Row = (
+    String,
+    String,
+    String,
+    Option<String>,
+    Option<u64>,
+    Option<u64>,
+    bool,
+    bool,
+    bool,
+);
+
+/// Reads the table of a column in the current database.
+///
+/// # Errors
+/// The connection fails. What does not fit a package is the inner error.
+pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
+    let problem = |what: String, remedy: &str| Problem {
+        what,
+        remedy: remedy.into(),
+    };
+    let query = "SELECT TABLE_TYPE, COALESCE(ENGINE, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let table: Option<(String, String)> = connection.exec_first(query, (column.table.name(),))?;
+    let name = column.table.plain();
+    match &table {
+        None => {
+            let what = format!("the database has no table {name}, or this account cannot see it");
+            return Ok(Err(problem(
+                what,
+                "give TABLE.COLUMN of a table in --database, as an account that can read it",
+            )));
+        }
+        Some((kind, engine)) if kind != "BASE TABLE" || engine.to_lowercase() != "innodb" => {
+            let engine = if engine.is_empty() { "a view" } else { engine };
+            let what = format!(
+                "{name} is {engine}, not an InnoDB table: column and slots cannot change in one transaction"
+            );
+            return Ok(Err(problem(
+                what,
+                &format!(
+                    "give the table that stores the column; ALTER TABLE {name} ENGINE = InnoDB changes a table"
+                ),
+            )));
+        }
+        Some(_) => {}
+    }
+    let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COLUMN_TYPE, COLLATION_NAME, CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION,
+                        IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
+                   FROM information_schema.COLUMNS
+                  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?
+                  ORDER BY ORDINAL_POSITION";
+    let columns: Vec<Row> = connection.exec(query, (column.table.name(),))?;
+    let named = |name: &str| {
+        columns
+            .iter()
+            .find(|one| one.0.to_lowercase() == name.to_lowercase())
+    };
+    match named(column.column.name()) {
+        None => {
+            let what = format!("{name} has no column {}", column.column.plain());
+            return Ok(Err(problem(what, "give a column of the table")));
+        }
+        Some((_, kind, whole, .., generated, _)) => {
+            if !["tinyint", "smallint", "mediumint", "int", "bigint"].contains(&&kind[..]) {
+                let what = format!("{column} is {whole}: counts are integers");
+                return Ok(Err(problem(
+                    what,
+                    "give an integer column, or change its type with ALTER TABLE",
+                )));
+            }
+            if *generated {
+                return Ok(Err(problem(
+                    format!("{column} is a generated column"),
+                    "give the column that it is computed from",
+                )));
+            }
+        }
+    }
+    let query = "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART
+                   FROM information_schema.STATISTICS
+                  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND NON_UNIQUE = 0
+                  ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
+    let parts: Vec<(String, Option<String>, Option<u64>)> = connection.exec(query, (column.table.name(),))?;
+    // A part of an index on an expression has no column, and one on a prefix does not identify a row.
+    let complete = |index: &&[(String, Option<String>, Option<u64>)]| {
+        let part = |(_, name, prefix): &(String, Option<String>, Option<u64>)| {
+            prefix.is_none() && name.as_deref().and_then(named).is_some_and(|column| !column.6)
+        };
+        index.iter().all(part)
+    };
+    let Some(index) = parts.chunk_by(|one, next| one.0 == next.0).find(complete) else {
+        let what = format!("{name} has no primary key, and no unique index whose columns are NOT NULL");
+        return Ok(Err(problem(what, "add a primary key")));
+    };
+    let key: Vec<_> = index
+        .iter()
+        .filter_map(|(_, name, _)| named(name.as_deref()?))
+        .collect();
+    let mut collations: Vec<_> = key.iter().filter_map(|column| column.3.clone()).collect();
+    collations.dedup();
+    let collation = match &collations[..] {
+        [] => None,
+        [one] => match one.parse::<Collation>() {
+            Ok(collation) => Some(collation),
+            Err(error) => {
+                let what = format!("the key of {name} has the collation {one}: {error}");
+                return Ok(Err(problem(
+                    what,
+                    "change the character set of the key columns to utf8mb4 with ALTER TABLE",
+                )));
+            }
+        },
+        _ => {
+            let what = format!(
+                "the columns of the key of {name} have the collations {}",
+                collations.join(" and ")
+            );
+            return Ok(Err(problem(what, "give them one collation with ALTER TABLE")));
+        }
+    };
+    let definitions: Vec<_> = key
+        .iter()
+        .map(|column| format!("{} {}", ident(&column.0).plain(), kind(column)))
+        .collect();
+    match definitions.join(", ").parse::<Key>() {
+        Ok(key_columns) => Ok(Ok(Parent {
+            mariadb: key.iter().any(|column| column.1 == "uuid"),
+            key: key_columns,
+            collation,
+            on_update: columns
+                .iter()
+                .filter(|one| one.8)
+                .map(|one| ident(&one.0))
+                .collect(),
+        })),
+        Err(error) => {
+            let what = format!(
+                "the key of {name} ({}) cannot be the key of a package: {error}",
+                definitions.join(", ")
+            );
+            Ok(Err(problem(
+                what,
+                "render the package with --key and --rollup, which can have other names for the key columns",
+            )))
+        }
+    }
+}
+
+/// The type of a key column as an option has it. MariaDB writes a display width.
+fn kind((_, kind, whole, _, characters, fraction, ..): &Row) -> String {
+    let kind = kind.to_uppercase();
+    match &kind[..] {
+        "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT"
+            if whole.to_lowercase().contains("unsigned") =>
+        {
+            format!("{kind} UNSIGNED")
+        }
+        "CHAR" | "VARCHAR" | "BINARY" | "VARBINARY" => format!("{kind}({})", characters.unwrap_or_default()),
+        "ENUM" => whole.clone(),
+        "DATETIME" if fraction.is_some_and(|digits| digits > 0) => {
+            format!("DATETIME({})", fraction.unwrap_or_default())
+        }
+        _ => kind,
+    }
+}
+
+/// The name of an object of the server.
+fn ident(name: &str) -> Ident {
+    Ident::new(name).expect("the server has it")
+}
