@@ -32,6 +32,7 @@ promises! {
     bench
     bounded
     clusters
+    columns
     command_line
     connect
     counts_by_day

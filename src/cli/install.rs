@@ -91,6 +91,9 @@ impl Install {
                 clash.run.replace('\n', "\n  ")
             );
         }
+        for warning in column::warnings(&mut connection, &package)? {
+            note!("warning: {}\n  {}", warning.what, warning.remedy);
+        }
         if plan.steps.is_empty() {
             note!("{name} is already installed; nothing to do");
             return Ok(Outcome::Fine);

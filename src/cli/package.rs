@@ -50,22 +50,15 @@ impl Chosen {
             if let Some(column) = self.options.unknown_column() {
                 let view = Package::new(Options::of_column(column)?)?.package;
                 let own = installed.into_iter().find(|one| one.view == view.name());
-                return own
-                    .map(found)
-                    .into_iter()
-                    .collect::<anyhow::Result<Vec<_>>>()
-                    .and_then(|found| {
-                        let hint =
-                            "run slotted install --column, or give the options with which it was installed";
-                        if found.is_empty() {
-                            Err(hinted(
-                                format!("the database {database} has no package of {column}"),
-                                hint,
-                            ))
-                        } else {
-                            Ok(found)
-                        }
-                    });
+                let own = own.map(found).transpose()?;
+                let hint = "run slotted install --column, or give the options with which it was installed";
+                let none = || {
+                    hinted(
+                        format!("the database {database} has no package of {column}"),
+                        hint,
+                    )
+                };
+                return Ok(vec![own.ok_or_else(none)?]);
             }
             let package = Package::new(self.options.clone().options(kind))?;
             let view = package.package.name();

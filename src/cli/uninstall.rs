@@ -153,7 +153,7 @@ impl Uninstall {
         for object in states.iter().filter(|object| object.state == State::Foreign) {
             note!("kept {object}, which is not of a package");
         }
-        if let Some((records, pending)) = remain {
+        if let Some((records, pending)) = &remain {
             let fate = if self.with_data {
                 "are dropped"
             } else {
@@ -165,7 +165,11 @@ impl Uninstall {
             );
         }
         if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
-            note!("the table {} and its counts are kept", table.name());
+            if package.options.column().is_some() && remain.is_none() {
+                note!("the table {} is kept; it has no pending counts", table.name());
+            } else {
+                note!("the table {} and its counts are kept", table.name());
+            }
         }
         Ok(Outcome::Fine)
     }

@@ -4,7 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::preflight::Problem;
-use crate::package::{Collation, Ident, Key, TableColumn};
+use crate::package::{Collation, Ident, Key, Package, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,4 +190,64 @@ fn kind((_, kind, whole, _, characters, fraction, ..): &Row) -> String {
 /// The name of an object of the server.
 fn ident(name: &str) -> Ident {
     Ident::new(name).expect("the server has it")
+}
+
+/// What an administrator has to know about the server of a package whose counts belong to a column: each with what to do.
+///
+/// # Errors
+/// The connection fails.
+pub fn warnings(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
+    let mut warnings = Vec::new();
+    if package.options.rollup_every.is_some() {
+        let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
+        if scheduler.as_deref() != Some("ON") {
+            warnings.push(Problem {
+                what: "the event scheduler is not ON: no event calls the roll-up".into(),
+                remedy: "SET GLOBAL event_scheduler = ON, and the same in my.cnf".into(),
+            });
+        }
+    }
+    let binary_log: Option<(bool, String)> =
+        connection.query_first("SELECT @@GLOBAL.log_bin, @@GLOBAL.binlog_format")?;
+    if !package.options.rollups.is_empty()
+        && binary_log.is_some_and(|(on, format)| on && format == "STATEMENT")
+    {
+        warnings.push(Problem {
+            what: "binlog_format is STATEMENT: a roll-up on a replica can move other slots than on the source. The totals are equal, the column \
+                   can be another one"
+                .into(),
+            remedy: "set binlog_format to ROW or MIXED".into(),
+        });
+    }
+    Ok(warnings)
+}
+
+/// What the tables of the roll-ups do not have, before an installation changes anything.
+///
+/// # Errors
+/// The connection fails.
+pub(super) fn missing(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for rollup in &package.options.rollups {
+        let query = "SELECT LOWER(COLUMN_NAME) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+        let columns: Vec<String> = connection.exec(query, (rollup.table.name(),))?;
+        let needed = rollup.ids.iter().chain([&rollup.target]).chain(&rollup.keep);
+        let lacks: Vec<_> = needed
+            .filter(|name| !columns.contains(&name.name().to_lowercase()))
+            .map(Ident::plain)
+            .collect();
+        let table = rollup.table.plain();
+        if columns.is_empty() {
+            problems.push(Problem {
+                what: format!("the database has no table {table}, or this account cannot see it: the view of the totals reads it"),
+                remedy: "create the table first, or correct --column or --rollup".into(),
+            });
+        } else if !lacks.is_empty() {
+            problems.push(Problem {
+                what: format!("the table {table} has no column {}", lacks.join(", ")),
+                remedy: "correct --column, --key, --keep or --rollup".into(),
+            });
+        }
+    }
+    Ok(problems)
 }

@@ -42,6 +42,9 @@ pub fn check(connection: &mut Conn, package: &Package, plan: &Plan) -> Result<Ve
         preflight.routine_privileges(connection, plan);
     }
     preflight.names();
+    preflight
+        .problems
+        .extend(super::column::missing(connection, package)?);
     preflight.checks(connection)?;
     Ok(preflight.problems)
 }

@@ -1,0 +1,176 @@
+//! The commands for counts that belong to a column.
+
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+
+use crate::advise::printed;
+use crate::support::{Module, Schema, Server};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .on_servers(a_column_is_moved_and_moved_back_with_three_commands)
+        .on_servers(the_key_of_the_package_is_that_of_the_table)
+        .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
+        .on_families(rollup_repeats_until_it_is_stopped)
+        .on_one_server(install_warns_of_what_the_server_does_not_do);
+}
+
+fn slotted(schema: &Schema<'_>, arguments: &[&str]) -> Output {
+    command(schema, arguments).output().expect("slotted runs")
+}
+
+fn command(schema: &Schema<'_>, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    command.args(arguments).args(["--url", &schema.server.url(), "--database", &schema.name]);
+    command
+}
+
+/// Returns what a command that succeeds printed.
+#[track_caller]
+fn succeeds(schema: &Schema<'_>, arguments: &[&str]) -> String {
+    let output = slotted(schema, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", printed(&output));
+    printed(&output)
+}
+
+fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE articles (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, views INT NOT NULL DEFAULT 0, updated_at TIMESTAMP NOT NULL \
+         DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB; \
+         INSERT INTO articles (views, updated_at) VALUES (5, '2000-01-01'), (6, '2000-01-01')",
+    );
+    let said = succeeds(&schema, &["install", "--column", "articles.views"]);
+    let line = |start: &str| {
+        let line = said.lines().map(str::trim).find(|line| line.starts_with(start));
+        line.unwrap_or_else(|| panic!("{start}: {said}")).replace('?', "1")
+    };
+    // Each statement as printed.
+    schema.run(&line("UPDATE").replace("UPDATE articles SET", "UPDATE articles SET updated_at = updated_at,"));
+    for _ in 0..3 {
+        schema.run(&line("CALL articles_views_increment"));
+    }
+    assert_eq!(schema.first::<i64>(&line("SELECT articles_views_get")), 9);
+    assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 1"), 6);
+    schema.run(&line("CALL articles_views_rollup"));
+    assert_eq!(schema.first::<(i64, i64)>("SELECT views, YEAR(updated_at) FROM articles WHERE id = 1"), (9, 2000));
+    assert!(succeeds(&schema, &["install", "--column", "articles.views"]).contains("nothing to do"));
+    succeeds(&schema, &["status"]);
+    succeeds(&schema, &["status", "--column", "articles.views"]);
+
+    schema.run("CALL articles_views_add(2, 4); CALL articles_views_add(77, 2)");
+    let rolled = succeeds(&schema, &["rollup"]);
+    assert!(rolled.contains("articles_views: rolled up in") && rolled.contains(", 1 records are pending"), "{rolled}");
+    assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 2"), 10);
+    schema.run("CALL articles_views_add(1, -100000); ALTER TABLE articles ADD CONSTRAINT positive CHECK (views >= 0)");
+    let rejected = slotted(&schema, &["rollup"]);
+    assert_eq!(rejected.status.code(), Some(1), "{}", printed(&rejected));
+    assert!(printed(&rejected).contains("articles.views cannot have the total of 1: "), "{}", printed(&rejected));
+    schema.run("CALL articles_views_add(1, 100001)");
+
+    let removed = succeeds(&schema, &["uninstall", "--column", "articles.views"]);
+    assert!(removed.contains("pending counts of 1 records (2 in all) stay in the table"), "{removed}");
+    assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 1"), 10);
+    let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    assert_eq!(schema.first::<u64>(left), 0);
+    schema.run("DELETE FROM articles_views");
+    let message = "has no package of articles.views";
+    assert!(printed(&slotted(&schema, &["uninstall", "--column", "articles.views"])).contains(message));
+}
+
+fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
+    for (key, primary, options, one) in [
+        ("id TINYINT UNSIGNED", "id", "--key 'id TINYINT UNSIGNED'", "7"),
+        ("a INT(5), b BIGINT(20) UNSIGNED", "b, a", "--key 'b BIGINT UNSIGNED, a INT'", "7, 8"),
+        (
+            "slug VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            "slug",
+            "--key 'slug VARCHAR(40)' --collation utf8mb4_bin",
+            "'Ä'",
+        ),
+        ("token BINARY(16), day DATE, kind ENUM('a','b') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "token, day, kind",
+            "--key 'token BINARY(16), day DATE, kind ENUM('\\''a'\\'','\\''b'\\'')'", "REPEAT('x', 16), '2026-11-25', 'b'"),
+    ] {
+        let schema = server.schema();
+        schema.run(&format!("CREATE TABLE items ({key}, hits SMALLINT NULL, PRIMARY KEY ({primary})) ENGINE = InnoDB"));
+        let dry = succeeds(&schema, &["install", "--column", "items.hits", "--dry-run"]);
+        let unquoted = |text: &str| text.replace("'\\''", "'").replace('"', "'").replace("''", "'");
+        assert!(unquoted(&dry).contains(&unquoted(options)), "{options}: {}", &dry[dry.len().saturating_sub(3000)..]);
+        succeeds(&schema, &["install", "--column", "items.hits"]);
+        schema.run(&format!("INSERT INTO items ({primary}, hits) VALUES ({one}, 40); CALL items_hits_add({one}, 2)"));
+        assert_eq!(schema.first::<i64>(&format!("SELECT items_hits_get({one})")), 42, "{key}");
+        succeeds(&schema, &["rollup"]);
+        assert_eq!(schema.first::<i64>("SELECT hits FROM items"), 42, "{key}");
+        succeeds(&schema, &["status"]);
+    }
+}
+
+fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server) {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE plain (n INT) ENGINE = InnoDB; CREATE TABLE words (id INT PRIMARY KEY, n VARCHAR(9), half DECIMAL(9, 1), \
+         twice INT GENERATED ALWAYS AS (id * 2) STORED) ENGINE = InnoDB; CREATE TABLE mine (id INT PRIMARY KEY, n INT) ENGINE = MyISAM; \
+         CREATE VIEW seen AS SELECT id, 1 AS n FROM words; CREATE TABLE moments (id TIMESTAMP(3) PRIMARY KEY, n INT) ENGINE = InnoDB",
+    );
+    for (column, message, hint) in [
+        ("nothing.n", "the database has no table nothing", "give TABLE.COLUMN"),
+        ("words.nothing", "words has no column nothing", "give a column"),
+        ("words.n", "words.n is varchar(9): counts are integers", "integer column"),
+        ("words.half", "words.half is decimal(9,1): counts are integers", "integer column"),
+        ("words.twice", "is a generated column", "computed from"),
+        ("plain.n", "plain has no primary key", "add a primary key"),
+        ("mine.n", "mine is MyISAM, not an InnoDB table", "ENGINE = InnoDB"),
+        ("seen.n", "seen is a view, not an InnoDB table", "the table that stores the column"),
+        ("moments.n", "cannot be the key of a package", "--rollup"),
+    ] {
+        let output = slotted(&schema, &["install", "--column", column]);
+        let text = printed(&output);
+        assert_eq!(output.status.code(), Some(2), "{column}: {text}");
+        assert!(text.contains(message) && text.contains(hint) && text.contains("nothing has been changed"), "{column}: {text}");
+    }
+    for (arguments, message) in [
+        (&["install", "--column", "words"][..], "expected TABLE.COLUMN"),
+        (&["install", "--column", "words.id", "--bounded"], "cannot be used with --bounded"),
+        (&["install", "counters", "--column", "words.id"], "use the package slotted_counters"),
+        (&["install", "slotted_counters", "--rollup", "record_type=1:nothing.id:n"], "the database has no table nothing"),
+        (&["rollup"], "no package of the database"),
+    ] {
+        let output = slotted(&schema, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", printed(&output));
+        assert!(printed(&output).contains(message), "{arguments:?}: {}", printed(&output));
+    }
+    let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    assert_eq!(schema.first::<u64>(left), 0);
+}
+
+fn rollup_repeats_until_it_is_stopped(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0)");
+    succeeds(&schema, &["install", "--column", "articles.views"]);
+    let mut repeated = command(&schema, &["rollup", "--every", "0.1"]).spawn().expect("slotted runs");
+    let mut connection = schema.connect();
+    for total in 1..=5 {
+        connection.query_drop("CALL articles_views_increment(1)").expect("an increment");
+        let end = std::time::Instant::now() + Duration::from_secs(30);
+        while connection.query_first::<i64, _>("SELECT views FROM articles").expect("views") != Some(total) {
+            assert!(std::time::Instant::now() < end, "no roll-up");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let id = repeated.id().to_string();
+    Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+    assert_eq!(repeated.wait().expect("an end").code(), Some(130));
+}
+
+fn install_warns_of_what_the_server_does_not_do(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT) ENGINE = InnoDB");
+    let scheduler: String = schema.first("SELECT @@GLOBAL.event_scheduler");
+    let said = succeeds(&schema, &["install", "--column", "articles.views", "--rollup-every", "10 SECOND"]);
+    assert_eq!(said.contains("the event scheduler is not ON"), scheduler != "ON", "{said}");
+    let enabled = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()";
+    assert_eq!(schema.first::<String>(enabled), "ENABLED");
+}
