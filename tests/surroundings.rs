@@ -12,6 +12,7 @@ use slotted::package::{Ident, Kind, Options, Package, Routine, Slots, SqlStr};
 use slotted::render;
 
 use crate::queries::Queries;
+use crate::rollup::of_column;
 use crate::support::{Module, SESSIONS, Schema, Server, bounded, bounded_keyed, cases, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
@@ -459,28 +460,45 @@ fn the_server_lives_through_a_schema_change_beside_each_routine(server: &Server)
     for (package, calls, more) in packages {
         for call in calls.iter().chain(more) {
             let call = format!("CALL {}{call}", package.options.prefix.name());
-            changes_beside(server, &package, &call);
+            changes_beside(server, &package, &call, &package.options.table);
+        }
+    }
+    // The table of the slots, and that of the column.
+    for table in ["articles_views", "articles"] {
+        for call in ["rollup(NULL)", "rollup(1)", "compact(1)", "reset(1, 5)"] {
+            let call = format!("CALL articles_views_{call}");
+            changes_beside(server, &of_column("articles.views", "id BIGINT", |_| {}), &call, &table.parse().expect("a name"));
         }
     }
 }
 
 /// Runs a call while its table is renamed.
-fn changes_beside(server: &Server, package: &Package, call: &str) {
+fn changes_beside(server: &Server, package: &Package, call: &str, table: &Ident) {
     let schema = server.schema();
+    let of_column = package.options.column().is_some();
+    if of_column {
+        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5), (2, 6)");
+    }
     schema.install(package);
-    let (table, prefix) = (&package.options.table, package.options.prefix.name());
+    let prefix = package.options.prefix.name();
     let records = package.options.kind == Kind::SlottedCounters;
-    if records {
+    if of_column {
+        schema.run("INSERT INTO articles_views VALUES (1, 1, 15), (1, 3, 16), (2, 4, 7)");
+    } else if records {
         schema.run(&format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"));
     } else {
         schema.run(&format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"));
     }
-    let columns = if records {
-        "record_type, record_id, slot, `count`"
+    let (columns, key) = if *table == package.options.table && of_column {
+        ("id, slot, `count`", 2)
+    } else if of_column {
+        ("id, views", 1)
+    } else if records {
+        ("record_type, record_id, slot, `count`", 3)
     } else {
-        "counter_name, counter_id, description, start_date, counter"
+        ("counter_name, counter_id, description, start_date, counter", 2)
     };
-    let key = columns.split(", ").take(if records { 3 } else { 2 });
+    let key = columns.split(", ").take(key);
     let same = key.map(|column| format!("{column} = OLD.{column}")).collect::<Vec<_>>().join(" AND ");
     let new = columns.split(", ").map(|column| format!("NEW.{column}")).collect::<Vec<_>>().join(", ");
     let mut connection = schema.connect();
@@ -519,7 +537,13 @@ fn changes_beside(server: &Server, package: &Package, call: &str) {
         until_waiting(2);
         reader.query_drop("COMMIT").expect("a commit");
         renamed.join().expect("a session").unwrap_or_else(|error| panic!("{call}: RENAME: {error}"));
-        called.join().expect("a session").unwrap_or_else(|error| panic!("{call}: {error}"));
+        match called.join().expect("a session") {
+            Err(mysql::Error::MySqlError(error)) if of_column && error.code == 1213 => eprintln!("{}: {call}: {error}", server.version),
+            called => called.unwrap_or_else(|error| panic!("{call}: {error}")),
+        }
     });
     assert_eq!(schema.first::<u64>("SELECT 1"), 1, "{call}");
+    if of_column && !call.contains("reset") {
+        assert_eq!(schema.first::<(i64, i64)>("SELECT articles_views_get(1), articles_views_get(2)"), (36, 13), "{call}");
+    }
 }

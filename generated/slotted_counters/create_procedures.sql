@@ -867,6 +867,7 @@ END;;
 DELIMITER ;
 
 -- Other options may have created these.
+DROP PROCEDURE IF EXISTS `_slotted_counter_move`;
 DROP PROCEDURE IF EXISTS `slotted_counter_rollup`;
 DROP EVENT IF EXISTS `slotted_counter_rollup`;
 
