@@ -62,6 +62,7 @@ promises! {
     report
     resize
     rollup
+    round_trips
     server_defaults
     shells
     slotted_counters

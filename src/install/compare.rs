@@ -10,8 +10,9 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde::Serialize;
 
+use super::facts::Facts;
 use super::privileges::Privileges;
-use crate::package::{Ident, Options, Package};
+use crate::package::{Ident, Options, Package, Routine};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::{Dialect, tokens};
 use crate::server::Version;
@@ -189,9 +190,21 @@ fn without_set_statement(body: &[String]) -> Vec<String> {
 /// The connection fails.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
     let dialect = Version::of(connection)?.dialect();
+    let objects = render::objects(package);
+    let kind_of = |routine: &Routine| match routine.kind() {
+        "FUNCTION" => ObjectKind::Function,
+        _ => ObjectKind::Procedure,
+    };
+    let absent: Vec<_> = package.absent().collect();
+    let stored = objects.iter().map(|object| (object.kind, &object.name));
+    let stored = stored.filter(|(kind, _)| kind.is_routine() || *kind == ObjectKind::Event);
+    let others = absent.iter().map(|(routine, name)| (kind_of(routine), *name));
+    let event = package.event().map(|name| (ObjectKind::Event, name));
+    let stored: Vec<_> = stored.chain(others).chain(event).collect();
+    let facts = &mut Facts::read(connection, &stored)?;
     let mut states = Vec::new();
-    for object in render::objects(package) {
-        let state = state(connection, package, &object, dialect)?;
+    for object in objects {
+        let state = state(connection, facts, package, &object, dialect)?;
         let Object { kind, name, .. } = object;
         states.push(ObjectState { kind, name, state });
     }
@@ -208,7 +221,7 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
         }
     }
     let mut obsolete = |kind, name: &Ident| -> mysql::Result<()> {
-        if show_create(connection, kind, name)?.is_some() {
+        if facts.created(connection, kind, name)?.is_some() {
             states.push(ObjectState {
                 kind,
                 name: name.clone(),
@@ -217,13 +230,8 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
         }
         Ok(())
     };
-    for (routine, name) in package.absent() {
-        let kind = if routine.kind() == "FUNCTION" {
-            ObjectKind::Function
-        } else {
-            ObjectKind::Procedure
-        };
-        obsolete(kind, name)?;
+    for (routine, name) in absent {
+        obsolete(kind_of(&routine), name)?;
     }
     if let (None, Some(name)) = (&package.options.rollup_every, package.event()) {
         obsolete(ObjectKind::Event, name)?;
@@ -233,6 +241,7 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
 
 fn state(
     connection: &mut Conn,
+    facts: &mut Facts,
     package: &Package,
     object: &Object,
     dialect: Dialect,
@@ -244,10 +253,10 @@ fn state(
         } else {
             State::Missing
         }),
-        ObjectKind::View => view_state(connection, package, object),
-        ObjectKind::Event => event_state(connection, package, object),
+        ObjectKind::View => view_state(connection, facts, package, object),
+        ObjectKind::Event => event_state(connection, facts, package, object),
         ObjectKind::Procedure | ObjectKind::Function => {
-            let Some(created) = show_create(connection, object.kind, &object.name)? else {
+            let Some(created) = show_create(connection, facts, object.kind, &object.name)? else {
                 return Ok(State::Missing);
             };
             let Some(statement) = &created.statement else {
@@ -269,7 +278,7 @@ fn state(
             }
             let mut differences = expected.differences(&actual);
             differences.extend(created.session_differences(&package.options));
-            created_state(connection, package, &created, differences)
+            created_state(connection, facts, package, &created, differences)
         }
     }
 }
@@ -296,12 +305,13 @@ fn of_differences(differences: Vec<String>) -> State {
 /// The state of a routine or an event with these differences and those of its definer.
 fn created_state(
     connection: &mut Conn,
+    facts: &mut Facts,
     package: &Package,
     created: &Created,
     mut differences: Vec<String>,
 ) -> mysql::Result<State> {
     if let Some(definer) = created.definer() {
-        differences.extend(definer_differences(connection, package, &definer)?);
+        differences.extend(definer_differences(connection, facts, package, &definer));
     }
     Ok(of_differences(differences))
 }
@@ -360,26 +370,14 @@ impl Created {
 }
 
 /// SHOW CREATE of a routine or an event. None if it does not exist.
-fn show_create(connection: &mut Conn, kind: ObjectKind, name: &Ident) -> mysql::Result<Option<Created>> {
-    if kind == ObjectKind::Event {
-        // SHOW CREATE EVENT fails without the privilege EVENT, also if there is none.
-        let found: Option<u64> = connection.exec_first(
-            "SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?",
-            (name.name(),),
-        )?;
-        if found == Some(0) {
-            return Ok(None);
-        }
-    }
-    let rows: mysql::Result<Option<mysql::Row>> =
-        connection.query_first(format!("SHOW CREATE {} {name}", kind.sql()));
-    let row = match rows {
-        // 1305: no routine, 1539: no event.
-        Err(mysql::Error::MySqlError(error)) if [1305, 1539].contains(&error.code) => return Ok(None),
-        other => other?,
-    };
+fn show_create(
+    connection: &mut Conn,
+    facts: &mut Facts,
+    kind: ObjectKind,
+    name: &Ident,
+) -> mysql::Result<Option<Created>> {
     let event = usize::from(kind == ObjectKind::Event);
-    Ok(row.map(|row| Created {
+    Ok(facts.created(connection, kind, name)?.map(|row| Created {
         sql_mode: row.get(1).unwrap_or_default(),
         statement: row.get::<Option<String>, _>(2 + event).flatten(),
         collation: row
@@ -392,9 +390,10 @@ fn show_create(connection: &mut Conn, kind: ObjectKind, name: &Ident) -> mysql::
 /// Whether the definer is the wanted one, and exists.
 fn definer_differences(
     connection: &mut Conn,
+    facts: &mut Facts,
     package: &Package,
     definer: &str,
-) -> mysql::Result<Vec<String>> {
+) -> Vec<String> {
     let mut differences = Vec::new();
     let plain = definer.replace('`', "");
     if let Some(wanted) = &package.options.definer
@@ -402,10 +401,10 @@ fn definer_differences(
     {
         differences.push(format!("definer {plain} instead of {}", wanted.plain()));
     }
-    if account_exists(connection, &plain) == Some(false) {
+    if facts.account_exists(connection, &plain) == Some(false) {
         differences.push(format!("the definer {plain} {NO_DEFINER}"));
     }
-    Ok(differences)
+    differences
 }
 
 /// The end of the difference that an object has no definer.
@@ -432,10 +431,15 @@ fn exists(connection: &mut Conn, name: &Ident) -> mysql::Result<bool> {
 /// # Errors
 /// The connection fails.
 pub fn problem(connection: &mut Conn, check: &str) -> mysql::Result<Option<String>> {
-    connection.query_drop(check)?;
-    Ok(connection
-        .query_first::<Option<String>, _>("SELECT @slotted_problem")?
-        .flatten())
+    // One question for both statements.
+    let mut results = connection.query_iter(format!("{check};\nSELECT @slotted_problem"))?;
+    let mut problem = None;
+    while let Some(result) = results.iter() {
+        for row in result {
+            problem = row?.get::<Option<String>, _>(0).flatten();
+        }
+    }
+    Ok(problem)
 }
 
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
@@ -453,7 +457,12 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
     Ok(of_differences(differences))
 }
 
-fn view_state(connection: &mut Conn, package: &Package, object: &Object) -> mysql::Result<State> {
+fn view_state(
+    connection: &mut Conn,
+    facts: &mut Facts,
+    package: &Package,
+    object: &Object,
+) -> mysql::Result<State> {
     let found: Option<(String, String)> = connection.exec_first(
         "SELECT SECURITY_TYPE, DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
         (object.name.name(),),
@@ -465,7 +474,7 @@ fn view_state(connection: &mut Conn, package: &Package, object: &Object) -> mysq
             State::Missing
         });
     };
-    let mut differences = definer_differences(connection, package, &definer)?;
+    let mut differences = definer_differences(connection, facts, package, &definer);
     let wanted = package.options.security.sql();
     if security != wanted {
         differences.push(format!("SQL SECURITY {security} instead of {wanted}"));
@@ -523,8 +532,13 @@ fn columns(connection: &mut Conn, query: &str) -> mysql::Result<Option<Vec<Strin
     }
 }
 
-fn event_state(connection: &mut Conn, package: &Package, object: &Object) -> mysql::Result<State> {
-    let Some(created) = show_create(connection, ObjectKind::Event, &object.name)? else {
+fn event_state(
+    connection: &mut Conn,
+    facts: &mut Facts,
+    package: &Package,
+    object: &Object,
+) -> mysql::Result<State> {
+    let Some(created) = show_create(connection, facts, ObjectKind::Event, &object.name)? else {
         return Ok(State::Missing);
     };
     let definition: Option<String> = connection.exec_first(
@@ -544,7 +558,7 @@ fn event_state(connection: &mut Conn, package: &Package, object: &Object) -> mys
     {
         differences.push(format!("the interval is not {every}"));
     }
-    created_state(connection, package, &created, differences)
+    created_state(connection, facts, package, &created, differences)
 }
 
 /// The version and the arguments of each package in the current database, from its view `counter_package`. A view without

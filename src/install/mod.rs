@@ -2,6 +2,7 @@
 
 pub mod column;
 pub mod compare;
+mod facts;
 mod kept;
 pub mod preflight;
 pub mod privileges;
