@@ -89,13 +89,14 @@ impl Grant {
 
 /// What accounts have on these routines. Empty if this account cannot read it; the preflight says so.
 pub(super) fn granted(connection: &mut Conn, routines: &[&Object]) -> Result<Vec<Grant>, InstallError> {
-    let rows: mysql::Result<Vec<(String, String, String, String, String)>> = connection
+    type Row = (String, String, String, String, String);
+    let rows: mysql::Result<Vec<Row>> = connection
         .query("SELECT Routine_type, Routine_name, User, Host, Proc_priv FROM mysql.procs_priv WHERE Db = DATABASE()");
     let rows = match rows {
         Err(mysql::Error::MySqlError(error)) if error.code == 1142 => Vec::new(),
         other => other?,
     };
-    let grant = |(kind, name, user, host, privileges): (String, String, String, String, String)| {
+    let grant = |(kind, name, user, host, privileges): Row| {
         // The names of routines are not case-sensitive.
         let object = routines
             .iter()
