@@ -63,7 +63,7 @@ fn help_is_as_reviewed() {
 
 fn invalid_arguments_are_rejected() {
     let long = "x".repeat(60);
-    let cases: [&[&str]; 45] = [
+    let cases: [&[&str]; 46] = [
         &["bench", "--connections", "8,0"],
         &["bench", "--slots", "1,many"],
         &["bench", "--read-ratio", "1.1"],
@@ -108,7 +108,8 @@ fn invalid_arguments_are_rejected() {
         &["generate", "slotted_counters", "--rollup", "repositories.id:download_count"],
         &["generate", "slotted_counters", "--rollup", "record_type=1:a.id:n", "--rollup", "record_type=2:a.id:n"],
         &["generate", "slotted_counters", "--rollup", "record_type=1:a.id:n", "--rollup-every", "often"],
-        &["generate", "slotted_counters", "--rollup", &format!("record_type=1:{long}.id:n")],
+        &["generate", "--column", &format!("{long}.views"), "--key", "id INT"],
+        &["generate", "--column", "articles.views"],
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let mut printed = String::new();
