@@ -193,10 +193,11 @@ impl<'a> Move<'a> {
             }
         }
         if self.named() {
-            let long: Option<String> = connection
+            let long: Option<Vec<u8>> = connection
                 .query_first(statements.long_name())
                 .doing("read the names")?;
             if let Some(name) = long {
+                let name = String::from_utf8_lossy(&name);
                 return Err(AdoptError::rejected(
                     format!(
                         "the name of a counter has at most {} characters: {name}",
@@ -243,12 +244,22 @@ impl<'a> Move<'a> {
             .query_first(self.statements().sums())
             .doing("read the sums")?;
         let (rows, counts, source, package) = row.unwrap_or_default();
-        let number = |text: String| text.parse().unwrap_or_default();
+        let number = |text: &str| {
+            text.parse().map_err(|_| {
+                AdoptError::rejected(
+                    format!(
+                        "the sum of {} is not an integer of this program: {text}",
+                        self.source.plain()
+                    ),
+                    "correct the rows with a great count",
+                )
+            })
+        };
         Ok(Sums {
             rows,
             counts,
-            source: number(source),
-            package: number(package),
+            source: number(&source)?,
+            package: number(&package)?,
         })
     }
 
@@ -431,11 +442,14 @@ impl<'a> Move<'a> {
         range: &str,
         bounds: &[Value],
     ) -> Result<u64> {
-        let rows: Vec<(String, Option<String>, String)> = transaction
+        type Row = (Option<Vec<u8>>, Option<Vec<u8>>, String);
+        let rows: Vec<Row> = transaction
             .exec(self.statements().rows(range), params(bounds))
             .doing("lock the rows")?;
         let mut counts = 0;
         for (name, identity, count) in &rows {
+            let name = text(name.as_ref(), self.source)?.unwrap_or_default();
+            let identity = text(identity.as_ref(), self.source)?;
             let count: i64 = count.parse().map_err(|_| {
                 AdoptError::rejected(
                     format!("the count of {name} exceeds the range of BIGINT: {count}"),
@@ -444,7 +458,7 @@ impl<'a> Move<'a> {
             })?;
             let counter = Counter {
                 name,
-                identity: identity.as_deref(),
+                identity,
                 slots: self.slots,
                 into_existing: self.into_existing,
             };
@@ -473,6 +487,17 @@ impl<'a> Move<'a> {
             Err(AdoptError::Changed)
         }
     }
+}
+
+/// A name or a description. The servers return bytes that are no characters for a column of bytes.
+pub(super) fn text<'a>(bytes: Option<&'a Vec<u8>>, source: &Source) -> Result<Option<&'a str>> {
+    let text = bytes.map(|bytes| std::str::from_utf8(bytes)).transpose();
+    text.map_err(|_| {
+        AdoptError::rejected(
+            format!("a key of {} has bytes that are no characters", source.place()),
+            "give an expression for the names: --name \"CONCAT('page ', HEX(id))\"",
+        )
+    })
 }
 
 fn params(bounds: &[Value]) -> Params {

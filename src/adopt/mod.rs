@@ -161,9 +161,10 @@ impl Counter<'_> {
             "SELECT description FROM {} WHERE counter_name = ?",
             package.totals
         );
-        let existing: Option<Option<String>> = transaction
+        let existing: Option<Option<Vec<u8>>> = transaction
             .exec_first(query, (self.name,))
             .doing("query the counter")?;
+        let existing = existing.map(|text| text.map(|text| String::from_utf8_lossy(&text).into_owned()));
         let Some(description) = existing else {
             let values = (self.name, self.identity, self.slots, amount);
             let created = call(transaction, package, Routine::Setup, values.into());
@@ -209,7 +210,7 @@ fn call(
     transaction.exec_drop(format!("CALL {name}({})", vec!["?"; count].join(", ")), values)
 }
 
-/// The first column, as an identifier. The server has this name.
+/// A name that the server has.
 fn ident(name: &str) -> Ident {
-    Ident::new(name).expect("the server has this name")
+    Ident::stored(name)
 }

@@ -3,6 +3,7 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
+use super::column::text;
 use super::{AdoptError, Counter, Doing, Result, complete};
 use crate::package::{Package, Source};
 use crate::render::{Adopt, Target};
@@ -56,10 +57,14 @@ pub fn move_row(
             ));
         };
         let count = count_of(&row[0], source)?;
-        let identity: String = mysql::from_value(row[1].clone());
+        let identity = match &row[1] {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        };
+        let identity = text(identity, source)?;
         let counter = Counter {
             name,
-            identity: Some(&identity),
+            identity,
             slots,
             into_existing,
         };

@@ -13,7 +13,7 @@ pub use watch::watch;
 pub use crate::cluster::CannotSee;
 
 use crate::cluster::{self, Clash, Node};
-use crate::package::{IDENT_MAX, Key, Kind, MAX_SLOTS, NAME_MAX, SqlStr, quoted, shell_word};
+use crate::package::{IDENT_MAX, Ident, Key, Kind, MAX_SLOTS, NAME_MAX, SqlStr, quoted, shell_word};
 
 /// A change is recommended from this average number of sessions that wait for one counter or row. At 0.5 a session waits
 /// half of the time.
@@ -477,6 +477,10 @@ impl Row {
                 "with {statement}, which returns each number once. A counter of several rows cannot do this: use AUTO_INCREMENT, \
                  or CREATE SEQUENCE on MariaDB"
             ))
+        } else if self.has_control() {
+            Some(format!(
+                "with {statement}. No command can name it: the table, a column or its key has characters of control"
+            ))
         } else if self.condition.is_empty() && self.key.is_empty() {
             Some(format!(
                 "with {statement}. The table has no primary key that finds the row: add one"
@@ -490,13 +494,23 @@ impl Row {
         }
     }
 
+    /// Whether a name or the condition has characters that a line of a shell does not have.
+    fn has_control(&self) -> bool {
+        let mut texts = [&self.schema, &self.table, &self.condition]
+            .into_iter()
+            .chain(&self.columns);
+        texts.any(|text| text.contains(char::is_control))
+    }
+
     /// The commands that replace the row by counters of this number of slots, one for each column.
     fn adopt(&self, slots: u32) -> String {
+        let [schema, table] = [&self.schema, &self.table].map(|name| Ident::stored(name).plain());
+        let place = format!("{schema}.{table}");
         let command = |column: &String| {
             let name = counter_name(&self.table, column, &self.condition);
             let mut run = format!(
                 "slotted adopt --url URL --table {} --column {} --where {} --counter {} --slots {slots}",
-                shell_word(&format!("{}.{}", self.schema, self.table)),
+                shell_word(&place),
                 shell_word(column),
                 shell_word(&self.condition),
                 shell_word(&name),

@@ -246,6 +246,13 @@ fn hold_ms(setting: &Setting) -> Option<u64> {
     setting.hold.map(|hold| hold.as_millis() as u64)
 }
 
+/// A text of a server as a cell. A spreadsheet executes a cell that begins with one of these signs as a formula, but not after an
+/// apostrophe. Source: OWASP, "CSV Injection".
+fn text_cell(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+    format!("{}{text}", if formula { "'" } else { "" })
+}
+
 /// A line of CSV for each contender and setting, after a header. A figure that was not measured is empty.
 ///
 /// # Errors
@@ -343,7 +350,7 @@ pub fn csv(report: &Report) -> Result<String, csv::Error> {
                 one.rejected_share.to_string(),
                 figure(one.behind_ms),
             ]);
-            record.extend(environment.clone().map(|(_, value)| value.clone()));
+            record.extend(environment.clone().map(|(_, value)| text_cell(value)));
             csv.write_record(record)?;
         }
     }

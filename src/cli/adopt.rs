@@ -298,8 +298,8 @@ fn report(package: &Package, source: &Source, before: Sums, after: Sums) -> Tabl
     row(package.options.table.plain(), before.package, after.package);
     row(
         "both".into(),
-        before.source + before.package,
-        after.source + after.package,
+        before.source.saturating_add(before.package),
+        after.source.saturating_add(after.package),
     );
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

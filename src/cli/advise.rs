@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 
 use super::connection::Connection;
 use super::file::NewFile;
-use super::output::{JSON_VERSION, note, outln};
+use super::output::{JSON_VERSION, in_line, note, outln, shown};
 use super::{Outcome, interrupt, progress};
 use crate::advise::{self, Advice, Counter, Verdict, Watched};
 use crate::connect::Session;
+use crate::package::Ident;
 use crate::report::{self, Advised};
 
 /// The number of counters in the table of the report.
@@ -143,7 +144,7 @@ impl Advise {
             };
             for line in lines {
                 // A reader that has ended, such as head, ends the command.
-                if writeln!(io::stdout(), "{line}").is_err() {
+                if writeln!(io::stdout(), "{}", shown(&line)).is_err() {
                     return;
                 }
             }
@@ -218,19 +219,20 @@ impl Observation {
     fn states(&self) -> BTreeMap<String, String> {
         let advice = self.changes().map(|one| {
             (
-                one.subject.clone(),
-                format!("{}: {}", kind(one.verdict), one.because),
+                in_line(&one.subject).into_owned(),
+                format!("{}: {}", kind(one.verdict), in_line(&one.because)),
             )
         });
-        let unseen = self
-            .watched
-            .cannot_see
-            .iter()
-            .map(|one| (one.what.clone(), format!("cannot be observed: {}", one.remedy)));
+        let unseen = self.watched.cannot_see.iter().map(|one| {
+            (
+                in_line(&one.what).into_owned(),
+                format!("cannot be observed: {}", in_line(&one.remedy)),
+            )
+        });
         let engines = self
             .not_innodb
             .iter()
-            .map(|table| (table.clone(), "the engine is not InnoDB".to_owned()));
+            .map(|table| (in_line(table).into_owned(), "the engine is not InnoDB".to_owned()));
         advice.chain(unseen).chain(engines).collect()
     }
 
@@ -279,12 +281,18 @@ impl Observation {
         }
         for table in not_innodb {
             outln!(
-                "{table}: the engine is not InnoDB, so every increment locks the whole table\n  \
-                 ALTER TABLE {table} ENGINE = InnoDB;\n"
+                "{0}: the engine is not InnoDB, so every increment locks the whole table\n  \
+                 ALTER TABLE {0} ENGINE = InnoDB;\n",
+                in_line(table)
             )?;
         }
         for one in self.changes() {
-            outln!("{}\n  {}: {}", one.subject, action(one.verdict), one.because)?;
+            outln!(
+                "{}\n  {}: {}",
+                in_line(&one.subject),
+                action(one.verdict),
+                in_line(&one.because)
+            )?;
             if let Some((now, Some(then))) = one.read_us {
                 outln!("  a read takes {now:.0} us, and about {then:.0} us after the change")?;
             }
@@ -294,7 +302,7 @@ impl Observation {
             outln!("")?;
         }
         for one in &watched.cannot_see {
-            outln!("cannot see {}\n  {}\n", one.what, one.remedy)?;
+            outln!("cannot see {}\n  {}\n", in_line(&one.what), in_line(&one.remedy))?;
         }
         outln!("{}", self.summary())
     }
@@ -320,10 +328,14 @@ impl Observation {
     }
 }
 
-/// The tables of named counters whose engine is not InnoDB. Other engines lock the whole table.
+/// The tables of named counters whose engine is not InnoDB, as a statement needs their names. Other engines lock the whole table.
 fn engines(connection: &mut Conn) -> anyhow::Result<Vec<String>> {
-    Ok(connection.query(
-        "SELECT CONCAT(columns.TABLE_SCHEMA, '.', columns.TABLE_NAME)
+    let place = |(schema, table): (String, String)| {
+        let [schema, table] = [schema, table].map(|name| Ident::stored(name).plain());
+        format!("{schema}.{table}")
+    };
+    Ok(connection.query_map(
+        "SELECT columns.TABLE_SCHEMA, columns.TABLE_NAME
            FROM information_schema.COLUMNS AS columns
            JOIN information_schema.TABLES AS tables
              ON tables.TABLE_SCHEMA = columns.TABLE_SCHEMA
@@ -333,6 +345,7 @@ fn engines(connection: &mut Conn) -> anyhow::Result<Vec<String>> {
           WHERE columns.COLUMN_NAME IN ('counter_name', 'counter_id', 'start_date', 'counter')
           GROUP BY columns.TABLE_SCHEMA, columns.TABLE_NAME
          HAVING COUNT(*) = 4",
+        place,
     )?)
 }
 
@@ -370,7 +383,7 @@ fn counters(watched: &Watched, advice: &[Advice]) -> Table {
     let of = |counter: &Counter| advice.iter().find(|one| one.subject == counter.subject());
     for one in watched.counters.iter().take(COUNTERS) {
         table.add_row([
-            one.subject(),
+            in_line(&one.subject()).into_owned(),
             one.slots.to_string(),
             one.busy_slots.to_string(),
             format!("{:.1}", one.skew),

@@ -1,6 +1,10 @@
 //! Output of the commands: data on stdout, everything else on stderr. A reader that has ended, such as `head`, is no error:
 //! the command completes its work, with the exit code that it has with a reader.
+//!
+//! A server can return any character in a name or a message. A terminal would execute some of them, so they are written as JSON
+//! writes them: U+001B is `\u001b`.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
@@ -27,12 +31,43 @@ impl Unwritten {
     }
 }
 
+/// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
+/// Source: Unicode Standard Annex 9, "Explicit Directional Embedding and Override".
+fn is_executed(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        if is_escaped(c) {
+            shown += &format!("\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.into()
+}
+
+/// A text for a terminal. Lines and tabs stay.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_executed(c) && c != '\n' && c != '\t')
+}
+
+/// A name or a message of a server in a line of a text: it cannot begin a line of its own.
+pub(super) fn in_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_executed)
+}
+
 /// As `print!`, for data. Use the macros.
 ///
 /// # Errors
 /// [`Unwritten`], such as on a full disk. A closed pipe is no error.
 pub fn to_stdout(text: Arguments<'_>) -> io::Result<()> {
-    match io::stdout().write_fmt(text) {
+    match io::stdout().write_all(shown(&text.to_string()).as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|error| io::Error::new(error.kind(), Unwritten(error))),
     }
@@ -41,7 +76,7 @@ pub fn to_stdout(text: Arguments<'_>) -> io::Result<()> {
 /// As `eprint!`, but nothing fails. Use the macro.
 pub fn to_stderr(text: Arguments<'_>) {
     // There is no other place where to report this error.
-    let _ = io::stderr().write_fmt(text);
+    let _ = io::stderr().write_all(shown(&text.to_string()).as_bytes());
 }
 
 /// As `print!`, see [`to_stdout`].
@@ -60,3 +95,22 @@ macro_rules! note {
 }
 
 pub(super) use {note, out, outln};
+
+#[cfg(test)]
+mod tests {
+    use super::{in_line, shown};
+
+    #[test]
+    fn a_terminal_executes_nothing_of_a_name() {
+        let name = "a\u{1b}[2J\u{9b}1m\r\nerror:\t\u{202e}b\u{7}é";
+        assert_eq!(
+            shown(name),
+            "a\\u001b[2J\\u009b1m\\u000d\nerror:\t\\u202eb\\u0007é"
+        );
+        assert_eq!(
+            in_line(name),
+            "a\\u001b[2J\\u009b1m\\u000d\\u000aerror:\\u0009\\u202eb\\u0007é"
+        );
+        assert_eq!(shown("one\ntwo"), "one\ntwo");
+    }
+}

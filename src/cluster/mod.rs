@@ -10,7 +10,7 @@ pub(crate) use read::denied;
 pub use read::node;
 
 use crate::number::count;
-use crate::package::{self, MAX_SLOTS, Nodes, Package, Slots, SqlStr, quoted};
+use crate::package::{self, MAX_SLOTS, Nodes, Package, Slots, SqlStr, literal, quoted};
 
 /// What happens if two nodes select the same slot.
 const SHARED: &str =
@@ -172,7 +172,7 @@ pub(crate) fn resize(schema: &str, prefix: &str, counter: &str, slots: impl std:
         "CALL {}.{}({}, {slots});",
         quoted(schema),
         quoted(&format!("{prefix}resize")),
-        SqlStr(counter)
+        literal(counter)
     )
 }
 

@@ -53,15 +53,29 @@ impl Ident {
         Ok(Self(name))
     }
 
+    /// A name that a server has returned: servers accept more than [`Ident::new`], such as control characters.
+    pub(crate) fn stored(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
     /// The name without quotes.
     pub fn name(&self) -> &str {
         &self.0
     }
 
     /// The name as the value of an option: in backticks if it has a character other than letters, digits and
-    /// underscores.
+    /// underscores. A character of control, which no option accepts, is written as in Rust: `\n`.
     pub fn plain(&self) -> String {
-        if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        if self.0.contains(char::is_control) {
+            let shown = |c: char| {
+                if c.is_control() {
+                    c.escape_default().to_string()
+                } else {
+                    c.to_string()
+                }
+            };
+            Self(self.0.chars().map(shown).collect()).to_string()
+        } else if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             self.0.clone()
         } else {
             self.to_string()
@@ -265,4 +279,14 @@ impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
             self.0.as_ref().replace('\\', "\\\\").replace('\'', "''")
         )
     }
+}
+
+/// A text that a server has returned, as a literal in a line of a statement that a reader copies: in hexadecimal digits if it has
+/// characters of control, which a terminal or a client would change.
+pub(crate) fn literal(text: &str) -> String {
+    if text.contains(char::is_control) {
+        let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        return format!("_utf8mb4 X'{digits}'");
+    }
+    SqlStr(text).to_string()
 }

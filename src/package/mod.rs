@@ -8,8 +8,8 @@ mod rollup;
 mod source;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, Speaker, signal, signal_by};
-pub(crate) use ident::quoted;
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
+pub(crate) use ident::{literal, quoted};
 use key::split_outside_quotes;
 pub use key::{Key, KeyColumn, KeyError, KeyType};
 pub(crate) use options::shell_word;

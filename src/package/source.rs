@@ -129,6 +129,8 @@ impl SourceColumn {
     pub(crate) fn literal(&self) -> String {
         if self.is_integer() {
             self.name.to_string()
+        } else if self.kind == "bit" {
+            self.comparable()
         } else if BYTES.contains(&self.kind.as_str()) {
             format!("CONCAT('0x', HEX({}))", self.name)
         } else {
