@@ -45,6 +45,7 @@ promises! {
     existing_tables
     faults
     files
+    hostile
     hot_rows
     install
     installing

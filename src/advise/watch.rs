@@ -14,9 +14,10 @@ use super::lock_data::{key_values, literal, unquoted};
 use super::statement::{Counts, compares, counts, table};
 use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched};
 use crate::cluster::{self, Node, Table, denied};
-use crate::connect::statement_hides_waits;
+use crate::connect::{cause, statement_hides_waits};
+use crate::install::compare;
 use crate::install::privileges::Privileges;
-use crate::package::{Nodes, quoted};
+use crate::package::{Ident, Nodes, Prefix, quoted, shell_word};
 use crate::server::{Flavour, Version};
 
 /// The number of reads of each counter, of which the median time is taken.
@@ -98,9 +99,6 @@ struct Seen {
     counts: Option<Counts>,
 }
 
-/// The columns package, version, slots, default_slots, pick, table_name, prefix and arguments of the view counter_package.
-type PackageRow = (String, String, String, u32, String, String, String, String);
-
 /// An installed package, as its view counter_package describes it.
 struct Package {
     schema: String,
@@ -121,7 +119,7 @@ impl Package {
 }
 
 /// The counts of all slots, by counter name and slot number.
-type Slots = BTreeMap<String, BTreeMap<u32, i64>>;
+type Slots = BTreeMap<String, BTreeMap<i64, i64>>;
 
 /// A connection that observes, and what it cannot see.
 struct Observer<'a> {
@@ -357,12 +355,17 @@ impl Observer<'_> {
                 self.cannot_see(what, remedy);
                 Ok(None)
             }
-            // The definer of a view does not exist (1449), or does not have a privilege (1356).
-            Err(mysql::Error::MySqlError(error)) if [1356, 1449].contains(&error.code) => {
-                self.cannot_see(
-                    format!("{what}: ERROR {} ({}): {}", error.code, error.state, error.message),
-                    "run accounts.sql of the package, which creates the definer and grants it what the package needs",
+            // The table is not as the package creates it.
+            Err(mysql::Error::MySqlError(error)) => {
+                let what = format!(
+                    "{what}: ERROR {} ({}): {}",
+                    error.code, error.state, error.message
                 );
+                let remedy = format!(
+                    "slotted status --database {} says what differs",
+                    shell_word(schema)
+                );
+                self.cannot_see(what, remedy);
                 Ok(None)
             }
             other => other.map(Some),
@@ -442,58 +445,73 @@ impl Observer<'_> {
         Ok(rows.into_iter().collect())
     }
 
-    /// The packages of all schemas. Their views counter_package are recognized by the columns, because the prefix is an
-    /// option.
+    /// The packages of all schemas, or of the one to observe.
     fn packages(&mut self) -> Result<Vec<Package>, mysql::Error> {
-        let views: Vec<(String, String, bool)> = self.connection.exec(
-            "SELECT TABLE_SCHEMA, TABLE_NAME, MAX(COLUMN_NAME = 'arguments')
-               FROM information_schema.COLUMNS
-              WHERE TABLE_NAME LIKE '%package'
-                AND COLUMN_NAME IN ('key_columns', 'default_slots', 'table_name', 'prefix', 'pick', 'arguments')
-                AND TABLE_SCHEMA = COALESCE(?, TABLE_SCHEMA)
-              GROUP BY TABLE_SCHEMA, TABLE_NAME
-             HAVING SUM(COLUMN_NAME <> 'arguments') = 5",
-            (&self.only,),
-        )?;
         let mut packages = Vec::new();
-        for (schema, view, has_arguments) in views {
-            let arguments = if has_arguments { "arguments" } else { "''" };
-            let query = format!(
-                "SELECT package, version, slots, default_slots, pick, table_name, prefix, {arguments} FROM {}.{}",
-                quoted(&schema),
-                quoted(&view)
-            );
-            let row = self.connection.query_first(query);
-            let row = self.readable(&format!("the view {schema}.{view}"), &schema, row)?;
-            packages.extend(row.flatten().map(
-                |(package, version, slots, default_slots, pick, table, prefix, arguments): PackageRow| {
-                    Package {
-                        version,
-                        schema,
-                        table,
-                        prefix,
-                        kind: Kind::from_str(&package, false).unwrap_or(Kind::Counters),
-                        slots: default_slots,
-                        fixed: slots.parse::<u32>().is_ok(),
-                        pick,
-                        nodes: Nodes::of_arguments(&arguments),
-                    }
-                },
-            ));
+        for mut installed in compare::installed(self.connection, self.only.is_none())? {
+            let (schema, view) = (installed.schema.clone(), installed.view.clone());
+            match installed.error.take() {
+                // Without the definer of a view (1449), the server tells some accounts only that they have no access (1045).
+                Some(error) if !denied(&error) => {
+                    let remedy = self.privileges.on("SHOW VIEW", &format!("{}.*", quoted(&schema)));
+                    self.cannot_see(format!("the view {schema}.{view}: {}", cause(&error)), remedy);
+                }
+                Some(error) => {
+                    self.readable(&format!("the view {schema}.{view}"), &schema, Err::<(), _>(error))?;
+                }
+                None => {}
+            }
+            let value = |column: &str| installed.value(column).unwrap_or_default().to_owned();
+            // A view with other values is not of a package.
+            let Ok(kind) = Kind::from_str(&value("package"), false) else {
+                continue;
+            };
+            let table = value("table_name");
+            // What a statement of a recommendation names is a name of a package.
+            if Ident::new(&table).is_err() || value("prefix").parse::<Prefix>().is_err() {
+                continue;
+            }
+            if !self.stores_rows(&schema, &table)? {
+                continue;
+            }
+            packages.push(Package {
+                version: value("version"),
+                schema,
+                table,
+                prefix: value("prefix"),
+                kind,
+                slots: value("default_slots").parse().unwrap_or(1),
+                fixed: value("slots").parse::<u32>().is_ok(),
+                pick: value("pick"),
+                nodes: Nodes::of_arguments(&value("arguments")),
+            });
         }
         Ok(packages)
+    }
+
+    /// Whether a table stores rows. A view of this name could call functions with the privileges of this account.
+    fn stores_rows(&mut self, schema: &str, table: &str) -> Result<bool, mysql::Error> {
+        let found: Option<u64> = self.connection.exec_first(
+            "SELECT COUNT(*)
+               FROM information_schema.TABLES
+              WHERE TABLE_SCHEMA = ?
+                AND TABLE_NAME = ?
+                AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')",
+            (schema, table),
+        )?;
+        Ok(found != Some(0))
     }
 
     /// The counts of all slots that increments select. A slot that a resize has retired has a negative number. None if the
     /// table has too many slots.
     fn slots(&mut self, package: &Package) -> Result<Option<Slots>, mysql::Error> {
         let rows = self.connection.query(format!(
-            "SELECT counter_name, counter_id, counter FROM {} WHERE counter_id > 0 LIMIT {}",
+            "SELECT {SLOT} FROM {} WHERE counter_id > 0 LIMIT {}",
             package.table(),
             MOST_SLOTS + 1
         ));
         let what = format!("the table {}.{}", package.schema, package.table);
-        let rows: Vec<(String, u32, i64)> = self.readable(&what, &package.schema, rows)?.unwrap_or_default();
+        let rows: Vec<SlotRow> = self.readable(&what, &package.schema, rows)?.unwrap_or_default();
         Ok((rows.len() <= MOST_SLOTS).then(|| of_rows(rows)))
     }
 
@@ -519,15 +537,15 @@ impl Observer<'_> {
                 let mut rows = Vec::new();
                 for name in waiting.keys() {
                     let query = format!(
-                        "SELECT counter_name, counter_id, counter FROM {} WHERE counter_name = ? AND counter_id > 0",
+                        "SELECT {SLOT} FROM {} WHERE counter_name = ? AND counter_id > 0",
                         package.table()
                     );
-                    rows.extend(self.connection.exec::<(String, u32, i64), _, _>(query, (name,))?);
+                    rows.extend(self.connection.exec::<SlotRow, _, _>(query, (name,))?);
                 }
                 of_rows(rows)
             }
         };
-        let counter = |(name, now): (String, BTreeMap<u32, i64>)| {
+        let counter = |(name, now): (String, BTreeMap<i64, i64>)| {
             let changes: Vec<u64> = now
                 .iter()
                 .map(|(slot, count)| {
@@ -795,10 +813,17 @@ struct Key {
     engine: Option<String>,
 }
 
-fn of_rows(rows: Vec<(String, u32, i64)>) -> Slots {
+/// The name, the slot and the count of a row, of whatever type the columns of a table are that is not as the package creates it.
+const SLOT: &str = "LEFT(counter_name, 255), CAST(counter_id AS SIGNED), CAST(counter AS SIGNED)";
+
+type SlotRow = (Option<Vec<u8>>, Option<i64>, Option<i64>);
+
+fn of_rows(rows: Vec<SlotRow>) -> Slots {
     let mut slots = Slots::new();
     for (name, slot, count) in rows {
-        slots.entry(name).or_default().insert(slot, count);
+        let name = String::from_utf8_lossy(&name.unwrap_or_default()).into_owned();
+        let of_name = slots.entry(name).or_default();
+        of_name.insert(slot.unwrap_or_default(), count.unwrap_or_default());
     }
     slots
 }

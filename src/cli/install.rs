@@ -6,9 +6,9 @@ use mysql::prelude::Queryable;
 
 use super::connection::Connection;
 use super::generate::OptionFlags;
-use super::output::{note, out};
+use super::output::{in_line, note, out};
 use super::{Outcome, hinted, interrupt};
-use crate::install::compare::{self, State};
+use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, InstallError, Plan, column, preflight};
 use crate::package::{Kind, Package, Routine, TableColumn};
 
@@ -34,6 +34,10 @@ pub struct Install {
     /// Print the SQL for the client of the server, and change nothing
     #[arg(long)]
     dry_run: bool,
+
+    /// Create an empty table if the database has routines of the package, but not their table
+    #[arg(long)]
+    new_table: bool,
 
     #[command(flatten)]
     options: OptionFlags,
@@ -73,11 +77,14 @@ impl Install {
             package.options.kind.name(),
             env!("CARGO_PKG_VERSION")
         );
-        let problems = preflight::check(&mut connection, &package, &plan).map_err(explained)?;
+        let mut problems = preflight::check(&mut connection, &package, &plan).map_err(explained)?;
+        if !self.new_table {
+            problems.extend(preflight::lost_table(&package, &plan));
+        }
         if !problems.is_empty() {
             let mut message = format!("cannot install {name}; nothing has been changed");
             for problem in &problems {
-                message += &format!("\n  {}\n    {}", problem.what, problem.remedy);
+                message += &format!("\n  {}\n    {}", in_line(&problem.what), in_line(&problem.remedy));
             }
             let hint = "solve all problems above, and run the command again";
             return Err(hinted(message, hint));
@@ -96,6 +103,7 @@ impl Install {
         }
         if plan.steps.is_empty() {
             note!("{name} is already installed; nothing to do");
+            warnings(&package, &plan.states);
             return Ok(Outcome::Fine);
         }
         if self.dry_run {
@@ -111,17 +119,7 @@ impl Install {
         if let Some(column) = package.options.column() {
             out!("{}", next_steps(&package, &column, &database))?;
         }
-        for object in compare::states(&mut connection, &package)? {
-            if let State::Changed(differences) = &object.state {
-                note!("warning: {object}: {}", differences.join("; "));
-                if package.options.definer.is_some() {
-                    note!(
-                        "hint: accounts.sql of the package creates the definer and grants it what the routines need",
-                    );
-                }
-                break;
-            }
-        }
+        warnings(&package, &compare::states(&mut connection, &package)?);
         Ok(Outcome::Fine)
     }
 }
@@ -157,6 +155,24 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String
     )
 }
 
+/// What an installation does not correct: a table that somebody has changed, and a definer that does not exist.
+fn warnings(package: &Package, states: &[ObjectState]) {
+    let mut no_definer = false;
+    for object in states {
+        let State::Changed(differences) = &object.state else {
+            continue;
+        };
+        // All objects have the same definer, which one line names.
+        if !(no_definer && object.lacks_definer() && differences.len() == 1) {
+            note!("warning: {object}: {}", in_line(&differences.join("; ")));
+        }
+        no_definer |= object.lacks_definer();
+    }
+    if no_definer && package.options.definer.is_some() {
+        note!("hint: accounts.sql of the package creates the definer and grants it what the routines need");
+    }
+}
+
 /// Says that a step waits for open transactions.
 pub(super) fn waits(step: &install::Step, users: &str) {
     let users = if users.is_empty() {
@@ -165,8 +181,9 @@ pub(super) fn waits(step: &install::Step, users: &str) {
         users
     };
     note!(
-        "waiting to {}: other sessions have used it or lock all tables: {users}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
-        step.action
+        "waiting to {}: other sessions have used it or lock all tables: {}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
+        step.action,
+        in_line(users)
     );
 }
 

@@ -283,7 +283,7 @@ impl Counter {
             .iter()
             .map(|column| format!("{} = ?", column.name));
         let query = format!(
-            "SELECT slots, CAST(total AS CHAR) FROM {} WHERE {}",
+            "SELECT CAST(COALESCE(slots, 0) AS UNSIGNED), COALESCE(CAST(total AS CHAR), 0) FROM {} WHERE {}",
             self.package.totals,
             columns.collect::<Vec<_>>().join(" AND ")
         );

@@ -6,6 +6,7 @@ use mysql::Conn;
 
 use super::generate::OptionFlags;
 use super::hinted;
+use crate::connect::cause;
 use crate::install::compare::{self, Installed};
 use crate::package::{Kind, Options, Package};
 
@@ -44,7 +45,7 @@ impl Chosen {
     /// # Errors
     /// The options contradict each other, or the database has none or one that cannot be read.
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
-        let installed = compare::installed(connection)?;
+        let installed = compare::installed(connection, false)?;
         if let Some(kind) = self.options.kind(self.package) {
             // The package of a column has the names of the column. Its view has the other options.
             if let Some(column) = self.options.unknown_column() {
@@ -62,14 +63,12 @@ impl Chosen {
             }
             let package = Package::new(self.options.clone().options(kind))?;
             let view = package.package.name();
-            let installed = installed.into_iter().find(|one| one.view == view);
-            let (version, arguments) =
-                installed.map_or((None, None), |one| (Some(one.version), one.arguments));
-            let version = version.filter(|version| !version.is_empty());
+            let installed = installed.iter().find(|one| one.view == view);
+            let value = |name| Some(installed?.value(name)?.to_owned());
             return Ok(vec![Found {
                 package,
-                version,
-                arguments,
+                version: value("version"),
+                arguments: value("arguments"),
             }]);
         }
         if installed.is_empty() {
@@ -87,7 +86,10 @@ impl Chosen {
 /// # Errors
 /// A package cannot be read.
 pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
-    compare::installed(connection)?.into_iter().map(found).collect()
+    compare::installed(connection, false)?
+        .into_iter()
+        .map(found)
+        .collect()
 }
 
 /// The options in the arguments of `slotted generate`, as in the view of a package.
@@ -98,32 +100,39 @@ pub(crate) fn options_of(arguments: &str) -> Option<Options> {
 }
 
 fn found(installed: Installed) -> anyhow::Result<Found> {
-    let Installed {
-        view,
-        version,
-        arguments,
-        error,
-    } = installed;
-    if let Some(error) = error {
-        let hint = if error.contains("1449") {
-            "run accounts.sql of the package, which creates the definer"
-        } else {
-            "name the package with its options"
+    let view = &installed.view;
+    let other_options = "name the package with its options, such as: counters --slots 20";
+    if let Some(error) = &installed.error {
+        let hint = match error {
+            mysql::Error::MySqlError(error) if error.code == 1449 => {
+                "create the definer, or name the package with its options: slotted install replaces the view"
+            }
+            _ => "name the package with its options",
         };
-        return Err(hinted(format!("the view {view} cannot be read: {error}"), hint));
+        return Err(hinted(
+            format!("the view {view} cannot be read: {}", cause(error)),
+            hint,
+        ));
     }
-    let Some(options) = arguments.as_deref().and_then(options_of) else {
+    let Some(version) = installed.value("version") else {
+        return Err(hinted(
+            format!("the view {view} does not have the version and the options of a package"),
+            other_options,
+        ));
+    };
+    let arguments = installed.value("arguments");
+    let Some(options) = arguments.and_then(options_of) else {
         return Err(hinted(
             format!(
                 "the view {view} is of version {version}, which does not have all options of the package"
             ),
-            "name the package with its options, such as: counters --slots 20",
+            other_options,
         ));
     };
     let package = Package::new(options).with_context(|| format!("the options in the view {view}"))?;
     Ok(Found {
         package,
-        version: Some(version),
-        arguments,
+        version: Some(version.to_owned()),
+        arguments: arguments.map(str::to_owned),
     })
 }

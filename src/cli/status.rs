@@ -10,19 +10,22 @@ use serde_json::{Value, json};
 
 use super::connection::Connection;
 use super::install::database;
-use super::output::JSON_VERSION;
-use super::output::{out, outln};
+use super::output::{JSON_VERSION, in_line, out, outln};
 use super::package::{self, Chosen};
 use super::{Outcome, interrupt};
 use crate::cluster::{self, CannotSee, Clash, Node};
-use crate::connect::Session;
+use crate::connect::{Session, cause};
 use crate::install::compare::{self, ObjectState, State};
 use crate::number::count;
-use crate::package::{Kind, Package, Slots, SqlStr};
+use crate::package::{KeyType, Kind, Package, Slots, SqlStr};
+use crate::render::ObjectKind;
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
 const COUNTERS: usize = 20;
+
+/// The number of characters of a name in the report.
+const NAME_MAX: usize = 255;
 
 /// Compare the packages of a database with the rendered ones.
 ///
@@ -117,7 +120,7 @@ impl Found {
             let of_node = chosen
                 .packages(connection, &databases[node])
                 .map_err(|error| on(node, error))?;
-            versions.push(compare::installed(connection)?);
+            versions.push(compare::installed(connection, false)?);
             for found in of_node {
                 if !packages
                     .iter()
@@ -141,7 +144,9 @@ impl Found {
                 let mut of_node = versions[node]
                     .iter()
                     .filter(|one| one.view == package.package.name());
-                table.version = of_node.next().map(|one| one.version.clone());
+                table.version = of_node
+                    .next()
+                    .and_then(|one| Some(one.value("version")?.to_owned()));
                 if nodes[node].cluster.is_some() {
                     table.read(connection, &mut cannot_see)?;
                 }
@@ -149,7 +154,30 @@ impl Found {
             }
             let shared = package.options.nodes.as_ref();
             let shared = shared.map_or(increment, |nodes| nodes.count);
-            let counters = counters(&mut connections[0], &package, shared).unwrap_or_default();
+            // A view of this name could call functions with the privileges of this account.
+            let stores = |object: &ObjectState| {
+                object.kind == ObjectKind::Table
+                    && object.name == package.options.table
+                    && !matches!(object.state, State::Missing | State::Foreign)
+            };
+            let read = match states[0].iter().any(stores) {
+                true => counters(&mut connections[0], &package, shared),
+                false => Ok(Vec::new()),
+            };
+            if let Err(error) = &read
+                && !cluster::denied(error)
+                && states[0].iter().all(|object| object.state == State::Same)
+            {
+                cannot_see.push(CannotSee {
+                    what: format!(
+                        "the counters of {}: {}",
+                        package.options.arguments(),
+                        cause(error)
+                    ),
+                    remedy: "correct the rows of the table".into(),
+                });
+            }
+            let counters = read.unwrap_or_default();
             reports.push(Report {
                 package,
                 version,
@@ -246,7 +274,7 @@ impl Found {
         let mut text = format!(
             "{}{of_cluster}, database {}, compared with slotted {}\n",
             self.server,
-            self.database,
+            in_line(&self.database),
             env!("CARGO_PKG_VERSION")
         );
         if cluster.is_some() || self.nodes.len() > 1 {
@@ -265,11 +293,11 @@ impl Found {
         } in &self.clashes
         {
             let hint = if *alarm { "" } else { "hint: " };
-            text += &format!("\n{hint}{subject}: {because}\n");
+            text += &format!("\n{hint}{}: {}\n", in_line(subject), in_line(because));
             text.extend(run.lines().map(|line| format!("  {line}\n")));
         }
         for CannotSee { what, remedy } in &self.cannot_see {
-            text += &format!("\ncannot see {what}\n  {remedy}\n");
+            text += &format!("\ncannot see {}\n  {}\n", in_line(what), in_line(remedy));
         }
         text
     }
@@ -315,7 +343,7 @@ fn table_of(nodes: &[Node]) -> Table {
 impl Report {
     fn described(&self, nodes: &[Node]) -> String {
         let arguments = self.package.options.arguments();
-        let version = self.version.as_deref().unwrap_or("not known");
+        let version = in_line(self.version.as_deref().unwrap_or("not known"));
         let mut text = format!("\n{arguments}, version {version}\n");
         let is_same = |object: &ObjectState| object.state == State::Same;
         let differs = !self.states.iter().flatten().all(is_same);
@@ -327,7 +355,7 @@ impl Report {
             for object in states {
                 let difference = match &object.state {
                     State::Same => continue,
-                    State::Changed(differences) => format!("changed: {}", differences.join("; ")),
+                    State::Changed(differences) => format!("changed: {}", in_line(&differences.join("; "))),
                     State::Missing => "missing".into(),
                     State::Hidden(privilege) => {
                         format!("hidden: to read the definition, this account needs {privilege} ON *.*")
@@ -345,9 +373,13 @@ impl Report {
                 text += &format!("  {on}{same} of {all} objects are the same\n");
             }
         }
-        if differs {
+        let mut objects = self.states.iter().flatten();
+        if self.package.options.definer.is_some() && objects.clone().any(ObjectState::lacks_definer) {
+            text += "  To create the definer: source accounts.sql of the package\n";
+        }
+        if objects.any(|object| object.is_left(&self.package)) {
             text += &format!("  To install what differs: slotted install {arguments}\n");
-        } else if nodes.len() > 1 {
+        } else if !differs && nodes.len() > 1 {
             text += &format!(
                 "  all objects are the same on {}\n",
                 count(nodes.len() as u64, "server")
@@ -370,7 +402,11 @@ fn counters_of(counters: &[Counter]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
     for one in counters {
-        let mut row = vec![one.name.clone(), one.total.to_string(), one.slots.to_string()];
+        let mut row = vec![
+            in_line(&one.name).into_owned(),
+            one.total.to_string(),
+            one.slots.to_string(),
+        ];
         if per_node {
             row.push(match one.slots_per_node {
                 Some(0) | None => "shared".into(),
@@ -394,13 +430,18 @@ fn counters_of(counters: &[Counter]) -> Table {
     table
 }
 
-/// The counters with the highest totals. An error of the server means that the table or a privilege is missing.
+/// The counters with the highest totals. An error of the server means that the table is not as the package needs it, or that a
+/// privilege is missing.
 fn counters(connection: &mut Conn, package: &Package, shared: u32) -> mysql::Result<Vec<Counter>> {
     let table = &package.options.table;
     let (name, slot, count) = match package.options.kind {
         Kind::Counters => ("counter_name".to_owned(), "counter_id", "counter"),
         Kind::SlottedCounters => {
-            let columns = package.options.key.0.iter().map(|column| column.name.to_string());
+            // Bytes are written as the commands read them.
+            let columns = package.options.key.0.iter().map(|column| match column.kind {
+                KeyType::Binary(..) => format!("CONCAT('0x', HEX({}))", column.name),
+                _ => column.name.to_string(),
+            });
             let separator = SqlStr(", ");
             (
                 format!(
@@ -423,19 +464,21 @@ fn counters(connection: &mut Conn, package: &Package, shared: u32) -> mysql::Res
     } else {
         "FALSE".into()
     };
-    let rows: Vec<(String, String, u64, f64, u8)> = connection.query(format!(
-        "SELECT CAST({name} AS CHAR),
-                CAST(SUM({count}) AS CHAR),
-                SUM({usable}),
-                CAST(COALESCE(MAX({count}) * COUNT(*) / NULLIF(SUM({count}), 0), 1) AS DOUBLE),
-                {incomplete}
+    // The table of another package can have bytes that are no characters, and NULL.
+    type Row = (Option<Vec<u8>>, String, u64, f64, u8);
+    let rows: Vec<Row> = connection.query(format!(
+        "SELECT LEFT(CAST({name} AS CHAR), {NAME_MAX}),
+                CAST(COALESCE(SUM({count}), 0) AS CHAR),
+                COALESCE(SUM({usable}), 0),
+                COALESCE(MAX({count}) * 1e0 * COUNT(*) / NULLIF(SUM({count}), 0), 1),
+                COALESCE({incomplete}, 0)
            FROM {table}
           GROUP BY 1
           ORDER BY SUM({count}) DESC
           LIMIT {COUNTERS}"
     ))?;
-    let counter = |(name, total, slots, skew, incomplete): (String, String, u64, f64, u8)| Counter {
-        name,
+    let counter = |(name, total, slots, skew, incomplete): Row| Counter {
+        name: String::from_utf8_lossy(&name.unwrap_or_default()).into_owned(),
         total: total.parse().unwrap_or_default(),
         slots,
         slots_per_node: (shared > 1).then(|| {

@@ -13,7 +13,7 @@ use super::{Outcome, confirmed, hinted, interrupt};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Plan};
 use crate::package::{Ident, Package, PackageError, Routine};
-use crate::render::ObjectKind;
+use crate::render::{self, Object, ObjectKind};
 
 /// Remove the routines, views and events of a package from a database.
 ///
@@ -119,9 +119,14 @@ impl Uninstall {
             ));
         }
         if self.with_data && !self.yes {
+            // Not from the view of the database, which can have another query.
+            let totals = render::objects(&package)
+                .iter()
+                .find(|object| object.name == package.totals)
+                .and_then(Object::query);
             let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
-                "SELECT CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(total), 0) AS CHAR) FROM {}",
-                package.totals
+                "SELECT CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(total), 0) AS CHAR) FROM ({}) AS totals",
+                totals.expect("every package has this view")
             ));
             let (counters, total) = counts
                 .ok()

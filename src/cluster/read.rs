@@ -169,6 +169,14 @@ impl Table {
         if self.records || self.fixed.is_some() {
             return Ok(());
         }
+        // A view of this name could call functions with the privileges of this account.
+        let view: Option<u64> = connection.exec_first(
+            "SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
+            (&self.schema, &self.name),
+        )?;
+        if view != Some(0) {
+            return Ok(());
+        }
         let counters = connection.query(format!(
             "SELECT counter_name,
                     COUNT(*)
@@ -190,7 +198,16 @@ impl Table {
             }
             // The table (1146) or a column (1054) does not exist, which the comparison of the objects reports.
             Err(mysql::Error::MySqlError(error)) if [1146, 1054].contains(&error.code) => {}
-            counters => self.counters = counters?,
+            counters => {
+                // The table of another package can have bytes that are no characters, and NULL.
+                let rows: Vec<(Option<Vec<u8>>, u32)> = counters?;
+                let text =
+                    |bytes: Option<Vec<u8>>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+                self.counters = rows
+                    .into_iter()
+                    .map(|(name, slots)| (text(name), slots))
+                    .collect();
+            }
         }
         Ok(())
     }

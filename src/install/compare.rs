@@ -1,9 +1,10 @@
 //! Reads the objects of a package in a database, and compares them with the rendered ones.
 //!
 //! The server prints a routine with its original body, and the tokens of both statements are compared. It rewrites the query
-//! of a view, and the columns of both views are compared. The checks of the scripts compare the table.
+//! of a view, and a normal form of both queries is compared. The checks of the scripts compare the table. Nothing executes a
+//! view or a routine of the database: the account can have privileges that their owners do not have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use mysql::Conn;
@@ -12,7 +13,9 @@ use serde::Serialize;
 
 use super::facts::Facts;
 use super::privileges::Privileges;
-use crate::package::{Ident, Options, Package, Routine};
+use super::table;
+use super::view::{self, Qualifiers};
+use crate::package::{Ident, Options, Package, Routine, quoted};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::{Dialect, tokens};
 use crate::server::Version;
@@ -44,6 +47,29 @@ pub struct ObjectState {
     pub name: Ident,
     /// How it differs.
     pub state: State,
+}
+
+impl ObjectState {
+    /// Whether an installation changes the object. A table that exists is never changed. Creating an object again does not create its
+    /// definer; without --definer, the account of the installation becomes the definer.
+    pub fn is_left(&self, package: &Package) -> bool {
+        match &self.state {
+            State::Same | State::Hidden(_) | State::Foreign => false,
+            State::Changed(_) if self.kind == ObjectKind::Table => false,
+            State::Changed(differences) if package.options.definer.is_some() => {
+                differences.iter().any(|one| !one.ends_with(NO_DEFINER))
+            }
+            State::Changed(_) | State::Missing | State::Obsolete => true,
+        }
+    }
+
+    /// Whether its definer does not exist.
+    pub fn lacks_definer(&self) -> bool {
+        let State::Changed(differences) = &self.state else {
+            return false;
+        };
+        differences.iter().any(|one| one.ends_with(NO_DEFINER))
+    }
 }
 
 /// The kind and the name, such as `procedure counter_add`.
@@ -248,12 +274,12 @@ fn state(
 ) -> mysql::Result<State> {
     match object.kind {
         ObjectKind::Table if object.name == package.options.table => table_state(connection, package),
-        ObjectKind::Table => Ok(if exists(connection, &object.name)? {
-            State::Same
-        } else {
-            State::Missing
+        ObjectKind::Table => Ok(match table_type(connection, &object.name)?.as_deref() {
+            None => State::Missing,
+            Some(BASE_TABLE | "SYSTEM VERSIONED") => State::Same,
+            Some(_) => State::Foreign,
         }),
-        ObjectKind::View => view_state(connection, facts, package, object),
+        ObjectKind::View => view_state(connection, facts, package, object, dialect),
         ObjectKind::Event => event_state(connection, facts, package, object),
         ObjectKind::Procedure | ObjectKind::Function => {
             let Some(created) = show_create(connection, facts, object.kind, &object.name)? else {
@@ -377,14 +403,17 @@ fn show_create(
     name: &Ident,
 ) -> mysql::Result<Option<Created>> {
     let event = usize::from(kind == ObjectKind::Event);
+    let column = |row: &mysql::Row, at| row.get::<Option<Vec<u8>>, _>(at).flatten().map(text);
     Ok(facts.created(connection, kind, name)?.map(|row| Created {
-        sql_mode: row.get(1).unwrap_or_default(),
-        statement: row.get::<Option<String>, _>(2 + event).flatten(),
-        collation: row
-            .get::<Option<String>, _>(4 + event)
-            .flatten()
-            .unwrap_or_default(),
+        sql_mode: column(row, 1).unwrap_or_default(),
+        statement: column(row, 2 + event),
+        collation: column(row, 4 + event).unwrap_or_default(),
     }))
+}
+
+/// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Whether the definer is the wanted one, and exists.
@@ -408,7 +437,7 @@ fn definer_differences(
 }
 
 /// The end of the difference that an object has no definer.
-pub(super) const NO_DEFINER: &str = "does not exist: calls fail with error 1449 until it is created";
+const NO_DEFINER: &str = "does not exist: calls fail with error 1449 until it is created";
 
 /// Whether an account exists. None if the account of the connection does not have SELECT on mysql.user.
 pub(super) fn account_exists(connection: &mut Conn, plain: &str) -> Option<bool> {
@@ -418,12 +447,15 @@ pub(super) fn account_exists(connection: &mut Conn, plain: &str) -> Option<bool>
     found.ok().flatten().map(|found| found > 0)
 }
 
-fn exists(connection: &mut Conn, name: &Ident) -> mysql::Result<bool> {
-    let found: Option<u64> = connection.exec_first(
-        "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+/// The type of a table that stores rows, in `TABLE_TYPE` of `information_schema.TABLES`. MariaDB has another one for a table with
+/// system versioning.
+pub(crate) const BASE_TABLE: &str = "BASE TABLE";
+
+fn table_type(connection: &mut Conn, name: &Ident) -> mysql::Result<Option<String>> {
+    connection.exec_first(
+        "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
         (name.name(),),
-    )?;
-    Ok(found.unwrap_or_default() > 0)
+    )
 }
 
 /// The text of a check, or None if there is no problem.
@@ -443,8 +475,10 @@ pub fn problem(connection: &mut Conn, check: &str) -> mysql::Result<Option<Strin
 }
 
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    if !exists(connection, &package.options.table)? {
-        return Ok(State::Missing);
+    match table_type(connection, &package.options.table)?.as_deref() {
+        None => return Ok(State::Missing),
+        Some(BASE_TABLE | "SYSTEM VERSIONED") => {}
+        Some(_) => return Ok(State::Foreign),
     }
     let mut differences = Vec::new();
     for check in render::checks(package) {
@@ -454,6 +488,9 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
             differences.extend(problem(connection, &check)?);
         }
     }
+    if differences.is_empty() {
+        differences = table::differences(connection, package)?;
+    }
     Ok(of_differences(differences))
 }
 
@@ -462,74 +499,87 @@ fn view_state(
     facts: &mut Facts,
     package: &Package,
     object: &Object,
+    dialect: Dialect,
 ) -> mysql::Result<State> {
-    let found: Option<(String, String)> = connection.exec_first(
-        "SELECT SECURITY_TYPE, DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+    let found: Option<(String, String, Option<Vec<u8>>)> = connection.exec_first(
+        "SELECT SECURITY_TYPE, DEFINER, VIEW_DEFINITION
+           FROM information_schema.VIEWS
+          WHERE TABLE_SCHEMA = DATABASE()
+            AND TABLE_NAME = ?",
         (object.name.name(),),
     )?;
-    let Some((security, definer)) = found else {
-        return Ok(if exists(connection, &object.name)? {
-            State::Foreign
-        } else {
-            State::Missing
+    let Some((security, definer, query)) = found else {
+        return Ok(match table_type(connection, &object.name)? {
+            Some(_) => State::Foreign,
+            None => State::Missing,
         });
     };
+    let query = text(query.unwrap_or_default());
+    if query.is_empty() {
+        return Ok(State::Hidden(SHOW_VIEW.into()));
+    }
     let mut differences = definer_differences(connection, facts, package, &definer);
     let wanted = package.options.security.sql();
     if security != wanted {
         differences.push(format!("SQL SECURITY {security} instead of {wanted}"));
     }
-    // The server rewrites the query of a view, so that its text cannot be compared. Preparing reads no row.
-    let statement = object.statements().pop().unwrap_or_default();
-    let (_, query) = statement.split_once(" AS\n").unwrap_or_default();
-    let of_view = format!("SELECT * FROM {}", object.name);
-    let (expected, actual) = (columns(connection, query)?, columns(connection, &of_view)?);
-    let no_definer = differences.iter().any(|one| one.ends_with(NO_DEFINER));
-    if actual.is_none() && no_definer {
-        // The server cannot read the view.
-    } else if expected != actual {
-        let known = if object.name == package.package {
-            "version"
-        } else {
-            "total"
+    let rendered = object.query().expect("a view has a query");
+    let place: Option<(String, u8)> =
+        connection.query_first("SELECT DATABASE(), @@GLOBAL.lower_case_table_names")?;
+    let (schema, cases) = place.unwrap_or_default();
+    let of = Qualifiers {
+        schema: &schema,
+        table: package.options.table.name(),
+        ignores_case: cases > 0,
+    };
+    if view::normal(&rendered, of, dialect) != view::normal(&query, of, dialect) {
+        let of_package = object.name == package.package;
+        let known = if of_package { "version" } else { "total" };
+        let column: Option<u64> = connection.exec_first(
+            "SELECT COUNT(*)
+               FROM information_schema.COLUMNS
+              WHERE TABLE_SCHEMA = DATABASE()
+                AND TABLE_NAME = ?
+                AND COLUMN_NAME = ?",
+            (object.name.name(), known),
+        )?;
+        // MariaDB has no columns for a view whose table is missing or has other columns.
+        let named = || {
+            view::normal(&query, of, dialect)
+                .split(' ')
+                .any(|word| word == known)
         };
-        if actual.is_some_and(|columns| columns.iter().all(|column| column != known)) {
+        if column == Some(0) && !named() {
             return Ok(State::Foreign);
         }
-        differences.push("the columns differ".into());
-    } else if object.name == package.package {
-        let values: Option<(String, String)> =
-            connection.query_first(format!("SELECT version, arguments FROM {}", object.name))?;
-        let (version, arguments) = values.unwrap_or_default();
-        if version != env!("CARGO_PKG_VERSION") {
-            differences.push(format!(
-                "version {version} instead of {}",
-                env!("CARGO_PKG_VERSION")
-            ));
-        }
-        let wanted = package.options.arguments();
-        if arguments != wanted {
-            differences.push(format!("the options {arguments} instead of {wanted}"));
-        }
+        let values = view::values(&query, dialect).filter(|_| of_package);
+        differences.extend(match values {
+            Some(values) => value_differences(package, &values),
+            None => vec!["the query differs".to_owned()],
+        });
     }
     Ok(of_differences(differences))
 }
 
-/// The names of a query's columns. None if the server rejects the query.
-fn columns(connection: &mut Conn, query: &str) -> mysql::Result<Option<Vec<String>>> {
-    match connection.prep(query) {
-        Ok(statement) => {
-            let of_statement = statement.columns();
-            let columns = of_statement
-                .iter()
-                .map(|column| column.name_str().into_owned())
-                .collect();
-            connection.close(statement)?;
-            Ok(Some(columns))
-        }
-        Err(mysql::Error::MySqlError(_)) => Ok(None),
-        Err(error) => Err(error),
+/// The privilege to read the query of a view.
+const SHOW_VIEW: &str = "SHOW VIEW";
+
+/// How the values of the view of a package differ.
+fn value_differences(package: &Package, values: &Values) -> Vec<String> {
+    let value = |name: &str| values.get(name).and_then(Option::as_deref).unwrap_or("NULL");
+    let mut differences = Vec::new();
+    let (version, wanted) = (value("version"), env!("CARGO_PKG_VERSION"));
+    if version != wanted {
+        differences.push(format!("version {version} instead of {wanted}"));
     }
+    let (arguments, wanted) = (value("arguments"), package.options.arguments());
+    if arguments != wanted {
+        differences.push(format!("the options {arguments} instead of {wanted}"));
+    }
+    if differences.is_empty() {
+        differences.push("the values differ".into());
+    }
+    differences
 }
 
 fn event_state(
@@ -541,13 +591,13 @@ fn event_state(
     let Some(created) = show_create(connection, facts, ObjectKind::Event, &object.name)? else {
         return Ok(State::Missing);
     };
-    let definition: Option<String> = connection.exec_first(
+    let definition: Option<Vec<u8>> = connection.exec_first(
         "SELECT EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?",
         (object.name.name(),),
     )?;
     let mut differences = Vec::new();
     let expected = format!("CALL {}(NULL)", object.name);
-    if definition.as_deref().map(str::trim) != Some(expected.as_str()) {
+    if definition.map(text).as_deref().map(str::trim) != Some(expected.as_str()) {
         differences.push("the body differs".to_owned());
     }
     let statement = created.statement.clone().unwrap_or_default();
@@ -561,59 +611,107 @@ fn event_state(
     created_state(connection, facts, package, &created, differences)
 }
 
-/// The version and the arguments of each package in the current database, from its view `counter_package`. A view without
-/// the column `arguments` is of an older version.
+/// The values of the view of a package by the names of its columns. None is NULL.
+pub type Values = BTreeMap<String, Option<String>>;
+
+/// The columns of the view of a package by which it is found, because the first part of its name is an option. A view without the column
+/// `arguments` is of an older version.
+const COLUMNS: &str = "'version', 'package', 'key_columns', 'default_slots', 'table_name', 'prefix'";
+
+/// The packages of the current database, or of all databases, from their views such as `counter_package`.
+///
+/// The values are read from the text of a view. To select from it would execute the functions that a view calls which is not of
+/// a package, with the privileges of the account of the connection. A view is selected from only if the account cannot read its
+/// text.
 ///
 /// # Errors
 /// The connection fails.
-pub fn installed(connection: &mut Conn) -> mysql::Result<Vec<Installed>> {
-    let views: Vec<(String, u8)> = connection.query(
-        "SELECT TABLE_NAME, MAX(COLUMN_NAME = 'arguments')
+pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
+    let dialect = Version::of(connection)?.dialect();
+    let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
+    let views: Vec<(String, String, bool)> = connection.query(format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, MAX(COLUMN_NAME = 'arguments')
            FROM information_schema.COLUMNS
-          WHERE TABLE_SCHEMA = DATABASE()
-            AND COLUMN_NAME IN ('version', 'package', 'key_columns', 'default_slots', 'table_name', 'prefix', 'arguments')
-          GROUP BY TABLE_NAME
+          WHERE {place}
+            AND TABLE_NAME LIKE '%package'
+            AND COLUMN_NAME IN ({COLUMNS}, 'arguments')
+          GROUP BY TABLE_SCHEMA, TABLE_NAME
          HAVING SUM(COLUMN_NAME <> 'arguments') = 6
-          ORDER BY TABLE_NAME",
-    )?;
+          ORDER BY TABLE_SCHEMA, TABLE_NAME"
+    ))?;
     let mut packages = Vec::new();
-    for (view, complete) in views {
-        let name = Ident::new(&view).expect("the server has this name");
-        let arguments = if complete == 1 { "arguments" } else { "NULL" };
-        let row: mysql::Result<Option<(String, Option<String>)>> =
-            connection.query_first(format!("SELECT version, {arguments} FROM {name}"));
-        packages.push(match row {
-            Ok(Some((version, arguments))) => Installed {
-                view,
-                version,
-                arguments,
-                error: None,
-            },
-            Ok(None) => continue,
-            Err(mysql::Error::MySqlError(error)) => Installed {
-                view,
-                version: String::new(),
-                arguments: None,
-                error: Some(format!(
-                    "ERROR {} ({}): {}",
-                    error.code, error.state, error.message
-                )),
-            },
+    for (schema, view, complete) in views {
+        let found: Option<Option<Vec<u8>>> = connection.exec_first(
+            "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
+            (&schema, &view),
+        )?;
+        // A table is not a package.
+        let Some(query) = found else { continue };
+        let query = text(query.unwrap_or_default());
+        let values = if query.is_empty() {
+            selected(connection, &schema, &view, complete)
+        } else {
+            Ok(view::values(&query, dialect))
+        };
+        let (values, error) = match values {
+            Ok(values) => (values, None),
+            Err(error @ mysql::Error::MySqlError(_)) => (None, Some(error)),
             Err(error) => return Err(error),
+        };
+        packages.push(Installed {
+            schema,
+            view,
+            values,
+            error,
         });
     }
     Ok(packages)
 }
 
+/// The values of a view whose text the account cannot read.
+fn selected(
+    connection: &mut Conn,
+    schema: &str,
+    view: &str,
+    complete: bool,
+) -> mysql::Result<Option<Values>> {
+    let columns = if complete {
+        "version, package, slots, default_slots, pick, table_name, prefix, arguments"
+    } else {
+        "version, package, slots, default_slots, pick, table_name, prefix"
+    };
+    let row: Option<mysql::Row> = connection.query_first(format!(
+        "SELECT {columns} FROM {}.{}",
+        quoted(schema),
+        quoted(view)
+    ))?;
+    Ok(row.map(|row| {
+        let names = columns.split(", ").map(str::to_owned);
+        let value = |value| match value {
+            mysql::Value::Bytes(bytes) => Some(text(bytes)),
+            mysql::Value::NULL => None,
+            other => Some(other.as_sql(true)),
+        };
+        names.zip(row.unwrap().into_iter().map(value)).collect()
+    }))
+}
+
 /// A package as its view describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Installed {
+    /// The database of the view.
+    pub schema: String,
     /// The name of the view.
     pub view: String,
-    /// The version of the package.
-    pub version: String,
-    /// The arguments of `slotted generate`, quoted for a shell. None in an older version.
-    pub arguments: Option<String>,
+    /// The values of its columns. None if the view is not as a package creates it, or cannot be read.
+    pub values: Option<Values>,
     /// Why the view cannot be read.
-    pub error: Option<String>,
+    pub error: Option<mysql::Error>,
+}
+
+impl Installed {
+    /// The value of a column. None if it is NULL.
+    pub fn value(&self, column: &str) -> Option<&str> {
+        self.values.as_ref()?.get(column)?.as_deref()
+    }
 }

@@ -6,6 +6,8 @@ mod facts;
 mod kept;
 pub mod preflight;
 pub mod privileges;
+mod table;
+mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -105,18 +107,11 @@ pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallErr
     let server = Version::of(connection)?;
     let objects = render::objects(package);
     let states = compare::states(connection, package)?;
-    // Creating an object again does not create its definer. Without --definer, this account becomes the definer.
-    let is_left = |state: &State| match state {
-        State::Same => false,
-        State::Changed(differences) if package.options.definer.is_some() => {
-            differences.iter().any(|one| !one.ends_with(compare::NO_DEFINER))
-        }
-        _ => true,
-    };
     let pending: Vec<(&Object, &State)> = objects
         .iter()
-        .zip(states.iter().map(|object| &object.state))
-        .filter(|(_, state)| is_left(state))
+        .zip(&states)
+        .filter(|(_, object)| object.is_left(package))
+        .map(|(object, one)| (object, &one.state))
         .collect();
     let kept = Kept::of(package)?;
     let mut left = None;
@@ -287,9 +282,10 @@ fn execute(connection: &mut Conn, statements: &[String]) -> Result<(), (usize, m
 /// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time. Empty if the
 /// server or the account does not show them.
 fn users(connection: &mut Conn) -> String {
-    // MariaDB has the table with the plugin metadata_lock_info.
+    // MariaDB has the table with the plugin metadata_lock_info. A thread of the server has no user and no host.
     let queries = [
-        "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', PROCESSLIST_USER, '@', PROCESSLIST_HOST, ' (', PROCESSLIST_COMMAND, ', ', PROCESSLIST_TIME, ' s)')
+        "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', COALESCE(PROCESSLIST_USER, ''), '@', COALESCE(PROCESSLIST_HOST, ''),
+                ' (', COALESCE(PROCESSLIST_COMMAND, ''), ', ', COALESCE(PROCESSLIST_TIME, 0), ' s)')
            FROM performance_schema.threads
           WHERE THREAD_ID IN (
                   SELECT OWNER_THREAD_ID
@@ -303,7 +299,7 @@ fn users(connection: &mut Conn) -> String {
             AND PROCESSLIST_ID <> CONNECTION_ID()
           ORDER BY PROCESSLIST_TIME DESC
           LIMIT 3",
-        "SELECT CONCAT('connection ', ID, ' of ', USER, '@', HOST, ' (', COMMAND, ', ', TIME, ' s)')
+        "SELECT CONCAT('connection ', ID, ' of ', USER, '@', HOST, ' (', COMMAND, ', ', COALESCE(TIME, 0), ' s)')
            FROM information_schema.PROCESSLIST
           WHERE ID IN (
                   SELECT THREAD_ID

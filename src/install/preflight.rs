@@ -64,6 +64,27 @@ pub fn clashes(connection: &mut Conn, package: &Package, database: &str) -> Resu
     Ok(cluster::clashes(&[node]))
 }
 
+/// The table of routines that the database has, if it does not exist: it was renamed or dropped. An installation creates the table
+/// first, and an uninstallation drops it last.
+pub fn lost_table(package: &Package, plan: &Plan) -> Option<Problem> {
+    let table = &package.options.table;
+    let missing = |object: &&ObjectState| object.kind == ObjectKind::Table && object.name == *table;
+    let lost = plan.states.iter().find(missing)?.state == State::Missing;
+    let routine = plan.states.iter().find(|object| {
+        object.kind.is_routine() && !matches!(object.state, State::Missing | State::Foreign)
+    })?;
+    lost.then(|| Problem {
+        what: format!(
+            "the table {} with the counts does not exist, but the database has {routine}: the table was renamed or dropped",
+            table.name()
+        ),
+        remedy: format!(
+            "give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; or add --new-table for an empty \
+             table"
+        ),
+    })
+}
+
 struct Preflight<'a> {
     version: Version,
     privileges: Privileges,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::SqlStr;
+use crate::package::{SqlStr, quoted};
 
 /// The privileges of an account, in upper case: those on all databases and those on the current one.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Privileges {
     pub account: String,
     global: BTreeSet<String>,
     schema: BTreeSet<String>,
+    /// Those on all databases that are revoked on the current one. Source: MySQL manual, "Privilege Restriction Using Partial Revokes".
+    revoked: BTreeSet<String>,
     grantable: bool,
     /// The database as the remedy of a missing privilege names it.
     pattern: String,
@@ -28,8 +30,12 @@ impl Privileges {
         let names: Option<(String, Option<String>)> =
             connection.query_first("SELECT CURRENT_USER(), DATABASE()")?;
         let (account, schema) = names.unwrap_or_default();
-        let schema = schema.unwrap_or_default();
         let lines: Vec<String> = connection.query("SHOW GRANTS")?;
+        Ok(Self::of(account, &schema.unwrap_or_default(), &lines))
+    }
+
+    /// The privileges in the lines of SHOW GRANTS.
+    fn of(account: String, schema: &str, lines: &[String]) -> Self {
         let escaped = schema
             .replace('`', "``")
             .replace('\\', "\\\\")
@@ -40,7 +46,19 @@ impl Privileges {
             pattern: format!("`{escaped}`"),
             ..Self::default()
         };
-        for line in &lines {
+        let list = |names: &str| {
+            let names = names.split(", ").map(|name| name.trim().to_uppercase());
+            names.collect::<Vec<_>>()
+        };
+        for line in lines {
+            let revoked = line
+                .strip_prefix("REVOKE ")
+                .and_then(|line| line.split_once(" ON "));
+            if let Some((names, rest)) = revoked
+                && rest.starts_with(&format!("{}.*", quoted(schema)))
+            {
+                privileges.revoked.extend(list(names));
+            }
             let Some((names, rest)) = line
                 .strip_prefix("GRANT ")
                 .and_then(|line| line.split_once(" ON "))
@@ -50,25 +68,24 @@ impl Privileges {
             let scope = rest.split(" TO ").next().unwrap_or_default();
             let into = match scope.strip_suffix(".*") {
                 Some("*") => &mut privileges.global,
-                Some(pattern) if matches(pattern, &schema) => {
+                Some(pattern) if matches(pattern, schema) => {
                     // Another pattern for the same database would hide the privileges of this one.
                     privileges.pattern = pattern.to_owned();
                     &mut privileges.schema
                 }
                 _ => continue,
             };
-            into.extend(names.split(", ").map(|name| name.trim().to_uppercase()));
+            into.extend(list(names));
             privileges.grantable |= line.contains(" WITH GRANT OPTION");
         }
-        Ok(privileges)
+        privileges
     }
 
     /// Whether the account has a privilege that can be granted on a database.
     pub fn has(&self, name: &str) -> bool {
         let names = [name, "ALL PRIVILEGES", "ALL"];
-        names
-            .iter()
-            .any(|name| self.global.contains(*name) || self.schema.contains(*name))
+        let of = |set: &BTreeSet<String>| names.iter().any(|name| set.contains(*name));
+        of(&self.schema) || of(&self.global) && !of(&self.revoked)
     }
 
     /// Whether the account has one of these privileges on all databases.
@@ -127,7 +144,19 @@ fn matches(pattern: &str, schema: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{Privileges, matches};
+
+    #[test]
+    fn a_partial_revoke_takes_a_privilege_from_one_database() {
+        let lines = [
+            "GRANT SELECT, INSERT, CREATE ROUTINE ON *.* TO `a`@`b`".to_owned(),
+            "REVOKE INSERT, CREATE ROUTINE ON `app`.* FROM `a`@`b`".to_owned(),
+            "GRANT INSERT ON `other`.* TO `a`@`b`".to_owned(),
+        ];
+        let has = |schema: &str, name: &str| Privileges::of("a@b".into(), schema, &lines).has(name);
+        assert!(has("app", "SELECT") && !has("app", "INSERT") && !has("app", "CREATE ROUTINE"));
+        assert!(has("other", "INSERT") && has("more", "CREATE ROUTINE"));
+    }
 
     #[test]
     fn the_database_of_a_grant_is_a_pattern() {

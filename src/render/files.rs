@@ -81,6 +81,16 @@ impl Object {
     pub fn statements(&self) -> Vec<String> {
         script::statements(&self.text)
     }
+
+    /// The query of a view. None for another object.
+    pub fn query(&self) -> Option<String> {
+        let statement = self
+            .statements()
+            .pop()
+            .filter(|_| self.kind == ObjectKind::View)?;
+        let (_, query) = statement.split_once(" AS\n")?;
+        Some(query.to_owned())
+    }
 }
 
 /// The kind and the name, such as `procedure counter_add`.
