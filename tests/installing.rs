@@ -106,7 +106,7 @@ fn packages() -> Vec<Package> {
     }));
     packages.push(keyed(|options| {
         options.key = "kind INT, day DATE, name VARCHAR(50), id BIGINT".parse().expect("a key");
-        let rollups = ["kind=-3,day='2026-01-01',name='a''b':parents.id:hits", "kind=2,day='2026-01-02',name='\\':parents.id:hits"];
+        let rollups = ["kind=-3,day='2026-01-01',name='a''b':parents.id:hits", "kind=2,day='2026-01-02',name='\\':others.id:hits"];
         options.rollups = rollups.iter().map(|rollup| rollup.parse().expect("a roll-up")).collect();
     }));
     packages.push(keyed(|options| {
