@@ -12,6 +12,7 @@
 //! - [`report`]: pages in HTML of a benchmark and of recommendations. Pure.
 //! - [`adopt`]: moves the counts of a row, a column or a table into a package.
 //! - [`install`]: installs a package, and compares an installed one.
+//! - [`statement`]: what a statement of another session does with the columns of a row. Pure.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
 pub mod adopt;
@@ -30,3 +31,4 @@ pub mod render;
 pub mod report;
 pub mod script;
 pub mod server;
+pub mod statement;

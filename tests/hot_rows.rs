@@ -1,22 +1,18 @@
 //! `slotted advise` finds rows that any statement makes hot, by keys of any type, and its commands move their counts.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
 
 use crate::advise::{advised_in, printed, slotted, under_load, url};
-use crate::support::{Module, Schema, Server, bounded, package, repeatable};
+use crate::support::{Module, Schema, Server, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .alone()
-        .waits()
-        .on_servers(statements_of_libraries_are_found_and_their_counts_move_exactly)
         .on_families(a_key_of_any_type_becomes_a_condition_that_finds_its_row)
         .on_families(names_of_counters_differ_if_the_rows_differ)
         .on_families(many_hot_rows_of_a_table_become_records)
@@ -28,182 +24,11 @@ pub fn promises(mut module: Module<'_>) {
 /// The duration of a transaction. It is long, so that a few sessions are enough to make a row hot on a busy machine.
 const HOLD: Duration = Duration::from_millis(30);
 
-/// A statement that makes the row 7 of the table `{t}` hot, the column, and what each call adds to it.
-struct Hot {
-    statement: &'static str,
-    column: &'static str,
-    adds: i64,
-    /// Whether the driver prepares the statement, and sends these numbers for its placeholders.
-    prepared: &'static [i64],
-}
-
-impl Hot {
-    /// The condition of the row. Of a lock on a unique index, MariaDB does not return the primary key.
-    fn row(&self, server: &Server) -> &'static str {
-        if self.statement.ends_with("number = 70") && !server.is_mysql() {
-            "number = 70"
-        } else {
-            "id = 7"
-        }
-    }
-}
-
-const fn text(statement: &'static str, column: &'static str, adds: i64) -> Hot {
-    Hot { statement, column, adds, prepared: &[] }
-}
-
-const fn prepared(statement: &'static str, column: &'static str, adds: i64, values: &'static [i64]) -> Hot {
-    Hot { statement, column, adds, prepared: values }
-}
-
-/// Django, Rails, Laravel, Hibernate, Prisma, TypeORM, Sequelize, SQLAlchemy, Doctrine, GORM, Ecto, and by hand.
-const STATEMENTS: [Hot; 34] = [
-    text("UPDATE `{t}` SET `hits` = (`{t}`.`hits` + 1) WHERE `{t}`.`id` = 7", "hits", 1),
-    text("UPDATE `{t}` SET `hits` = (COALESCE(`{t}`.`hits`, 0) + 1) WHERE `{t}`.`id` = 7", "hits", 1),
-    text("UPDATE `{t}` SET `stock` = (`{t}`.`stock` - 2) WHERE (`{t}`.`id` = 7 AND `{t}`.`stock` >= 2)", "stock", -2),
-    text("UPDATE `{t}` SET `{t}`.`hits` = COALESCE(`{t}`.`hits`, 0) + 1 WHERE `{t}`.`id` = 7", "hits", 1),
-    text(
-        "UPDATE `{t}` SET `{t}`.`hits` = COALESCE(`{t}`.`hits`, 0) - 1, `{t}`.`updated_at` = '2026-11-23 10:20:30' \
-         WHERE `{t}`.`id` = 7 /*application:Shop,controller:pages*/",
-        "hits",
-        -1,
-    ),
-    text("INSERT INTO `{t}` (`id`,`hits`) VALUES (7, 1) ON DUPLICATE KEY UPDATE `hits`=`{t}`.`hits`+VALUES(`hits`)", "hits", 1),
-    text("UPDATE `{t}` SET hits = hits + 1 WHERE `{t}`.`id` IN (7)", "hits", 1),
-    text("update `{t}` set `hits` = `hits` + 1, `{t}`.`updated_at` = '2026-11-23 10:20:30' where `id` = 7", "hits", 1),
-    prepared("update `{t}` set `hits` = `hits` - 1, `{t}`.`updated_at` = NOW() where `id` = ?", "hits", -1, &[7]),
-    text("insert into `{t}` (`id`, `hits`) values (7, 3) on duplicate key update `hits` = `hits` + values(`hits`)", "hits", 3),
-    prepared("update {t} p1_0 set p1_0.hits=(p1_0.hits+1) where p1_0.id=?", "hits", 1, &[7]),
-    prepared("/* update Page p set p.hits = p.hits + 1 */ update {t} set hits=(hits+?) where id=?", "hits", 2, &[2, 7]),
-    prepared("UPDATE `{s}`.`{t}` SET `hits` = (`{s}`.`{t}`.`hits` + ?) WHERE (`{s}`.`{t}`.`id` = ? AND 1=1)", "hits", 1, &[1, 7]),
-    prepared("UPDATE `{t}` SET `hits` = hits + 1 WHERE `id` IN (?)", "hits", 1, &[7]),
-    text("UPDATE `{t}` SET `hits` = `hits` + 1, `updated_at` = CURRENT_TIMESTAMP WHERE `id` = 7", "hits", 1),
-    text("UPDATE `{t}` SET `hits`=`hits`+ 1,`updated_at`='2026-11-23 10:20:30' WHERE `id` = 7", "hits", 1),
-    text("UPDATE {t} SET hits=({t}.hits + 1) WHERE {t}.id = 7", "hits", 1),
-    text("UPDATE {t} SET version = version + 1, hits = hits + 1 WHERE id = 7", "hits", 1),
-    text("UPDATE `{t}` SET `hits`=hits + 1,`updated_at`='2026-11-23 10:20:30.123' WHERE id = 7 AND `{t}`.`title` IS NULL", "hits", 1),
-    prepared("UPDATE `{t}` AS p0 SET p0.`hits` = p0.`hits` + ? WHERE (p0.`id` = ?)", "hits", 5, &[5, 7]),
-    text("UPDATE {t} SET hits = ({t}.hits + 1) WHERE id = 7", "hits", 1),
-    text("-- page view\nUPDATE {t} SET hits = IFNULL(hits, 0) + 1 WHERE id = 7 LIMIT 1", "hits", 1),
-    text("# page view\nUPDATE LOW_PRIORITY IGNORE {t} SET hits = hits - -1 WHERE id = 7", "hits", 1),
-    text("UPDATE {t} SET `page hits` = `page hits` + 1 WHERE id = 7", "page hits", 1),
-    text("UPDATE {t} SET `key` = 1 + `key` WHERE id = 7", "key", 1),
-    text("UPDATE {t} JOIN (SELECT 7 AS page) AS chosen ON chosen.page = {t}.id SET {t}.hits = {t}.hits + 1", "hits", 1),
-    text("UPDATE {t} SET title = IF(1, NULL, 'a = a + 1, where'), hits = hits + 1 WHERE id = 7", "hits", 1),
-    text("UPDATE {t} SET hits = hits + (SELECT 4) WHERE id BETWEEN 7 AND 7 ORDER BY id LIMIT 1", "hits", 4),
-    text("INSERT INTO {t} SET id = 7, hits = 1 ON DUPLICATE KEY UPDATE hits = {t}.hits + 1, updated_at = NOW()", "hits", 1),
-    text("UPDATE {t} SET stock = GREATEST(stock - 1, 0) WHERE id = 7", "stock", -1),
-    prepared("UPDATE {t} SET stock = stock - ? WHERE id = ? AND stock >= ?", "stock", -3, &[3, 7, 3]),
-    text("UPDATE {t} SET hits = hits + 1 WHERE number = 70", "hits", 1),
-    text("CALL add_to_{t}(7)", "hits", 1),
-    text("INSERT INTO events_of_{t} (page) VALUES (7)", "hits", 1),
-];
-
-/// The stock of a row before anything is taken.
-const STOCK: i64 = 1_000_000_000;
-
-fn statements_of_libraries_are_found_and_their_counts_move_exactly(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    // For the statements that take.
-    schema.install(&bounded(|_| {}));
-    schema.run("CREATE VIEW totals AS SELECT counter_name, total FROM counter_totals UNION ALL SELECT counter_name, total FROM bounded_counter_totals");
-    let name = |at: usize| format!("pages{at}");
-    for at in 0..STATEMENTS.len() {
-        let t = name(at);
-        schema.run(&format!(
-            "CREATE TABLE {t} (
-               id INT PRIMARY KEY, number INT UNIQUE, hits BIGINT NULL DEFAULT 0, stock BIGINT NOT NULL DEFAULT {STOCK},
-               `page hits` INT NOT NULL DEFAULT 0, `key` INT NOT NULL DEFAULT 0, version INT NOT NULL DEFAULT 0,
-               title VARCHAR(9), updated_at DATETIME(6)
-             ) ENGINE = InnoDB;
-             INSERT INTO {t} (id, number) VALUES (6, 60), (7, 70), (8, 80);
-             CREATE PROCEDURE add_to_{t}(p_id INT) UPDATE {t} SET hits = hits + 1 WHERE id = p_id;
-             CREATE TABLE events_of_{t} (id INT AUTO_INCREMENT PRIMARY KEY, page INT) ENGINE = InnoDB;
-             CREATE TRIGGER count_{t} AFTER INSERT ON events_of_{t} FOR EACH ROW
-               UPDATE {t} SET hits = hits + 1 WHERE id = NEW.page"
-        ));
-    }
-    let stop = AtomicBool::new(false);
-    let done: Vec<AtomicI64> = STATEMENTS.iter().map(|_| AtomicI64::new(0)).collect();
-    let report = thread::scope(|scope| {
-        for (at, hot) in STATEMENTS.iter().enumerate() {
-            for _ in 0..2 {
-                let (schema, stop, done) = (&schema, &stop, &done[at]);
-                scope.spawn(move || count(schema, hot, &name(at), stop, done));
-            }
-        }
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            thread::sleep(Duration::from_millis(500));
-            let report = advised_in(server, &schema, "4");
-            for (at, hot) in STATEMENTS.iter().enumerate() {
-                run(&advice(&report, &schema, &name(at), hot.row(server)), server, &schema);
-            }
-            report
-        }));
-        stop.store(true, SeqCst);
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
-    for (at, hot) in STATEMENTS.iter().enumerate() {
-        let (t, column, row) = (name(at), hot.column, hot.row(server));
-        run(&advice(&report, &schema, &t, row), server, &schema);
-        let left: i64 = schema.first(&format!("SELECT COALESCE(`{column}`, 0) FROM {t} WHERE id = 7"));
-        let total: i64 = schema.first(&format!(
-            "SELECT total FROM totals WHERE counter_name = '{t}.{column} {row}'"
-        ));
-        let before = if column == "stock" { STOCK } else { 0 };
-        let done = done[at].load(SeqCst);
-        assert_eq!((left, total), (0, before + done), "{}", hot.statement);
-        assert!(done != 0, "{}", hot.statement);
-    }
-}
-
-/// Runs a hot statement in transactions, and adds what it has counted to `done`.
-fn count(schema: &Schema<'_>, hot: &Hot, table: &str, stop: &AtomicBool, done: &AtomicI64) {
-    let mut connection = schema.connect();
-    let statement = hot.statement.replace("{t}", table).replace("{s}", schema.ident().name());
-    let call = |connection: &mut Conn| -> mysql::Result<bool> {
-        connection.query_drop("START TRANSACTION")?;
-        if hot.prepared.is_empty() {
-            connection.query_drop(&statement)?;
-        } else {
-            connection.exec_drop(&statement, hot.prepared.to_vec())?;
-        }
-        let counted = connection.affected_rows() > 0 || statement.starts_with("CALL");
-        thread::sleep(HOLD);
-        connection.query_drop("COMMIT")?;
-        Ok(counted)
-    };
-    while !stop.load(SeqCst) {
-        match call(&mut connection) {
-            Ok(counted) => {
-                done.fetch_add(if counted { hot.adds } else { 0 }, SeqCst);
-            }
-            Err(error) => {
-                repeatable(error);
-                connection.query_drop("ROLLBACK").expect("a rollback");
-            }
-        }
-    }
-}
-
 /// The recommendation for a row of a table.
 fn advice(report: &Value, schema: &Schema<'_>, table: &str, condition: &str) -> Value {
     let subject = format!("{}.{table}: {condition}", schema.ident().name());
     let found = report["advice"].as_array().expect("a list").iter().find(|one| one["subject"] == subject);
     found.unwrap_or_else(|| panic!("{subject} in {report:#}")).clone()
-}
-
-/// Runs the adopt commands of a recommendation as they are.
-fn run(advice: &Value, server: &Server, schema: &Schema<'_>) {
-    assert_eq!(advice["verdict"]["do"], "adopt", "{advice}");
-    let lines = advice["run"].as_str().expect("commands");
-    for line in lines.lines().filter(|line| line.starts_with("slotted adopt")) {
-        let url = format!("'{}'", url(server, schema));
-        let line = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1).replace("URL", &url);
-        let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
-        assert!(output.status.success(), "{line}: {}", printed(&output));
-    }
 }
 
 /// Types of a primary key, and a value of each.

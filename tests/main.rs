@@ -27,6 +27,7 @@ promises! {
     add_many
     adopt
     advise
+    advise_statements
     article
     bad_input
     bench

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use slotted::advise::{Advice, CannotSee, Counter, Row, Verdict, Watched};
+use slotted::advise::{Advice, CannotSee, Counter, Row, Said, Verdict, Watched};
 use slotted::bench::{
     At, CONTENDERS, Comparison, Kind, Latency, NotMeasured, Rejected, Report, Setting, Summary,
 };
 use slotted::report::{self, Advised};
+use slotted::statement::{Amount, Change, Use};
 
 use crate::support::{Module, Server};
 
@@ -202,9 +203,12 @@ fn load(counters: u32, rows: u32) -> Watched {
         schema: "shop".into(),
         table: "pages_with_a_long_name".into(),
         condition: format!("language = 'en' AND id = {id}"),
-        columns: vec!["hits".into()],
         waiting: 31.4,
-        statement: format!("UPDATE pages_with_a_long_name SET hits = hits + 1 WHERE language = 'en' AND id = {id}"),
+        statements: vec![Said {
+            text: format!("UPDATE pages_with_a_long_name SET hits = hits + 1 WHERE language = 'en' AND id = {id}"),
+            changes: vec![Change { column: "hits".into(), of: Use::Adds, amount: Amount::Number(1) }],
+            ..Said::default()
+        }],
         ..Row::default()
     };
     Watched {

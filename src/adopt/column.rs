@@ -162,16 +162,9 @@ impl<'a> Move<'a> {
     /// Checks what would stop the move in the middle, or would add up the counts of different keys.
     ///
     /// # Errors
-    /// The column does not have integers, a key has NULL or is too long, or two keys are one key of the package.
+    /// A key has NULL or is too long, or two keys are one key of the package.
     pub fn check(&self, connection: &mut Conn) -> Result<()> {
         let source = self.source;
-        let counts = source.column(&source.column).expect("checked");
-        if !counts.is_integer() {
-            return Err(AdoptError::rejected(
-                format!("{} is {}: a counter counts integers", source.plain(), counts.kind),
-                format!("ALTER TABLE {} MODIFY {} BIGINT", source.place(), source.column),
-            ));
-        }
         let statements = self.statements();
         let nullable: Vec<&Ident> = statements
             .origin_columns()

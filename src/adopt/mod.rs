@@ -5,12 +5,15 @@
 //! has received meanwhile.
 
 mod column;
+mod comparisons;
 mod row;
 mod source;
 
 pub use column::{Move, Sums};
+pub use comparisons::{Comparisons, comparisons};
 pub use row::{Moved, move_row};
 pub use source::{Place, read};
+pub(crate) use source::{checks, columns};
 
 use std::thread;
 use std::time::Duration;

@@ -21,7 +21,7 @@ pub struct Moved {
 /// `into_existing`.
 ///
 /// # Errors
-/// The condition does not find exactly one row, the count is not a BIGINT, the counter was made for another row, or the server
+/// The condition does not find exactly one row, the count is not a BIGINT, the row has no limit, the counter was made for another row, or the server
 /// rejects a statement. Nothing is changed.
 pub fn move_row(
     connection: &mut Conn,
@@ -56,8 +56,8 @@ pub fn move_row(
                 "give a --where that matches exactly one row, such as its primary key",
             ));
         };
-        let count = count_of(&row[0], source)?;
-        let identity = match &row[1] {
+        let count = left(&row[0], &row[1], source)?;
+        let identity = match &row[2] {
             Value::Bytes(bytes) => Some(bytes),
             _ => None,
         };
@@ -69,11 +69,11 @@ pub fn move_row(
             into_existing,
         };
         let created = counter.add(transaction, package, count)?;
-        if row[0] != Value::Int(0) {
+        if count != 0 || row[0] == Value::NULL {
             if source.key.is_empty() {
                 transaction.query_drop(statements.zero(condition))
             } else {
-                let key = source.bound(&row[2..]);
+                let key = source.bound(&row[3..]);
                 transaction.exec_drop(statements.zero(&equal), [key.clone(), key].concat())
             }
             .doing("set the row to 0")?;
@@ -83,6 +83,26 @@ pub fn move_row(
             }
         }
         Ok(Moved { created, count })
+    })
+}
+
+/// What is moved of a row: its count, or what is left to its limit.
+fn left(count: &Value, limit: &Value, source: &Source) -> Result<i64> {
+    let count = count_of(count, source)?;
+    let Some(name) = &source.limit else {
+        return Ok(count);
+    };
+    if *limit == Value::NULL {
+        return Err(AdoptError::rejected(
+            format!("the limit {name} of the row is NULL"),
+            "set the limit of the row, or leave out --limit if it has none",
+        ));
+    }
+    count_of(limit, source)?.checked_sub(count).ok_or_else(|| {
+        AdoptError::rejected(
+            format!("{name} minus {} exceeds the range of BIGINT", source.plain()),
+            "correct the row",
+        )
     })
 }
 

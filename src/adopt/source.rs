@@ -4,7 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::{AdoptError, Doing, Result, ident};
-use crate::package::{Ident, Package, Source, SourceColumn};
+use crate::package::{Ident, Limit, Package, Source, SourceColumn};
 
 /// One to three names: TABLE, TABLE.COLUMN, SCHEMA.TABLE or SCHEMA.TABLE.COLUMN.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,7 @@ const DESIGNS: [(&str, &[&str]); 3] = [
 pub fn read(
     connection: &mut Conn,
     place: &Place,
+    limit: Option<&Limit>,
     package: &Package,
     installed: &[Package],
 ) -> Result<Source> {
@@ -120,7 +121,7 @@ pub fn read(
             "a count is moved to another counter with counter_add",
         ));
     }
-    let columns = columns(connection, &schema, &table)?;
+    let columns = columns(connection, schema.name(), table.name()).doing("read the columns of the table")?;
     let (index, key) = key(connection, &schema, &table, &columns)?;
     let mut source = Source {
         schema,
@@ -129,6 +130,7 @@ pub fn read(
         columns,
         key,
         index,
+        limit: None,
     };
     let has = |name: &&str| source.column(&ident(name)).is_some();
     if column.is_none() {
@@ -149,12 +151,17 @@ pub fn read(
             "correct the name of the column",
         ));
     };
-    source.column = counts.name;
-    if counts.generated {
-        return Err(AdoptError::rejected(
-            format!("{} is a generated column", source.plain()),
-            "give the column that it is computed from",
-        ));
+    source.column = counts.name.clone();
+    if let Some(why) = counts.uncountable() {
+        let hint = if counts.generated {
+            "give the column that it is computed from".to_owned()
+        } else {
+            format!("ALTER TABLE {} MODIFY {} BIGINT", source.place(), source.column)
+        };
+        return Err(AdoptError::rejected(format!("{} {why}", source.plain()), hint));
+    }
+    if let Some(limit) = limit {
+        source.limit = Some(of_row(limit, &source)?);
     }
     let rollups = installed
         .iter()
@@ -171,14 +178,41 @@ pub fn read(
     Ok(source)
 }
 
-fn columns(connection: &mut Conn, schema: &Ident, table: &Ident) -> Result<Vec<SourceColumn>> {
+/// A limit as the server writes it.
+fn of_row(limit: &Limit, source: &Source) -> Result<Limit> {
+    let Limit::Column(name) = limit else {
+        return Ok(limit.clone());
+    };
+    match source.column(name) {
+        Some(column) if column.is_integer() => Ok(Limit::Column(column.name.clone())),
+        Some(column) => Err(AdoptError::rejected(
+            format!(
+                "the limit {} is {}: a counter counts integers",
+                name.plain(),
+                column.kind
+            ),
+            "give a column of integers, or a number",
+        )),
+        None => Err(AdoptError::rejected(
+            format!("{} has no column {}", source.place(), name.plain()),
+            "correct the name of the column",
+        )),
+    }
+}
+
+/// The columns of a table.
+///
+/// # Errors
+/// The connection fails.
+pub(crate) fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql::Result<Vec<SourceColumn>> {
     let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COALESCE(NUMERIC_SCALE, 0), COLLATION_NAME,
-                        IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
+                        IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%',
+                        LOWER(COLUMN_TYPE) LIKE '%unsigned%'
                    FROM information_schema.COLUMNS
                   WHERE TABLE_SCHEMA = ?
                     AND TABLE_NAME = ?
                   ORDER BY ORDINAL_POSITION";
-    let row = |(name, kind, scale, collation, null, generated, on_update): (
+    let row = |(name, kind, scale, collation, null, generated, on_update, unsigned): (
         String,
         String,
         u64,
@@ -186,9 +220,11 @@ fn columns(connection: &mut Conn, schema: &Ident, table: &Ident) -> Result<Vec<S
         bool,
         bool,
         bool,
+        bool,
     )| {
         SourceColumn {
             name: ident(&name),
+            unsigned: unsigned && !["enum", "set"].contains(&kind.as_str()),
             kind,
             scale,
             collation,
@@ -197,9 +233,34 @@ fn columns(connection: &mut Conn, schema: &Ident, table: &Ident) -> Result<Vec<S
             on_update,
         }
     };
-    connection
-        .exec_map(query, (schema.name(), table.name()), row)
-        .doing("read the columns of the table")
+    connection.exec_map(query, (schema, table), row)
+}
+
+/// The conditions of the CHECK constraints of a table.
+///
+/// # Errors
+/// The connection fails.
+pub(crate) fn checks(connection: &mut Conn, schema: &str, table: &str) -> mysql::Result<Vec<String>> {
+    // MariaDB has the table in CHECK_CONSTRAINTS, where the names of different tables can be equal. MySQL has it elsewhere.
+    let of_mariadb = "SELECT CHECK_CLAUSE
+                        FROM information_schema.CHECK_CONSTRAINTS
+                       WHERE CONSTRAINT_SCHEMA = ?
+                         AND TABLE_NAME = ?";
+    let of_mysql = "SELECT c.CHECK_CLAUSE
+                      FROM information_schema.CHECK_CONSTRAINTS AS c
+                      JOIN information_schema.TABLE_CONSTRAINTS AS t
+                        ON t.CONSTRAINT_SCHEMA = c.CONSTRAINT_SCHEMA
+                       AND t.CONSTRAINT_NAME = c.CONSTRAINT_NAME
+                     WHERE t.TABLE_SCHEMA = ?
+                       AND t.TABLE_NAME = ?";
+    match connection.exec(of_mariadb, (schema, table)) {
+        Err(mysql::Error::MySqlError(error)) if error.code == 1054 => {
+            connection.exec(of_mysql, (schema, table))
+        }
+        // A server before CHECK constraints has no such table.
+        Err(mysql::Error::MySqlError(error)) if error.code == 1109 => Ok(Vec::new()),
+        checks => checks,
+    }
 }
 
 /// The primary key, or another unique index whose columns do not allow NULL, and its columns.

@@ -1,25 +1,25 @@
 //! Recommends the number of slots of a counter from the lock waits of a server.
 
 mod lock_data;
-mod statement;
+mod row;
 mod watch;
 
 use std::collections::BTreeMap;
 
-#[cfg(any(test, fuzzing))]
-pub(crate) use statement::{counts, table};
+pub use row::{Installed, Row, Said};
 pub use watch::watch;
 
 pub use crate::cluster::CannotSee;
 
 use crate::cluster::{self, Clash, Node};
-use crate::package::{IDENT_MAX, Ident, Key, Kind, MAX_SLOTS, NAME_MAX, SqlStr, quoted, shell_word};
+use crate::package::{Kind, MAX_SLOTS};
 
 /// A change is recommended from this average number of sessions that wait for one counter or row. At 0.5 a session waits
 /// half of the time.
 const WAITING: f64 = 0.5;
 
-/// Shrinking is never recommended for this number of slots or less: the read would hardly become faster.
+/// Shrinking is never recommended for this number of slots or less, and no number less than it because sessions are idle: the
+/// read would hardly become faster.
 const FEW_SLOTS: u32 = 16;
 
 /// The time of a slot is computed from the measured reads only from this number of slots on. With fewer slots it is
@@ -95,33 +95,6 @@ pub struct Counter {
     pub read_us: Option<(f64, f64)>,
 }
 
-/// A row that sessions waited for, and that is not a slot of a named counter.
-#[derive(Debug, Clone, Default, serde::Serialize)]
-pub struct Row {
-    /// The schema of the table.
-    pub schema: String,
-    /// The table.
-    pub table: String,
-    /// The SQL condition that matches only this row, such as `id = 1`. Empty if it is not known.
-    pub condition: String,
-    /// The columns of the primary key.
-    pub key: Vec<KeyColumn>,
-    /// The columns that are incremented or decremented. Empty for a record of a package.
-    pub columns: Vec<String>,
-    /// Whether the statement decrements a column on the condition that it has enough.
-    pub takes: bool,
-    /// Whether the statement returns the new number, as a sequence does.
-    pub sequence: bool,
-    /// The average number of sessions that waited for the row.
-    pub waiting: f64,
-    /// The statement of one of these sessions.
-    pub statement: String,
-    /// The number of slots of the package, for a record of a package.
-    pub slots: Option<u32>,
-    /// The engine of the table, if it locks tables instead of rows.
-    pub engine: Option<String>,
-}
-
 /// A column of a primary key, as in `information_schema.COLUMNS`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct KeyColumn {
@@ -135,7 +108,7 @@ pub struct KeyColumn {
     pub collation: Option<String>,
 }
 
-/// The recommended change. The numbers are numbers of slots.
+/// The recommended change, of which there is one for each counter, row and table. The numbers are numbers of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase", tag = "do", content = "slots")]
 pub enum Verdict {
@@ -147,9 +120,10 @@ pub enum Verdict {
     Grow(u32),
     /// Decrease the number of slots.
     Shrink(u32),
-    /// Replace the single row by a counter.
+    /// Replace columns of a row by counters.
     Adopt(u32),
-    /// Replace a column of several rows by a counter for each row.
+    /// Replace a column of several rows by a counter for each row. Another way to store such counts is another variant, which
+    /// `row::of_table` chooses.
     Records(u32),
     /// Correct a setting or a table that does not fit the cluster.
     Correct,
@@ -187,7 +161,8 @@ impl Watched {
     /// slots, and 0.88 n of 4 n slots, which is 4 n (1 - e^(-1/4)). Therefore the rule is four slots for each connection.
     ///
     /// If most connections are idle, eight slots for each running session are sufficient: an increment meets another
-    /// one with a probability of one in eight.
+    /// one with a probability of one in eight. The samples miss sessions that run for a short time, so that these are at least
+    /// [`FEW_SLOTS`], if there are as many connections.
     ///
     /// The number is a prime. Some drivers open two connections at a time, so that a pool has only every second id. With
     /// a prime these connections use all slots.
@@ -210,15 +185,20 @@ impl Watched {
             None => (self.connected, self.running, ""),
         };
         let (all, active) = (connected.saturating_mul(4), running.saturating_mul(8));
-        let (least, rule) = if all <= active {
+        let (least, rule) = if all <= active.max(FEW_SLOTS) {
             (
                 all,
                 format!("four slots for each of {connected} connections{place}"),
             )
-        } else {
+        } else if active >= FEW_SLOTS {
             (
                 active,
                 format!("eight slots for each of {running} running sessions{place}"),
+            )
+        } else {
+            (
+                FEW_SLOTS,
+                format!("at least {FEW_SLOTS} slots for {connected} connections{place}"),
             )
         };
         let (slots, rule) = (prime_from(least.max(2)), format!("{rule}, rounded up to a prime"));
@@ -240,18 +220,11 @@ impl Watched {
         let mut advice: Vec<_> = self.counters.iter().map(of_counter).collect();
         let mut tables: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
         for row in &self.rows {
-            tables
-                .entry((&row.schema, &row.table, &row.columns))
-                .or_default()
-                .push(row);
+            tables.entry((&row.schema, &row.table)).or_default().push(row);
         }
-        for ((schema, table, _), rows) in tables {
+        for ((schema, table), rows) in tables {
             let (needed, rule) = self.needed(Some((schema, table)));
-            let records = records(&rows, needed, &rule);
-            match records {
-                Some(records) => advice.push((rows.iter().map(|row| row.waiting).sum(), records)),
-                None => advice.extend(rows.iter().map(|one| (one.waiting, one.advice(needed, &rule)))),
-            }
+            advice.extend(row::of_table(&rows, needed, &rule));
         }
         let clashes = cluster::clashes(&self.servers)
             .into_iter()
@@ -298,13 +271,13 @@ impl Watched {
                 }
             }
             for row in node.rows {
-                let place = |row: &Row| (row.schema.clone(), row.table.clone(), row.condition.clone());
-                match all.rows.iter_mut().find(|one| place(one) == place(&row)) {
-                    Some(one) => one.waiting += row.waiting,
+                match all.rows.iter_mut().find(|one| one.is(&row)) {
+                    Some(one) => one.add(row),
                     None => all.rows.push(row),
                 }
             }
         }
+        all.rows.retain(|row| row.waiting >= WAITING);
         all.cannot_see.extend(cluster::unseen(
             &all.servers,
             "the connections and the lock waits",
@@ -402,223 +375,6 @@ impl Counter {
     }
 }
 
-impl Row {
-    fn advice(&self, needed: u32, rule: &str) -> Advice {
-        let waits = waits(self.waiting);
-        let (verdict, because, run) = match self.slots {
-            Some(slots) if needed > slots => {
-                let run = format!(
-                    "-- Generate the package with --slots {needed}, and source its create_procedures.sql"
-                );
-                let because = format!("{waits}, and the package has {slots} slots. {needed} slots: {rule}");
-                (Verdict::Grow(needed), because, run)
-            }
-            Some(_) => {
-                let why = "but the slots are sufficient: find long transactions that hold them";
-                (Verdict::Inspect, format!("{waits}, {why}"), String::new())
-            }
-            None => match self.obstacle() {
-                Some(obstacle) => (
-                    Verdict::Inspect,
-                    format!("{waits}, {obstacle}"),
-                    self.change_engine(),
-                ),
-                None => {
-                    let because = format!("{waits}, with {}. {needed} slots: {rule}", self.statement);
-                    (Verdict::Adopt(needed), because, self.adopt(needed))
-                }
-            },
-        };
-        Advice {
-            subject: self.subject(),
-            verdict,
-            because,
-            run,
-            read_us: None,
-        }
-    }
-
-    /// The statement that makes the engine lock rows. Empty if it does.
-    fn change_engine(&self) -> String {
-        self.engine.as_ref().map_or_else(String::new, |_| {
-            format!(
-                "ALTER TABLE {}.{} ENGINE = InnoDB;",
-                quoted(&self.schema),
-                quoted(&self.table)
-            )
-        })
-    }
-
-    /// The row as [`Advice::subject`].
-    pub fn subject(&self) -> String {
-        let place = if self.engine.is_some() {
-            "all rows"
-        } else if self.condition.is_empty() {
-            "a row that is not known"
-        } else {
-            &self.condition
-        };
-        format!("{}.{}: {place}", self.schema, self.table)
-    }
-
-    /// The reason why a counter cannot replace the row.
-    fn obstacle(&self) -> Option<String> {
-        let statement = &self.statement;
-        if let Some(engine) = &self.engine {
-            Some(format!(
-                "with {statement}. The engine {engine} locks the whole table for each statement"
-            ))
-        } else if self.columns.is_empty() {
-            Some(format!(
-                "with a statement that is not known to count: {statement}"
-            ))
-        } else if self.sequence {
-            Some(format!(
-                "with {statement}, which returns each number once. A counter of several rows cannot do this: use AUTO_INCREMENT, \
-                 or CREATE SEQUENCE on MariaDB"
-            ))
-        } else if self.has_control() {
-            Some(format!(
-                "with {statement}. No command can name it: the table, a column or its key has characters of control"
-            ))
-        } else if self.condition.is_empty() && self.key.is_empty() {
-            Some(format!(
-                "with {statement}. The table has no primary key that finds the row: add one"
-            ))
-        } else if self.condition.is_empty() {
-            Some(format!(
-                "with {statement}. The row is not known: run slotted advise again"
-            ))
-        } else {
-            None
-        }
-    }
-
-    /// Whether a name or the condition has characters that a line of a shell does not have.
-    fn has_control(&self) -> bool {
-        let mut texts = [&self.schema, &self.table, &self.condition]
-            .into_iter()
-            .chain(&self.columns);
-        texts.any(|text| text.contains(char::is_control))
-    }
-
-    /// The commands that replace the row by counters of this number of slots, one for each column.
-    fn adopt(&self, slots: u32) -> String {
-        let [schema, table] = [&self.schema, &self.table].map(|name| Ident::stored(name).plain());
-        let place = format!("{schema}.{table}");
-        let command = |column: &String| {
-            let name = counter_name(&self.table, column, &self.condition);
-            let mut run = format!(
-                "slotted adopt --url URL --table {} --column {} --where {} --counter {} --slots {slots}",
-                shell_word(&place),
-                shell_word(column),
-                shell_word(&self.condition),
-                shell_word(&name),
-            );
-            if self.takes {
-                run += &format!(
-                    " --prefix bounded_counter_\n-- In place of the statement: CALL bounded_counter_take({}, amount); after: slotted install counters --bounded",
-                    SqlStr(&name)
-                );
-            }
-            run
-        };
-        self.columns.iter().map(command).collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// The name of the counter of a row. The servers compare names without case and accents, and a name has at most
-/// [`NAME_MAX`] characters: a number that depends on the exact condition makes such names differ.
-fn counter_name(table: &str, column: &str, condition: &str) -> String {
-    let name = format!("{table}.{column} {condition}");
-    let most = NAME_MAX as usize;
-    let exact = |c: char| c.is_ascii() && !c.is_ascii_uppercase() && !c.is_ascii_control();
-    if name.chars().count() <= most && condition.chars().all(exact) {
-        return name;
-    }
-    // FNV-1a, of which every version of this program gets the same number.
-    let hash = condition.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    let number = format!(" #{hash:016x}");
-    let printable = |c: char| if c.is_control() { ' ' } else { c };
-    let begin: String = name.chars().map(printable).take(most - number.len()).collect();
-    begin + &number
-}
-
-/// The recommendation for several rows of one table, if the package `slotted_counters` can have its key.
-fn records(rows: &[&Row], needed: u32, rule: &str) -> Option<Advice> {
-    let [first, _, ..] = rows else {
-        return None;
-    };
-    let (table, schema) = (&first.table, &first.schema);
-    let usable = rows
-        .iter()
-        .all(|row| row.slots.is_none() && row.obstacle().is_none());
-    let ([column], false) = (first.columns.as_slice(), first.takes) else {
-        return None;
-    };
-    let prefix = format!("{table}_{column}_");
-    // The longest suffix of a name of the package is that of its roll-up's table, which also has the target.
-    let simple = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let names = [schema, table, column]
-        .into_iter()
-        .chain(first.key.iter().map(|one| &one.name));
-    if !usable || !names.into_iter().all(|name| simple(name)) || prefix.len() * 2 + 16 > IDENT_MAX {
-        return None;
-    }
-    let key: Vec<String> = first.key.iter().map(KeyColumn::option).collect();
-    let key = key.join(", ");
-    key.parse::<Key>().ok()?;
-    let columns: Vec<&str> = first.key.iter().map(|one| one.name.as_str()).collect();
-    let columns = columns.join(", ");
-    let mut options = format!(
-        "slotted_counters --key {} --table {table}_{column} --prefix {prefix} --slots {needed}",
-        shell_word(&key)
-    );
-    if let Some(collation) = first.key.iter().find_map(|one| one.collation.as_ref()) {
-        options += &format!(" --collation {collation}");
-    }
-    let rollup = match first.key.as_slice() {
-        [one] => format!(" --rollup {table}.{}:{column}", one.name),
-        _ => String::new(),
-    };
-    let waiting: f64 = rows.iter().map(|row| row.waiting).sum();
-    let mut run = format!(
-        "-- A counter for each row of the table, in place of the column:\n\
-         slotted install --url URL --database {schema} {options}{rollup}\n\
-         -- In place of the statement: CALL {prefix}add({columns}, amount);\n"
-    );
-    run += &if rollup.is_empty() {
-        format!(
-            "-- Then move the counts of the column:\n\
-             slotted adopt --url URL --database {schema} --from {table}.{column} --key {} --prefix {prefix}\n",
-            shell_word(&columns)
-        )
-    } else {
-        format!(
-            "-- When no session writes the column any more, import its counts. CALL {prefix}rollup(NULL) writes the totals into it:\n\
-             slotted generate {options}{rollup} --out {prefix}sql\n\
-             mysql {schema} < {prefix}sql/slotted_counters/import.sql\n"
-        )
-    };
-    run += "-- Or a counter for each of these rows:";
-    for row in rows {
-        run += &format!("\n{}", row.adopt(needed));
-    }
-    Some(Advice {
-        subject: format!("{schema}.{table}: {column} of {} rows", rows.len()),
-        verdict: Verdict::Records(needed),
-        because: format!(
-            "{}, with {}. {needed} slots: {rule}",
-            waits(waiting),
-            first.statement
-        ),
-        run,
-        read_us: None,
-    })
-}
-
 impl KeyColumn {
     /// The column as in the option `--key`. MariaDB returns integer types with a display width.
     fn option(&self) -> String {
@@ -656,6 +412,7 @@ fn prime_from(least: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statement::{Amount, Change, Use};
 
     fn watched(connected: u32, running: u32) -> Watched {
         Watched {
@@ -672,6 +429,9 @@ mod tests {
             (0, 0, 2),
             (64, 64, 257),
             (64, 2, 17),
+            (64, 0, 17),
+            (64, 1, 17),
+            (3, 0, 13),
             (1000, 5, 41),
             (90_000, 90_000, 10_000),
             (24, 5, 41),
@@ -681,6 +441,27 @@ mod tests {
                 slots,
                 "{connected} {running}"
             );
+        }
+    }
+
+    fn row(table: &str, column: &str, of: Use, number: i64, waiting: f64) -> Row {
+        let change = Change {
+            column: column.into(),
+            of,
+            amount: Amount::Number(number),
+        };
+        Row {
+            schema: "shop".into(),
+            table: table.into(),
+            condition: "id = 7".into(),
+            statements: vec![Said {
+                text: "UPDATE".into(),
+                waiting,
+                changes: vec![change],
+                ..Said::default()
+            }],
+            waiting,
+            ..Row::default()
         }
     }
 
@@ -734,23 +515,9 @@ mod tests {
                 counter("held", 500, 9.0, 5),
             ],
             rows: vec![
-                Row {
-                    schema: "shop".into(),
-                    table: "pages".into(),
-                    condition: "id = 1".into(),
-                    columns: vec!["hits".into()],
-                    waiting: 3.0,
-                    ..Row::default()
-                },
-                Row {
-                    schema: "shop".into(),
-                    table: "stock".into(),
-                    condition: "id = 42".into(),
-                    columns: vec!["qty".into()],
-                    takes: true,
-                    waiting: 2.0,
-                    ..Row::default()
-                },
+                row("pages", "hits", Use::Adds, 1, 3.0),
+                row("stock", "qty", Use::Takes, -2, 2.0),
+                row("coupons", "used", Use::Fills("`max_uses`".into()), 1, 1.0),
             ],
             ..watched(64, 64)
         };
@@ -760,11 +527,23 @@ mod tests {
             .map(|one| (one.subject, one.verdict, one.run))
             .collect();
         let of = |subject: &str, verdict, run: &str| (subject.to_owned(), verdict, run.to_owned());
-        let adopt = "slotted adopt --url URL --table shop.pages --column hits --where 'id = 1' \
-                     --counter 'pages.hits id = 1' --slots 257";
-        let stock = "slotted adopt --url URL --table shop.stock --column qty --where 'id = 42' \
-                     --counter 'stock.qty id = 42' --slots 257 --prefix bounded_counter_\n\
-                     -- In place of the statement: CALL bounded_counter_take('stock.qty id = 42', amount); after: slotted install counters --bounded";
+        let adopt = |table: &str, column: &str, prefix: &str| {
+            format!(
+                "slotted adopt --url URL --database shop --table shop.{table} --column {column} --where 'id = 7' \
+                 --counter '{table}.{} id = 7' --slots 257 --prefix {prefix}\n-- In place of the statement, for this row:\n",
+                column.split(' ').next().unwrap_or_default()
+            )
+        };
+        let install = "slotted install counters --bounded --url URL --database shop\n";
+        let pages =
+            adopt("pages", "hits", "counter_") + "CALL `shop`.`counter_increment`('pages.hits id = 7');";
+        let stock = adopt("stock", "qty", "bounded_counter_")
+            + "CALL `shop`.`bounded_counter_take`('stock.qty id = 7', 2);";
+        let coupons = adopt("coupons", "used --limit '`max_uses`'", "bounded_counter_")
+            + "CALL `shop`.`bounded_counter_take`('coupons.used id = 7', 1);\n\
+               -- Its used is then: `max_uses` - `shop`.`bounded_counter_get`('coupons.used id = 7')";
+        let (stock, coupons) = (install.to_owned() + &stock, install.to_owned() + &coupons);
+        let pages = format!("slotted install counters --url URL --database shop\n{pages}");
         assert_eq!(
             advice,
             [
@@ -774,8 +553,9 @@ mod tests {
                     "CALL `shop`.`counter_resize`('few', 257);"
                 ),
                 of("shop.counters: held", Verdict::Inspect, ""),
-                of("shop.pages: id = 1", Verdict::Adopt(257), adopt),
-                of("shop.stock: id = 42", Verdict::Adopt(257), stock),
+                of("shop.pages: id = 7", Verdict::Adopt(257), &pages),
+                of("shop.stock: id = 7", Verdict::Adopt(257), &stock),
+                of("shop.coupons: id = 7", Verdict::Adopt(257), &coupons),
                 of(
                     "shop.counters: it's many",
                     Verdict::Shrink(257),

@@ -1,7 +1,6 @@
 //! Observes the lock waits of a server. Only reads.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, btree_map, hash_map};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,14 +10,15 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::lock_data::{key_values, literal, unquoted};
-use super::statement::{Counts, compares, counts, table};
-use super::{CannotSee, Counter, KeyColumn, Kind, Row, WAITING, Watched};
+use super::{CannotSee, Counter, Installed, KeyColumn, Kind, Row, Said, WAITING, Watched};
+use crate::adopt;
 use crate::cluster::{self, Node, Table, denied};
 use crate::connect::{cause, statement_hides_waits};
 use crate::install::compare;
 use crate::install::privileges::Privileges;
 use crate::package::{Ident, Nodes, Prefix, quoted, shell_word};
 use crate::server::{Flavour, Version};
+use crate::statement::{self, meaning};
 
 /// The number of reads of each counter, of which the median time is taken.
 const READS: usize = 20;
@@ -80,6 +80,9 @@ SELECT '',
 /// Source: MySQL manual, "General Thread States".
 const TABLE_WAIT: &[u8] = b"Waiting for table level lock";
 
+/// The number of different statements that are kept for a row.
+const STATEMENTS: usize = 100;
+
 /// A row that a transaction waits for, with the names and values that the server returns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Waited {
@@ -91,12 +94,11 @@ struct Waited {
     key: Option<Vec<String>>,
 }
 
-/// How often transactions waited for a row, and one of their statements.
+/// How often transactions waited for a row, and how often with each statement.
 #[derive(Debug, Default)]
 struct Seen {
     times: u32,
-    statement: String,
-    counts: Option<Counts>,
+    statements: BTreeMap<String, u32>,
 }
 
 /// An installed package, as its view counter_package describes it.
@@ -110,6 +112,7 @@ struct Package {
     fixed: bool,
     pick: String,
     nodes: Option<Nodes>,
+    bounded: bool,
 }
 
 impl Package {
@@ -410,7 +413,7 @@ impl Observer<'_> {
             }
             let (current, statement) = (text("db"), text("Info"));
             let statement = String::from_utf8_lossy(&statement).into_owned();
-            let Some((schema, table)) = table(&statement) else {
+            let Some((schema, table)) = statement::place(&statement) else {
                 continue;
             };
             let row = Waited {
@@ -431,9 +434,10 @@ impl Observer<'_> {
         }
         let seen = waits.entry(row).or_default();
         seen.times += 1;
-        if let Some(statement) = statement.filter(|_| seen.counts.is_none()) {
-            seen.counts = counts(&statement);
-            seen.statement = statement;
+        let Some(statement) = statement else { return };
+        let known = seen.statements.contains_key(&statement);
+        if known || seen.statements.len() < STATEMENTS {
+            *seen.statements.entry(statement).or_default() += 1;
         }
     }
 
@@ -484,6 +488,7 @@ impl Observer<'_> {
                 fixed: value("slots").parse::<u32>().is_ok(),
                 pick: value("pick"),
                 nodes: Nodes::of_arguments(&value("arguments")),
+                bounded: value("arguments").split(' ').any(|argument| argument == "--bounded"),
             });
         }
         Ok(packages)
@@ -604,7 +609,7 @@ impl Observer<'_> {
         waits: &HashMap<Waited, Seen>,
         average: impl Fn(u32) -> f64,
     ) -> Result<Vec<Row>, mysql::Error> {
-        let mut rows: BTreeMap<(String, String, String, Vec<String>), Row> = BTreeMap::new();
+        let mut rows: BTreeMap<(String, String, String), Row> = BTreeMap::new();
         let mut unseen: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let mut keys: HashMap<(&str, &str, Option<&str>), Key> = HashMap::new();
         for (waited, seen) in waits {
@@ -620,47 +625,57 @@ impl Observer<'_> {
                 waited.index.as_deref(),
             );
             let key = match keys.entry(place) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(self.key(waited)?),
+                hash_map::Entry::Occupied(known) => known.into_mut(),
+                hash_map::Entry::Vacant(unknown) => unknown.insert(self.key(waited)?),
             };
             let key = &*key;
-            if key.columns.is_empty() {
+            if key.table.columns.is_empty() {
                 *unseen.entry((place.0, place.1)).or_default() += seen.times;
                 continue;
             }
-            let counts = seen.counts.clone().unwrap_or_default();
-            let is_column =
-                |name: &&String| key.columns.iter().any(|column| column.eq_ignore_ascii_case(name));
-            let columns: Vec<String> = counts.columns.iter().filter(is_column).cloned().collect();
-            let mut condition = self.condition(waited, key, package.is_some())?;
-            if condition.is_none()
-                && waited.index.is_some()
-                && let Some(text) = counts.condition
-                && compares(&text, &key.columns)
-            {
-                condition = self.matches(waited, &text, false)?.then_some(text);
-            }
-            let condition = condition.unwrap_or_default();
-            let group = (
-                waited.schema.clone(),
-                waited.table.clone(),
-                condition.clone(),
-                columns.clone(),
-            );
-            let row = rows.entry(group).or_insert_with(|| Row {
+            let condition = self
+                .condition(waited, key, package.is_some())?
+                .unwrap_or_default();
+            let statements: Vec<Said> = seen
+                .statements
+                .iter()
+                .map(|(text, times)| said(text, average(*times), &key.table))
+                .collect();
+            let columns = statements
+                .iter()
+                .flat_map(|said| &said.changes)
+                .map(|change| &change.column);
+            let obstacles = columns
+                .filter_map(|name| Some((name.clone(), key.table.obstacle(name)?)))
+                .collect();
+            let on_update = key.table.columns.iter().filter(|column| column.on_update);
+            let installed = |bounded: bool| {
+                let of_schema = packages.iter().find(|one| {
+                    one.schema == waited.schema && one.kind == Kind::Counters && one.bounded == bounded
+                });
+                of_schema.map(|one| Installed {
+                    prefix: one.prefix.clone(),
+                    fixed: one.fixed,
+                })
+            };
+            let row = Row {
                 schema: waited.schema.clone(),
                 table: waited.table.clone(),
                 condition,
                 key: key.primary.clone(),
-                columns,
-                takes: counts.takes,
-                sequence: counts.sequence,
-                statement: seen.statement.split_whitespace().collect::<Vec<_>>().join(" "),
+                statements,
+                obstacles,
+                on_update: on_update.map(|column| column.name.name().to_owned()).collect(),
                 slots: package.map(|package| package.slots),
                 engine: key.engine.clone(),
-                waiting: 0.0,
-            });
-            row.waiting += average(seen.times);
+                waiting: average(seen.times),
+                counters: installed(false),
+                bounded: installed(true),
+            };
+            match rows.entry((row.schema.clone(), row.table.clone(), row.condition.clone())) {
+                btree_map::Entry::Occupied(mut same) => same.get_mut().add(row),
+                btree_map::Entry::Vacant(place) => _ = place.insert(row),
+            }
         }
         for ((schema, table), times) in unseen {
             let waiting = average(times);
@@ -674,13 +689,12 @@ impl Observer<'_> {
                 );
             }
         }
-        Ok(rows.into_values().filter(|row| row.waiting >= WAITING).collect())
+        Ok(rows.into_values().collect())
     }
 
     /// The columns of a table and of the index of a lock. Empty if the account cannot see the table.
     fn key(&mut self, waited: &Waited) -> Result<Key, mysql::Error> {
         let place = (&waited.schema, &waited.table);
-        let index = waited.index.as_deref().unwrap_or_default();
         let columns: Vec<(String, String, String, Option<String>)> = self.connection.exec(
             "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME
                FROM information_schema.COLUMNS
@@ -689,14 +703,14 @@ impl Observer<'_> {
               ORDER BY ORDINAL_POSITION",
             place,
         )?;
-        let indexes: Vec<(String, String)> = self.connection.exec(
-            "SELECT INDEX_NAME, COLUMN_NAME
+        // An index on an expression has no column.
+        let indexes: Vec<(String, Option<String>, bool)> = self.connection.exec(
+            "SELECT INDEX_NAME, COLUMN_NAME, NON_UNIQUE = 0
                FROM information_schema.STATISTICS
               WHERE TABLE_SCHEMA = ?
                 AND TABLE_NAME = ?
-                AND INDEX_NAME IN ('PRIMARY', ?)
-              ORDER BY SEQ_IN_INDEX",
-            (&waited.schema, &waited.table, index),
+              ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX",
+            place,
         )?;
         let columns: Vec<KeyColumn> = columns
             .into_iter()
@@ -708,13 +722,18 @@ impl Observer<'_> {
             })
             .collect();
         let of = |index: &str| -> Vec<KeyColumn> {
-            let names = indexes.iter().filter(|(name, _)| name == index);
+            let names = indexes.iter().filter(|(name, ..)| name == index);
             names
-                .filter_map(|(_, name)| columns.iter().find(|column| column.name == *name))
+                .filter_map(|(_, name, _)| columns.iter().find(|column| Some(&column.name) == name.as_ref()))
                 .cloned()
                 .collect()
         };
-        let (index, primary) = (of(index), of("PRIMARY"));
+        let unique = indexes
+            .chunk_by(|one, next| one.0 == next.0)
+            .filter(|index| index[0].2)
+            .filter_map(|index| index.iter().map(|(_, name, _)| name.clone()).collect())
+            .collect();
+        let (index, primary) = (of(waited.index.as_deref().unwrap_or_default()), of("PRIMARY"));
         let rest = primary.iter().filter(|column| !index.contains(column)).cloned();
         let engine: Option<Option<String>> = match waited.index {
             Some(_) => None,
@@ -728,7 +747,30 @@ impl Observer<'_> {
             entries: index.iter().cloned().chain(rest).collect(),
             index,
             primary,
-            columns: columns.iter().map(|column| column.name.clone()).collect(),
+            table: self.table(waited, unique)?,
+        })
+    }
+
+    /// What the meaning of a statement depends on.
+    fn table(&mut self, waited: &Waited, unique: Vec<Vec<String>>) -> Result<statement::Table, mysql::Error> {
+        let (schema, name) = (&waited.schema, &waited.table);
+        let checks = adopt::checks(self.connection, schema, name)?;
+        let triggers = self.connection.exec(
+            "SELECT TRIGGER_NAME
+               FROM information_schema.TRIGGERS
+              WHERE EVENT_OBJECT_SCHEMA = ?
+                AND EVENT_OBJECT_TABLE = ?
+                AND EVENT_MANIPULATION = 'UPDATE'",
+            (schema, name),
+        )?;
+        Ok(statement::Table {
+            schema: schema.clone(),
+            name: name.clone(),
+            columns: adopt::columns(self.connection, schema, name)?,
+            unique,
+            one_row: self.matches(waited, "TRUE", false)?,
+            checks,
+            triggers,
         })
     }
 
@@ -773,7 +815,7 @@ impl Observer<'_> {
             quoted(&waited.table)
         );
         match self.connection.query_first::<u64, _>(query) {
-            // A variable of a routine is no column (1054), and a condition of a join has other tables.
+            // Another session has dropped the table, or the query takes too long.
             Err(mysql::Error::MySqlError(error)) if !denied(&mysql::Error::MySqlError(error.clone())) => {
                 Ok(false)
             }
@@ -807,8 +849,8 @@ struct Key {
     index: Vec<KeyColumn>,
     /// The columns of an entry of this index: those of the primary key follow.
     entries: Vec<KeyColumn>,
-    /// The names of all columns.
-    columns: Vec<String>,
+    /// What the meaning of a statement depends on.
+    table: statement::Table,
     /// The engine, if sessions wait for the whole table.
     engine: Option<String>,
 }
@@ -817,6 +859,27 @@ struct Key {
 const SLOT: &str = "LEFT(counter_name, 255), CAST(counter_id AS SIGNED), CAST(counter AS SIGNED)";
 
 type SlotRow = (Option<Vec<u8>>, Option<i64>, Option<i64>);
+
+/// What a statement does with the row that it waits for.
+fn said(text: &str, waiting: f64, table: &statement::Table) -> Said {
+    let said = Said {
+        text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+        waiting,
+        ..Said::default()
+    };
+    match meaning(text, table) {
+        Ok(meaning) => Said {
+            changes: meaning.changes,
+            sets: meaning.sets,
+            only_if: meaning.only_if,
+            ..said
+        },
+        Err(doubt) => Said {
+            doubt: Some(doubt),
+            ..said
+        },
+    }
+}
 
 fn of_rows(rows: Vec<SlotRow>) -> Slots {
     let mut slots = Slots::new();

@@ -15,7 +15,9 @@ use super::package::installed;
 use super::{Outcome, hinted, interrupt, progress};
 use crate::adopt::{self, AdoptError, Move, Place, Sums};
 use crate::connect::Session;
-use crate::package::{Ident, Kind, NAME_MAX, Origins, Package, Prefix, Routine, Source, SqlStr, names};
+use crate::package::{
+    Ident, Kind, Limit, NAME_MAX, Origins, Package, Prefix, Routine, Source, SqlStr, names,
+};
 
 /// Move the count of a row, or all counts of a column, into counters.
 ///
@@ -23,7 +25,9 @@ use crate::package::{Ident, Kind, NAME_MAX, Origins, Package, Prefix, Routine, S
 /// write the column meanwhile. Run the command again when all instances of the application call the package in place of the
 /// UPDATE: it moves the counts that the column has received since the first run. No order of these steps loses a count.
 ///
-/// A row: --table, --column, --where and --counter. The counter is created if it does not exist.
+/// A row: --table, --column, --where and --counter. The counter is created if it does not exist. A column that a statement compares
+/// with a limit is rejected, because 0 would be a wrong value: with --limit, a bounded counter has what is left to the limit, and
+/// the old statements find nothing left.
 ///
 /// A column: --from pages.hits --key id moves all rows into the records of slotted_counters, and --from pages.hits into named
 /// counters. --from TABLE moves a table of slots of the article of 2012, of the Slotted Counter Pattern, or of
@@ -38,6 +42,11 @@ pub struct Adopt {
     /// The column with the count
     #[arg(long, required_unless_present = "from", conflicts_with = "from")]
     column: Option<Ident>,
+
+    /// The column or the number that the column must not exceed. What is left to it is moved into a bounded counter, and the column
+    /// is set to it
+    #[arg(long, value_name = "LIMIT", conflicts_with = "from")]
+    limit: Option<Limit>,
 
     /// The WHERE condition, which must match exactly one row
     #[arg(
@@ -82,6 +91,11 @@ pub struct Adopt {
     /// package
     #[arg(long)]
     into_existing: bool,
+
+    /// Move the counts although a statement compares the column with a limit, such as one that the application does not execute any
+    /// more
+    #[arg(long)]
+    despite_comparisons: bool,
 
     /// The number of slots of a new counter [default: the default of the package]
     #[arg(long, value_name = "N", value_parser = crate::package::slot_count)]
@@ -133,11 +147,34 @@ impl Adopt {
             }
             _ => unreachable!("clap requires them"),
         };
-        let source = adopt::read(&mut connection, &place, package, &packages).map_err(explained)?;
+        let source = adopt::read(&mut connection, &place, self.limit.as_ref(), package, &packages)
+            .map_err(explained)?;
+        self.check_comparisons(&mut connection, &source, package)?;
         match (&self.condition, &self.counter) {
             (Some(condition), Some(name)) => self.row(&mut connection, package, &source, condition, name),
             _ => self.column(&mut connection, package, &source, interrupt::stop()),
         }
+    }
+
+    /// Rejects a move after which a statement would decide by a wrong value.
+    fn check_comparisons(
+        &self,
+        connection: &mut Conn,
+        source: &Source,
+        package: &Package,
+    ) -> anyhow::Result<()> {
+        if self.despite_comparisons {
+            return Ok(());
+        }
+        let found = adopt::comparisons(connection, source, package).map_err(explained)?;
+        found.rejected(source, package).map_err(explained)?;
+        if !found.complete {
+            note!(
+                "the server does not show all statements of the application: before you go on, check that none compares {} with a limit",
+                source.plain()
+            );
+        }
+        Ok(())
     }
 
     /// The package of --prefix, or the only one that is suitable and not bounded.
@@ -148,6 +185,7 @@ impl Adopt {
                 Kind::SlottedCounters => self.from.is_some() && self.name.is_none(),
             };
             of_kind
+                && (self.limit.is_none() || package.options.bounded)
                 && self
                     .prefix
                     .as_ref()
@@ -170,8 +208,8 @@ impl Adopt {
             [] => Err(hinted(
                 "the database has no suitable package",
                 format!(
-                    "a row needs a package counters, and --key a package slotted_counters: run slotted install; the prefixes of its \
-                     packages are: {}",
+                    "a row needs a package counters, --limit a bounded one, and --key a package slotted_counters: run slotted install; \
+                     the prefixes of its packages are: {}",
                     list(&packages.iter().collect::<Vec<_>>())
                 ),
             )),
@@ -197,13 +235,22 @@ impl Adopt {
         let counter = (name, self.slots, self.into_existing);
         let moved = adopt::move_row(connection, package, source, condition, counter).map_err(explained)?;
         let created = if moved.created { "created, " } else { "" };
+        let to = source
+            .limit
+            .as_ref()
+            .map_or_else(|| "0".to_owned(), ToString::to_string);
         outln!(
-            "{name}: {created}added {} from {}, set the row to 0",
+            "{name}: {created}added {} from {}, set the row to {to}",
             moved.count,
             source.plain()
         )?;
-        let increment = package.routine(Routine::Increment).expect("every package has it");
-        outln!("Increment with: CALL {increment}({});", SqlStr(name))?;
+        match package.routine(Routine::Take) {
+            Some(take) => outln!("Take with: CALL {take}({}, amount);", SqlStr(name))?,
+            None => {
+                let increment = package.routine(Routine::Increment).expect("every package has it");
+                outln!("Increment with: CALL {increment}({});", SqlStr(name))?;
+            }
+        }
         outln!("Run the command again when the application no longer updates the row.")?;
         Ok(Outcome::Fine)
     }

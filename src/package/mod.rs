@@ -18,7 +18,7 @@ pub use options::{
     Slots, Variable, slot_count,
 };
 pub use rollup::{Interval, Rollup, RollupError, TableColumn, Value};
-pub use source::{Conversion, Origin, Origins, Source, SourceColumn, names};
+pub use source::{Conversion, Limit, Origin, Origins, Source, SourceColumn, names};
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
 pub const MAX_SLOTS: u32 = 10_000;

@@ -18,6 +18,37 @@ pub struct Source {
     pub key: Vec<SourceColumn>,
     /// The name of the index of `key`.
     pub index: Option<Ident>,
+    /// What is moved: the column, or what is left of it to a limit.
+    pub limit: Option<Limit>,
+}
+
+/// A limit that a column does not exceed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// Another column of the row.
+    Column(Ident),
+    /// The same number for all rows.
+    Number(i64),
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Column(name) => name.fmt(f),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+impl std::str::FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number) => Ok(Self::Number(number)),
+            Err(_) => ident(text).map(Self::Column).map_err(|error| error.to_string()),
+        }
+    }
 }
 
 /// A column of such a table.
@@ -37,6 +68,8 @@ pub struct SourceColumn {
     pub generated: bool,
     /// Whether an UPDATE of another column changes it.
     pub on_update: bool,
+    /// Whether the server rejects a negative value.
+    pub unsigned: bool,
 }
 
 /// How the values of a source column become values of a key column.
@@ -76,7 +109,19 @@ impl SourceColumn {
         INTEGERS.contains(&self.kind.as_str()) || self.kind == "decimal" && self.scale == 0
     }
 
-    fn is_string(&self) -> bool {
+    /// The reason why a counter cannot have its values, as the rest of a sentence. None if all its values are integers that a
+    /// session writes.
+    pub fn uncountable(&self) -> Option<String> {
+        if self.generated {
+            Some("is a generated column".into())
+        } else if self.is_integer() {
+            None
+        } else {
+            Some(format!("is {}: a counter counts integers", self.kind))
+        }
+    }
+
+    pub(crate) fn is_string(&self) -> bool {
         STRINGS.contains(&self.kind.as_str())
     }
 
@@ -161,6 +206,18 @@ impl Source {
             self.table.plain(),
             self.column.plain()
         )
+    }
+
+    /// The limit, as an expression. NULL if there is none.
+    pub(crate) fn limit(&self) -> String {
+        self.limit
+            .as_ref()
+            .map_or_else(|| "NULL".into(), Limit::to_string)
+    }
+
+    /// The value of the column after a move, as an expression: with it, a statement that takes from the row finds nothing.
+    pub(crate) fn empty(&self) -> String {
+        self.limit.as_ref().map_or_else(|| "0".into(), Limit::to_string)
     }
 
     /// Whether no two rows of the table have the same values in these columns.
@@ -300,6 +357,7 @@ mod tests {
             null: false,
             generated: false,
             on_update: false,
+            unsigned: false,
         };
         let key: Vec<_> = key.iter().map(|name| column(name)).collect();
         Source {
@@ -309,6 +367,7 @@ mod tests {
             columns: key.clone(),
             key,
             index: None,
+            limit: None,
         }
     }
 

@@ -60,11 +60,11 @@ impl<'a> Adopt<'a> {
         sums() "adopt/sums.sql"
         /// Selects the key of one row: that at an offset in the order of the key, or DESC.
         next(condition, direction, offset) "adopt/next.sql"
-        /// Sets the counts of rows to 0.
+        /// Sets the counts of rows to 0, or to their limit.
         zero(condition) "adopt/zero.sql"
         /// Locks the rows of a range, and selects the name, the description and the count of each.
         rows(range) "adopt/rows.sql"
-        /// Locks the row of a condition, and selects its count, its description and its key.
+        /// Locks the row of a condition, and selects its count, its limit, its description and its key.
         row(condition) "adopt/row.sql"
         /// Selects a name that is too long.
         long_name() "adopt/long_name.sql"

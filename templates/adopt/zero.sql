@@ -1,5 +1,5 @@
 UPDATE {{ adopt.from() }}
-   SET {{ source.column }} = 0
+   SET {{ source.column }} = {{ source.empty() }}
 {%- for column in adopt.unchanged() %},
        {{ column }} = {{ column }}
 {%- endfor %}
