@@ -220,7 +220,11 @@ pub fn compares(text: &str, table: &str, column: &str) -> bool {
             ],
         ) {
             comparing = false;
-        } else if comparing && same(name, column) && !not_0 {
+        } else if comparing
+            && same(name, column)
+            && !not_0
+            && !words.get(at + 1).is_some_and(|next| next == "(" || next == ".")
+        {
             return true;
         }
     }
@@ -803,7 +807,11 @@ fn conditions(table: &Table, parts: Vec<Part>) -> Result<Vec<Part>, Doubt> {
                 .all(|column| equal.iter().any(|one| same(one, column)))
     };
     let Some(key) = table.unique.iter().find(has_all) else {
-        return Err("its WHERE does not compare a unique key with values".into());
+        return Err(if table.unique.is_empty() {
+            "the table has no unique key that finds the row: add a primary key".into()
+        } else {
+            "its WHERE does not compare a unique key with values".into()
+        });
     };
     match equal
         .iter()
@@ -1798,6 +1806,7 @@ mod tests {
                 false,
             ),
             ("SELECT * FROM t WHERE (SELECT 5) > used", true),
+            ("SELECT id FROM t GROUP BY id HAVING used ( * ) > ?", false),
             (
                 "UPDATE t SET used = 0 WHERE id BETWEEN 1 AND 7 AND used <> 0",
                 false,

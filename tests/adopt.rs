@@ -11,12 +11,16 @@ use rand::RngExt;
 use slotted::package::{Options, Slots};
 
 use super::advise::{printed, url};
-use crate::support::{Module, SESSIONS, Schema, Server, keyed, measured, package, repeatable, sql_blocks};
+use crate::support::{
+    Module, SESSIONS, Schema, Server, bounded, keyed, measured, package, repeatable, sql_blocks,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(a_moved_row_loses_no_increment)
         .on_families(a_rejected_move_changes_nothing)
+        .on_servers(a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0)
+        .on_families(what_is_left_to_a_limit_is_moved)
         .on_families(a_counter_of_another_row_is_rejected)
         .on_servers(a_row_that_meets_the_condition_later_keeps_its_count)
         .on_servers(a_column_is_moved_with_any_key)
@@ -102,7 +106,7 @@ fn a_rejected_move_changes_nothing(server: &Server) {
     let schema = server.schema();
     schema.run(
         "CREATE TABLE pages (id INT PRIMARY KEY, hits INT, name VARCHAR(9), price DECIMAL(9, 2), twice INT AS (hits * 2),
-                             site INT NULL) ENGINE = InnoDB;
+                             site INT NULL, note LONGTEXT) ENGINE = InnoDB;
          INSERT INTO pages (id, hits, name, price) VALUES (1, 5, 'x', 1.5), (2, 6, 'y', 2);
          CREATE VIEW seen AS SELECT * FROM pages",
     );
@@ -114,8 +118,9 @@ fn a_rejected_move_changes_nothing(server: &Server) {
     schema.install(&package(|_| {}));
     of_row("id > 0", "hits", "the condition matches more than one row of", "give a --where");
     of_row("id = 3", "hits", "the condition matches no row of", "give a --where");
-    of_row("id = 1", "name", "is not an integer in the range of BIGINT: x", "correct the row");
-    of_row("id = 1", "price", "is not an integer in the range of BIGINT: 1.5", "correct the row");
+    of_row("id = 1", "name", "is varchar: a counter counts integers", "ALTER TABLE");
+    of_row("id = 1", "price", "is decimal: a counter counts integers", "ALTER TABLE");
+    of_row("id = 1", "note", "is longtext: a counter counts integers", "ALTER TABLE");
     of_row("id = 1", "no_such", "has no column no_such", "correct the name");
     of_row("id = 1", "twice", "is a generated column", "give the column");
     of_row("no_such = 1", "hits", "cannot read the row", "remove the cause");
@@ -161,6 +166,130 @@ fn a_rejected_move_changes_nothing(server: &Server) {
         all(&row("id = 1", "hits", "pages"), &message, &hint);
         schema.run("ALTER TABLE counters ENGINE = InnoDB");
     }
+}
+
+/// The rule of a coupon: at most 500 uses, also while instances of the application execute the old statement.
+fn a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&bounded(|_| {}));
+    schema.run(
+        "CREATE TABLE pages (id INT PRIMARY KEY, used INT NOT NULL, max_uses INT NOT NULL, stock INT NOT NULL, seen INT NOT NULL,
+                             checked INT NOT NULL, CHECK (checked < 100)) ENGINE = InnoDB;
+         INSERT INTO pages VALUES (7, 0, 500, 500, 5, 5);
+         CREATE TRIGGER of_seen BEFORE DELETE ON pages FOR EACH ROW
+           UPDATE pages SET seen = seen + 1 WHERE id = OLD.id AND seen < 9",
+    );
+    let tables = ["pages", "counters", "bounded_counters"];
+    let uses = "UPDATE pages SET used = used + 1 WHERE id = 7 AND used < max_uses";
+    let takes = "UPDATE pages SET stock = stock - 1 WHERE id = 7 AND stock >= 1";
+    let prefix = |package: &'static str| ["--prefix", package];
+    let of = |column: &'static str, more: &[&'static str]| {
+        [&row("id = 7", column, column)[..], more].concat()
+    };
+    let hint = "if the column must not exceed a limit, use a bounded package with --limit";
+    for (column, what) in [("checked", "CHECK ("), ("seen", "UPDATE pages SET seen")] {
+        let message = format!(".pages.{column}, which the move sets to 0: {what}");
+        rejected(&schema, &of(column, &prefix("counter_")), &tables, &message, hint);
+    }
+
+    let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let sold = AtomicU64::new(0);
+    // The server shows the statements that run, if it does not keep those of the past. A transaction keeps them waiting.
+    let mut holder = schema.connect();
+    holder.query_drop("START TRANSACTION").expect("a transaction");
+    holder.query_drop("SELECT id FROM pages WHERE id = 7 FOR UPDATE").expect("the lock");
+    let count = |statement: &'static str, done: &AtomicU64| {
+        let mut connection = schema.connect();
+        while !stop.load(SeqCst) {
+            connection.query_drop(statement).map_err(repeatable).ok();
+            done.fetch_add(connection.affected_rows(), SeqCst);
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            let (count, done, sold) = (&count, &done, &sold);
+            scope.spawn(move || count(uses, done));
+            scope.spawn(move || count(takes, sold));
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            if server.is_mysql() {
+                // The digest of a statement exists when it has ended.
+                holder.query_drop("ROLLBACK").expect("a rollback");
+                thread::sleep(Duration::from_millis(100));
+            }
+            thread::sleep(Duration::from_millis(100));
+            let arguments = of("used", &prefix("counter_"));
+            let output = adopt(&schema, &arguments);
+            assert!(printed(&output).contains(".pages.used, which the move sets to 0: UPDATE"), "{}", printed(&output));
+            let output = adopt(&schema, &of("used", &prefix("bounded_counter_")));
+            assert!(printed(&output).contains("hint: if the column has an upper limit, add --limit"), "{}", printed(&output));
+            let output = adopt(&schema, &of("stock", &prefix("counter_")));
+            assert!(printed(&output).contains(".pages.stock, which the move sets to 0: UPDATE"), "{}", printed(&output));
+            let output = adopt(&schema, &of("used", &["--limit", "stock", "--prefix", "bounded_counter_"]));
+            assert!(printed(&output).contains(".pages.used, which the move sets to `stock`: UPDATE"), "{}", printed(&output));
+            holder.query_drop("ROLLBACK").expect("a rollback");
+            moves(&schema, &of("used", &["--limit", "max_uses"]));
+            moves(&schema, &of("stock", &prefix("bounded_counter_")));
+            // The instances that are replaced.
+            let mut connection = schema.connect();
+            for (name, done) in [("used", &done), ("stock", &sold)] {
+                for _ in 0..10 {
+                    if connection.query_drop(format!("CALL bounded_counter_take('{name}', 1)")).is_ok() {
+                        done.fetch_add(1, SeqCst);
+                    }
+                }
+            }
+            thread::sleep(Duration::from_millis(100));
+        }));
+        stop.store(true, SeqCst);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    let left: (u64, u64) = schema.first("SELECT CAST(bounded_counter_get('used') AS UNSIGNED), CAST(bounded_counter_get('stock') AS UNSIGNED)");
+    let rows: (u64, u64) = schema.first("SELECT used, stock FROM pages");
+    assert_eq!((rows, left), ((500, 0), (500 - done.load(SeqCst), 500 - sold.load(SeqCst))));
+    assert!(done.load(SeqCst) > 0 && sold.load(SeqCst) > 0);
+
+    // A statement that the application does not execute any more.
+    schema.run("ALTER TABLE pages DROP COLUMN stock");
+    let moved = [&of("seen", &["--despite-comparisons"])[..], &prefix("counter_")].concat();
+    moves(&schema, &moved);
+    assert_eq!(schema.first::<i64>("SELECT counter_get('seen')"), 5);
+}
+
+fn what_is_left_to_a_limit_is_moved(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run(
+        "CREATE TABLE pages (id INT PRIMARY KEY, used INT, max_uses BIGINT, price DECIMAL(9, 2)) ENGINE = InnoDB;
+         INSERT INTO pages VALUES (1, NULL, 10, 1), (2, 4, NULL, 1), (3, 12, 10, 1), (4, -2, 9223372036854775807, 1)",
+    );
+    let limited = |condition: &'static str, limit: &'static str| {
+        [&row(condition, "used", condition)[..], &["--limit", limit]].concat()
+    };
+    let of = |arguments: &[&str], message: &str, hint: &str| rejected(&schema, arguments, &["pages"], message, hint);
+    of(&limited("id = 1", "max_uses"), "no suitable package", "a row needs a package counters, --limit a bounded one");
+    schema.install(&bounded(|_| {}));
+    of(&limited("id = 1", "no_such"), "has no column no_such", "correct the name");
+    of(&limited("id = 1", "price"), "the limit price is decimal", "give a column of integers");
+    of(&limited("id = 2", "max_uses"), "the limit `max_uses` of the row is NULL", "set the limit");
+    of(&limited("id = 3", "max_uses"), "cannot create the counter", "remove the cause");
+    of(&limited("id = 4", "max_uses"), "exceeds the range of BIGINT", "correct the row");
+
+    moves(&schema, &limited("id = 1", "max_uses"));
+    moves(&schema, &limited("id = 3", "20"));
+    let total = |name: &str| schema.first::<i64>(&format!("SELECT CAST(bounded_counter_get('{name}') AS SIGNED)"));
+    let rows = || schema.first::<(i64, i64)>("SELECT MIN(used), MAX(used) FROM pages WHERE id IN (1, 3)");
+    assert_eq!((total("id = 1"), total("id = 3"), rows()), (10, 8, (10, 20)));
+    // A use that is given back, and a limit that is raised.
+    schema.run("UPDATE pages SET used = used - 1, max_uses = max_uses + 5 WHERE id = 1");
+    moves(&schema, &limited("id = 1", "max_uses"));
+    assert_eq!((total("id = 1"), rows().0), (16, 15));
+    // A limit that is lowered takes what is left.
+    schema.run("UPDATE pages SET max_uses = 5 WHERE id = 1");
+    moves(&schema, &limited("id = 1", "max_uses"));
+    assert_eq!((total("id = 1"), rows().0), (6, 5));
 }
 
 fn a_counter_of_another_row_is_rejected(server: &Server) {

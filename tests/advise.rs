@@ -8,7 +8,6 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
-use slotted::package::{Kind, Options, Package};
 
 use crate::support::{Module, Schema, Server, keyed, package, repeatable, measured};
 
@@ -145,10 +144,7 @@ fn recommended_changes_remove_the_lock_waits(server: &Server) {
         assert_eq!(schema.first::<u64>(&query), slots(advice));
     }
     let hits: i64 = schema.first("SELECT hits FROM pages");
-    let url = format!("'{}'", url(server, &schema));
-    let line = row["run"].as_str().expect("a command").replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
-    let output = Command::new("sh").args(["-c", &line.replace("URL", &url)]).output().expect("sh runs");
-    assert!(output.status.success(), "{line}: {}", printed(&output));
+    followed(server, &schema, row);
     let moved: (i64, u64) = schema.first("SELECT total, slots FROM counter_totals WHERE counter_name = 'pages.hits id = 7'");
     assert_eq!(moved, (hits, slots(row)));
     assert!(hits > 0);
@@ -483,7 +479,6 @@ pub fn url(server: &Server, schema: &Schema<'_>) -> String {
 
 fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
     let schema = server.schema();
-    schema.install(&Package::new(Options::bounded(Kind::Counters)).expect("a package"));
     schema.run("CREATE TABLE stock (id INT PRIMARY KEY, qty BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO stock VALUES (42, 1000000)");
     let load = [("UPDATE stock SET qty = qty - 1 WHERE id = 42 AND qty >= 1", 8)];
     let report = under_load(&schema, HOLD, &load, || {
@@ -491,15 +486,21 @@ fn a_hot_stock_row_becomes_a_counter_to_take_from(server: &Server) {
         advised_in(server, &schema, "2")
     });
     let row = of(&report, &schema, "stock: id = 42");
-    let run = row["run"].as_str().expect("a command").to_owned();
-    let (adopt, take) = run.split_once("\n-- In place of the statement: ").unwrap_or_else(|| panic!("{report:#}"));
     let left: i64 = schema.first("SELECT qty FROM stock");
-    let url = format!("'{}'", url(server, &schema));
-    let line = adopt.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1).replace("URL", &url);
-    let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
-    assert!(output.status.success(), "{line}: {}", printed(&output));
-    let (take, install) = take.split_once(" after: ").expect("how to install the package");
-    assert_eq!(install, "slotted install counters --bounded");
-    schema.run(&take.replace("amount", "2"));
-    assert_eq!(schema.first::<i64>("SELECT total FROM bounded_counter_totals"), left - 2);
+    let calls = followed(server, &schema, row);
+    assert_eq!(calls.len(), 1, "{row}");
+    schema.run(&calls[0]);
+    assert_eq!(schema.first::<i64>("SELECT total FROM bounded_counter_totals"), left - 1);
+}
+
+/// Runs the commands of a recommendation as they are, and returns its calls.
+pub fn followed(server: &Server, schema: &Schema<'_>, advice: &Value) -> Vec<String> {
+    let url = format!("'{}'", url(server, schema));
+    let lines = advice["run"].as_str().expect("commands");
+    for line in lines.lines().filter(|line| line.starts_with("slotted ")) {
+        let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1).replace("URL", &url);
+        let output = Command::new("sh").args(["-c", &command]).output().expect("sh runs");
+        assert!(output.status.success(), "{line}: {}", printed(&output));
+    }
+    lines.lines().filter(|line| line.starts_with("CALL")).map(str::to_owned).collect()
 }
