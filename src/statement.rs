@@ -95,6 +95,17 @@ pub type Doubt = String;
 /// # Errors
 /// The reason why the text is not understood for certain.
 pub fn meaning(text: &str, table: &Table) -> Result<Meaning, Doubt> {
+    readable(text)?;
+    let unknown = || Doubt::from("it is not known to count");
+    match parsed(text) {
+        Some((Statement::Update(update), ignore)) => of_update(&update, ignore, table),
+        Some((Statement::Insert(insert), _)) => of_insert(&insert, table),
+        _ => Err(unknown()),
+    }
+}
+
+/// Whether the words of a text are certain, so that none is missing.
+fn readable(text: &str) -> Result<(), Doubt> {
     // The server truncates the statement before it replaces a character of 4 bytes by a question mark.
     if text.len() + 3 * text.matches('?').count() >= STATEMENT_MAX || text.trim_end().ends_with("...") {
         return Err("the server shows only its beginning".into());
@@ -103,12 +114,7 @@ pub fn meaning(text: &str, table: &Table) -> Result<Meaning, Doubt> {
     if text.contains("/*!") || text.contains("/*M!") || text.contains('\\') {
         return Err("its text has an executable comment or a backslash".into());
     }
-    let unknown = || Doubt::from("it is not known to count");
-    match parsed(text) {
-        Some((Statement::Update(update), ignore)) => of_update(&update, ignore, table),
-        Some((Statement::Insert(insert), _)) => of_insert(&insert, table),
-        _ => Err(unknown()),
-    }
+    Ok(())
 }
 
 /// A text that is one statement, and whether it is UPDATE IGNORE. The parser takes the options of UPDATE for tables.
@@ -155,9 +161,14 @@ pub fn place(text: &str) -> Option<(Option<String>, String)> {
     }
 }
 
-/// Whether a statement contains the name of a column, or all columns.
+/// Whether a statement can read or write a column: it contains its name or all columns, or its words are not certain.
 pub fn mentions(text: &str, column: &str) -> bool {
-    names(text).any(|name| same(&name, column) || name == "*")
+    readable(text).is_err() || contains(text, column) || names(text).any(|name| name == "*")
+}
+
+/// Whether an expression contains the name of a column.
+fn contains(text: &str, column: &str) -> bool {
+    names(text).any(|name| same(&name, column))
 }
 
 /// What a column is compared with, in a text that can have placeholders in place of all values.
@@ -855,7 +866,8 @@ fn meaning_of(
             continue;
         }
         let (name, value) = (column(*at).name.name(), assignment.value.to_string());
-        let reads = |at: &usize| mentions(&value, column(*at).name.name());
+        let all = contains(&value, "SELECT") && contains(&value, "*");
+        let reads = |at: &usize| all || contains(&value, column(*at).name.name());
         if reads(at) {
             return Err(own_value(name, &value));
         }
@@ -1064,7 +1076,7 @@ impl Table {
         let condition = Parser::new(&MySqlDialect {})
             .try_with_sql(check)
             .and_then(|mut parser| parser.parse_expr());
-        match (mentions(check, column), condition.ok(), at) {
+        match (contains(check, column), condition.ok(), at) {
             (false, ..) => Compared::Not,
             (true, Some(condition), Some(at)) => scope.compared(&condition, at),
             _ => Compared::Other,
@@ -1116,7 +1128,7 @@ impl Table {
                 "the trigger {trigger} runs for each UPDATE, and not for a call"
             ));
         }
-        let other = |check: &&String| mentions(check, name) && !matches!(self.check(check)[..], [Some(_)]);
+        let other = |check: &&String| contains(check, name) && !matches!(self.check(check)[..], [Some(_)]);
         let check = self.checks.iter().find(other)?;
         Some(format!("a CHECK constraint limits the column {name}: {check}"))
     }

@@ -68,8 +68,8 @@ pub fn comparisons(connection: &mut Conn, source: &Source, package: &Package) ->
     let name = source.column.name();
     let mut texts: BTreeSet<String> = BTreeSet::new();
     let past = past(connection, schema, name).doing("read the statements of the server")?;
-    let complete = past.is_some();
-    texts.extend(past.into_iter().flatten());
+    let complete = past.as_ref().is_some_and(|(_, complete)| *complete);
+    texts.extend(past.into_iter().flat_map(|(texts, _)| texts));
     for sample in 0..if complete { 1 } else { SAMPLES } {
         if sample > 0 {
             thread::sleep(PAUSE);
@@ -120,25 +120,26 @@ const STORED: [&str; 3] = [
     "SELECT EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ?",
 ];
 
-/// The statements since the start of the server that contain a name, without their values. None if the server does not keep them,
-/// or if the account may not read them.
-fn past(connection: &mut Conn, schema: &str, name: &str) -> mysql::Result<Option<Vec<String>>> {
+/// The statements since the start of the server that contain a name, without their values, and whether these are all. None if the
+/// server does not keep them, or if the account may not read them.
+fn past(connection: &mut Conn, schema: &str, name: &str) -> mysql::Result<Option<(Vec<String>, bool)>> {
     if connection.query_first("SELECT @@performance_schema")? != Some(1_u8) {
         return Ok(None);
     }
     let query = "SELECT DIGEST_TEXT
                    FROM performance_schema.events_statements_summary_by_digest
-                  WHERE LOCATE(?, DIGEST_TEXT) > 0
-                    AND (SCHEMA_NAME = ? OR LOCATE(?, DIGEST_TEXT) > 0)";
-    let texts: mysql::Result<Vec<Vec<u8>>> = connection.exec(query, (name, schema, quoted(schema)));
+                  WHERE DIGEST_TEXT IS NULL
+                     OR LOCATE(?, DIGEST_TEXT) > 0 AND (SCHEMA_NAME = ? OR LOCATE(?, DIGEST_TEXT) > 0)";
+    let texts: mysql::Result<Vec<Option<Vec<u8>>>> = connection.exec(query, (name, schema, quoted(schema)));
     match texts {
         Err(mysql::Error::MySqlError(error)) if [1142, 1044].contains(&error.code) => Ok(None),
-        texts => Ok(Some(
-            texts?
-                .iter()
-                .map(|text| prepared(&String::from_utf8_lossy(text)))
-                .collect(),
-        )),
+        texts => {
+            let texts = texts?;
+            // If the table is full, the other statements are in a row without a text.
+            let complete = texts.iter().all(Option::is_some);
+            let text = |bytes: Vec<u8>| prepared(&String::from_utf8_lossy(&bytes));
+            Ok(Some((texts.into_iter().flatten().map(text).collect(), complete)))
+        }
     }
 }
 

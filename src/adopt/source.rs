@@ -255,7 +255,12 @@ pub(crate) fn checks(connection: &mut Conn, schema: &str, table: &str) -> mysql:
                        AND t.TABLE_NAME = ?";
     match connection.exec(of_mariadb, (schema, table)) {
         Err(mysql::Error::MySqlError(error)) if error.code == 1054 => {
-            connection.exec(of_mysql, (schema, table))
+            let checks: Vec<String> = connection.exec(of_mysql, (schema, table))?;
+            // MySQL writes its strings as _utf8mb4\'text\'.
+            Ok(checks
+                .into_iter()
+                .map(|check| check.replace("\\'", "'"))
+                .collect())
         }
         // A server before CHECK constraints has no such table.
         Err(mysql::Error::MySqlError(error)) if error.code == 1109 => Ok(Vec::new()),

@@ -73,6 +73,28 @@ struct Plan<'a> {
     sets: BTreeSet<&'a str>,
 }
 
+impl Plan<'_> {
+    /// The line that says which columns a call does not set.
+    fn also_sets(&self) -> Option<String> {
+        let sets: Vec<_> = self.sets.iter().copied().collect();
+        (!sets.is_empty()).then(|| {
+            format!(
+                "-- The statement also sets {}, and a call does not. An UPDATE of the row waits as before.",
+                sets.join(", ")
+            )
+        })
+    }
+}
+
+impl Said {
+    /// The statement in one line, for a reader.
+    fn shown(&self) -> String {
+        let printable = |c: char| if c.is_control() { ' ' } else { c };
+        let text: String = self.text.chars().map(printable).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
 impl Row {
     /// Adds what another node, or a lock on another index, has observed of the same row.
     pub(super) fn add(&mut self, other: Self) {
@@ -161,14 +183,14 @@ impl Row {
     }
 
     /// The statement with which most sessions waited. One that counts, if there is one.
-    fn statement(&self) -> &str {
+    fn statement(&self) -> String {
         let most = self.statements.iter().max_by(|one, other| {
             let counts = |said: &Said| !said.changes.is_empty();
             counts(one)
                 .cmp(&counts(other))
                 .then(one.waiting.total_cmp(&other.waiting))
         });
-        most.map_or("a statement that is not known", |said| &said.text)
+        most.map_or_else(|| "a statement that is not known".into(), Said::shown)
     }
 
     /// The counters that can replace the row.
@@ -176,7 +198,8 @@ impl Row {
     /// # Errors
     /// The reason why they cannot.
     fn plan(&self) -> Result<Plan<'_>, String> {
-        let with = |said: &Said, why: &str| format!("with {}. A counter cannot replace it: {why}", said.text);
+        let with =
+            |said: &Said, why: &str| format!("with {}. A counter cannot replace it: {why}", said.shown());
         if let Some(engine) = &self.engine {
             return Err(format!(
                 "with {}. The engine {engine} locks the whole table for each statement",
@@ -311,7 +334,7 @@ impl Row {
                 continue;
             }
             let of = if plan.replaced.len() > 1 {
-                format!("of {}", said.text)
+                format!("of {}", said.shown())
             } else {
                 "of the statement".to_owned()
             };
@@ -336,13 +359,7 @@ impl Row {
                 lines.push(format!("-- Its {column} is then: {limit} - {}", get()));
             }
         }
-        if !plan.sets.is_empty() {
-            let sets: Vec<_> = plan.sets.iter().copied().collect();
-            lines.push(format!(
-                "-- The statement also sets {}, and a call does not. An UPDATE of the row waits as before.",
-                sets.join(", ")
-            ));
-        }
+        lines.extend(plan.also_sets());
         lines.join("\n")
     }
 
@@ -538,6 +555,9 @@ fn records(column: &str, rows: &[&Row], needed: u32, rule: &str) -> Option<Advic
     run += "-- Or a counter for each of these rows:";
     for row in rows {
         run += &format!("\n{}", row.adopt(column, &Use::Adds, needed));
+    }
+    if let Some(line) = rows.iter().find_map(|row| row.plan().ok()?.also_sets()) {
+        run += &format!("\n{line}");
     }
     Some(Advice {
         subject: format!("{schema}.{table}: {column} of {} rows", rows.len()),

@@ -863,7 +863,7 @@ type SlotRow = (Option<Vec<u8>>, Option<i64>, Option<i64>);
 /// What a statement does with the row that it waits for.
 fn said(text: &str, waiting: f64, table: &statement::Table) -> Said {
     let said = Said {
-        text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+        text: text.to_owned(),
         waiting,
         ..Said::default()
     };
