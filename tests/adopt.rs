@@ -114,7 +114,7 @@ fn a_rejected_move_changes_nothing(server: &Server) {
     let of_row = |condition: &str, column: &str, message: &str, hint: &str| {
         rejected(&schema, &row(condition, column, "pages"), &["pages"], message, hint);
     };
-    of_row("id = 1", "hits", "has no package", "run slotted install");
+    of_row("id = 1", "hits", "has no package", "run slotted install in this database first");
     schema.install(&package(|_| {}));
     of_row("id > 0", "hits", "the condition matches more than one row of", "give a --where");
     of_row("id = 3", "hits", "the condition matches no row of", "give a --where");

@@ -547,9 +547,7 @@ fn records(column: &str, rows: &[&Row], needed: u32, rule: &str) -> Option<Advic
         )
     } else {
         format!(
-            "-- When no session writes the column any more, import its counts. CALL {prefix}rollup(NULL) writes the totals into it:\n\
-             slotted generate {options}{rollup} --out {prefix}sql\n\
-             mysql {schema} < {prefix}sql/slotted_counters/import.sql\n"
+            "-- The counts of the column stay in it. CALL {prefix}rollup(NULL) adds those of the calls.\n"
         )
     };
     run += "-- Or a counter for each of these rows:";
