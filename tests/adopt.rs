@@ -22,7 +22,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0)
         .on_families(what_is_left_to_a_limit_is_moved)
         .on_families(a_counter_of_another_row_is_rejected)
-        .on_servers(a_row_that_meets_the_condition_later_keeps_its_count)
         .on_servers(a_column_is_moved_with_any_key)
         .on_families(keys_that_the_package_would_add_up_are_rejected)
         .on_servers(a_column_becomes_named_counters)
@@ -30,7 +29,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_killed_move_is_completed_by_another_one)
         .on_families(an_interrupted_move_ends_after_a_batch)
         .on_servers(the_order_of_a_cut_over_loses_no_count)
-        .on_families(a_move_is_not_much_slower_than_an_insert);
+        .on_families(a_move_is_not_much_slower_than_an_insert)
+        .private()
+        .on_servers(a_row_that_meets_the_condition_later_keeps_its_count);
 }
 
 /// The command with its arguments, for a schema.
@@ -342,8 +343,7 @@ fn a_counter_of_another_row_is_rejected(server: &Server) {
 
 /// At READ COMMITTED, which is the default of this server, a row can meet the condition after the row was read.
 fn a_row_that_meets_the_condition_later_keeps_its_count(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = Server::start(program, &["--transaction-isolation=READ-COMMITTED"]).expect("a server");
+    let server = server.another(&["--transaction-isolation=READ-COMMITTED"]);
     let schema = server.schema();
     schema.install(&package(|options| options.slots = Slots::Fixed(1)));
     schema.run(

@@ -241,7 +241,7 @@ impl<'a> Account<'a> {
     }
 
     fn advise(&self, server: &Server, more: &[&str]) -> (Option<i32>, Value) {
-        let url = server.url().replacen("root", &self.name, 1);
+        let url = server.url_of(&self.name, None);
         let output = slotted(&[&["advise", "--url", &url, "--seconds", "1", "--json"], more].concat());
         let report = serde_json::from_slice(&output.stdout);
         (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", printed(&output))))

@@ -18,10 +18,6 @@ pub fn promises(mut module: Module<'_>) {
     module
         .plain(limits_rejects_options_before_the_work)
         .on_one_server(a_picture_that_cannot_be_written_is_rejected_before_the_work)
-        .waits()
-        .on_families(without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards)
-        .on_one_server(limits_measures_each_load_on_a_private_server)
-        .on_one_server(ctrl_c_ends_limits_without_a_report)
         .alone()
         .on_servers(every_contender_counts_exactly)
         .on_families(many_counters_transactions_reads_and_amounts_are_counted_exactly)
@@ -41,7 +37,12 @@ pub fn promises(mut module: Module<'_>) {
         .waits()
         .on_one_server(ctrl_c_drops_the_schema_and_reports_the_finished_rounds)
         .on_one_server(ctrl_c_before_the_first_figure_does_not_change_the_picture)
-        .on_one_server(the_load_generator_is_not_the_limit);
+        .on_one_server(the_load_generator_is_not_the_limit)
+        .private()
+        .waits()
+        .on_families(without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards)
+        .on_one_server(limits_measures_each_load_on_a_private_server)
+        .on_one_server(ctrl_c_ends_limits_without_a_report);
 }
 
 /// The bench on the server that the tests run on.
@@ -489,8 +490,7 @@ fn the_load_generator_is_not_the_limit(server: &Server) {
 }
 
 fn without_a_url_only_a_single_row_waits_and_the_server_is_removed_afterwards(server: &Server) {
-    // With SLOTTED_TEST_URLS there is no server program.
-    let Some(daemon) = server.daemon() else { return };
+    let daemon = server.daemon();
     measured(|| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bench = Command::new(env!("CARGO_BIN_EXE_slotted"));
@@ -544,8 +544,7 @@ fn limits_rejects_options_before_the_work() {
 }
 
 fn limits_measures_each_load_on_a_private_server(server: &Server) {
-    // With SLOTTED_TEST_URLS there is no server program.
-    let Some(daemon) = server.daemon() else { return };
+    let daemon = server.daemon();
     let folder = tempfile::tempdir().expect("a folder");
     let out = tempfile::tempdir().expect("a folder");
     let report = out.path().join("limits.md");
@@ -592,7 +591,7 @@ fn limits_measures_each_load_on_a_private_server(server: &Server) {
 }
 
 fn ctrl_c_ends_limits_without_a_report(server: &Server) {
-    let Some(daemon) = server.daemon() else { return };
+    let daemon = server.daemon();
     let (folder, out) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let report = out.path().join("limits.md");
     fs::write(&report, "the last one").expect("a report");

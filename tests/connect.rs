@@ -23,13 +23,14 @@ pub fn promises(mut module: Module<'_>) {
         .plain(a_host_that_does_not_answer_ends_after_the_timeout)
         .plain(ctrl_c_ends_a_connection_at_once)
         .plain(a_server_that_is_not_there_is_explained)
+        .on_families(values_in_option_files_are_those_of_the_client)
+        .private()
         .on_families(every_command_connects_with_tls)
         .on_families(a_password_can_have_every_character)
         .on_one_server(a_password_is_asked_for_on_the_terminal)
         .waits()
         .on_one_server(no_password_is_in_the_arguments_of_the_process)
         .on_families(option_files_are_read_as_the_clients_read_them)
-        .on_families(values_in_option_files_are_those_of_the_client)
         .on_families(an_account_that_is_rejected_is_explained);
 }
 
@@ -153,7 +154,7 @@ fn every_command_connects_with_tls(server: &Server) {
         format!("--ssl-key={}", ours.path("server-key.pem")),
     ];
     let arguments: Vec<&str> = files.iter().map(String::as_str).chain(["--require-secure-transport=ON"]).collect();
-    let Some(network) = Network::start(server, &arguments) else { return };
+    let network = Network::start(server, &arguments);
     network.account("'user'@'localhost'", "s3cret", "");
     network.account("'identified'@'localhost'", "s3cret", "REQUIRE X509");
     let (ca, other_ca) = (ours.path("ca.pem"), other.path("ca.pem"));
@@ -201,7 +202,7 @@ fn every_character() -> String {
 }
 
 fn a_password_can_have_every_character(server: &Server) {
-    let Some(network) = server.network() else { return };
+    let network = server.network();
     let password = every_character();
     network.account("'us/er'@'localhost'", &password, "");
     let advise = |arguments: &[&str]| network.command(&ADVISE, &[&["--user", "us/er"], arguments].concat());
@@ -234,7 +235,7 @@ fn a_password_can_have_every_character(server: &Server) {
 }
 
 fn a_password_is_asked_for_on_the_terminal(server: &Server) {
-    let Some(network) = server.network() else { return };
+    let network = server.network();
     network.account("'asked'@'localhost'", "s3cret", "");
     for arguments in [&["--user", "asked", "--password"][..], &["--user", "asked"]] {
         let mut command = network.command(&ADVISE, arguments);
@@ -250,7 +251,7 @@ fn a_password_is_asked_for_on_the_terminal(server: &Server) {
 }
 
 fn no_password_is_in_the_arguments_of_the_process(server: &Server) {
-    let Some(network) = server.network() else { return };
+    let network = server.network();
     network.account("'argued'@'localhost'", "s3cret", "");
     let url = format!("mysql://argued:s3cret@127.0.0.1:{}", network.port);
     for arguments in [
@@ -310,7 +311,7 @@ fn values_in_option_files_are_those_of_the_client(server: &Server) {
 }
 
 fn option_files_are_read_as_the_clients_read_them(server: &Server) {
-    let Some(network) = server.network() else { return };
+    let network = server.network();
     network.account("'user'@'localhost'", "s3cret", "");
     network.account("'other'@'localhost'", "another", "");
     let folder = tempfile::tempdir().expect("a folder");
@@ -348,7 +349,7 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
 }
 
 fn an_account_that_is_rejected_is_explained(server: &Server) {
-    let Some(network) = Network::start(server, &[]) else { return };
+    let network = Network::start(server, &[]);
     network.account("'user'@'localhost'", "right", "");
     let user = ["--user", "user"];
     fails(&mut network.command(&ADVISE, &[&user[..], &["--password=s3cret"]].concat()), "ERROR 1045", "check user and password");

@@ -12,11 +12,12 @@ use crate::support::{Module, Server, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_families(the_demo_runs_the_examples_and_checks_both_totals)
-        .on_one_server(ctrl_c_removes_all_files_and_processes)
         .plain(a_missing_server_is_an_error_with_a_hint)
         .plain(a_failed_start_prints_the_log_of_the_server)
-        .plain(the_program_needs_no_mysql_library);
+        .plain(the_program_needs_no_mysql_library)
+        .private()
+        .on_families(the_demo_runs_the_examples_and_checks_both_totals)
+        .on_one_server(ctrl_c_removes_all_files_and_processes);
 }
 
 /// The demo, with `folder` as the folder of temporary files.
@@ -55,8 +56,7 @@ fn text(output: &Output) -> (String, String) {
 }
 
 fn the_demo_runs_the_examples_and_checks_both_totals(server: &Server) {
-    // A server of SLOTTED_TEST_URLS has no program that the demo can start.
-    let Some(daemon) = server.daemon() else { return };
+    let daemon = server.daemon();
     let folder = short_folder();
     let output = demo(&daemon, &folder, &["--seconds", "1", "--connections", "8"]).output().expect("the demo runs");
     let (stdout, stderr) = text(&output);
@@ -91,7 +91,7 @@ fn interrupt(child: &Child) {
 }
 
 fn ctrl_c_removes_all_files_and_processes(server: &Server) {
-    let Some(daemon) = server.daemon() else { return };
+    let daemon = server.daemon();
     // During the start of the server, during the examples, and under load.
     for moment in [None, Some("call counter_setup"), Some("connections increment for")] {
         let folder = short_folder();

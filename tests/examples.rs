@@ -19,10 +19,11 @@ use crate::support::{Module, Network, SESSIONS, Schema, Server, file, free_ports
 pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
+        .plain(the_page_lists_every_example_with_the_installed_version)
+        .private()
         .on_families(each_example_counts_and_repeats_after_a_lock_wait_timeout)
         .on_families(each_example_tells_an_unknown_counter_from_a_lost_connection)
-        .on_families(no_example_repeats_a_transaction_whose_commit_may_have_counted)
-        .plain(the_page_lists_every_example_with_the_installed_version);
+        .on_families(no_example_repeats_a_transaction_whose_commit_may_have_counted);
 }
 
 /// The time after which a test gives up.
@@ -95,8 +96,8 @@ struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    fn new(server: &'a Server) -> Option<Self> {
-        let network = server.network()?;
+    fn new(server: &'a Server) -> Self {
+        let network = server.network();
         let schema = network.server.schema();
         let package = package(|_| {});
         schema.run("SET GLOBAL innodb_lock_wait_timeout = 1; SET GLOBAL log_bin_trust_function_creators = ON");
@@ -106,7 +107,7 @@ impl<'a> Application<'a> {
             schema.run(&format!("CALL counter_setup('{counter}', NULL, NULL, NULL)"));
         }
         schema.run("CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, item VARCHAR(100) NOT NULL)");
-        Some(Self { network, schema })
+        Self { network, schema }
     }
 
     /// Deletes the orders and the counts, and creates the account again. MySQL has no password of a new account in its cache,
@@ -221,7 +222,7 @@ impl Drop for Running {
 }
 
 fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     for example in examples() {
         application.reset();
         let mut holder = application.locked();
@@ -235,7 +236,7 @@ fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
 }
 
 fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     let mut administrator = application.network.server.connect();
     for example in examples() {
         application.reset();
@@ -265,7 +266,7 @@ fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server)
 }
 
 fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     for example in examples() {
         application.reset();
         // After this login, MySQL has the password in its cache: no driver needs TLS, in which the proxy would not see COMMIT.

@@ -21,6 +21,7 @@ use load::{LOST, Load};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .private()
         .on_servers(a_killed_server_loses_no_count)
         .on_servers(a_killed_session_loses_no_count)
         .on_servers(a_call_that_waits_too_long_for_a_lock_has_not_counted)
@@ -131,7 +132,7 @@ fn a_full_disk_loses_no_count(server: &Server) {
 
 /// Runs a fault on a server of its own, and asserts that the ledger is right.
 fn promise(server: &Server, fault: &'static Fault) {
-    let Some(program) = server.program() else { return };
+    let program = server.program();
     let seed = soak::seed();
     let (server, disk) = start(program, fault.small_disk);
     let load = Load::new(&server);

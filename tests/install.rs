@@ -26,14 +26,15 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(create_procedures_stops_before_any_change_at_counters_with_fewer_slots)
         .on_servers(an_upgrade_and_another_number_of_slots_lose_no_increment)
         .on_servers(each_role_has_its_privileges_and_no_others)
-        .on_servers(a_read_only_server_rejects_the_account_of_the_routines)
-        .on_servers(a_dump_is_restored_by_an_account_without_super)
         .on_servers(sql_for_one_server_installs_on_it)
         .on_servers(invoker_routines_run_with_the_privileges_of_the_caller)
         .on(|name| name.starts_with("mysql"), a_function_that_would_be_rejected_stops_setup_and_can_be_omitted)
         .on_servers(the_client_keeps_comments_for_mariadb)
         .on_servers(every_routine_has_its_manual)
-        .on_servers(counter_package_returns_the_options);
+        .on_servers(counter_package_returns_the_options)
+        .private()
+        .on_servers(a_read_only_server_rejects_the_account_of_the_routines)
+        .on_servers(a_dump_is_restored_by_an_account_without_super);
 }
 
 fn committed(name: &str) -> String {
@@ -435,8 +436,7 @@ fn each_role_has_its_privileges_and_no_others(server: &Server) {
 /// The routines run as an account without SUPER, in place of the administrator that has installed them.
 fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
     // read_only is a setting of the whole server, so this test has one of its own.
-    let Some(program) = server.program() else { return };
-    let private = PrivateServer::start(program, &["--event-scheduler=ON"], &AtomicBool::new(false)).expect("a server");
+    let private = PrivateServer::start(server.program(), &["--event-scheduler=ON"], &AtomicBool::new(false)).expect("a server");
     let mut connection = Conn::new(private.options()).expect("a connection");
     let mut run = |text: &str| source(&mut connection, text).unwrap_or_else(|error| panic!("{error:?}: {text}"));
     run("CREATE DATABASE app; USE app; CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL);
@@ -497,9 +497,8 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
 /// Restores under another name what an administrator has dumped, with the privileges that docs/operations.md names.
 fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
     // Roles, an account of the routines and log_bin_trust_function_creators are of the whole server.
-    let Some(program) = server.program() else { return };
     let functions: &[&str] = if server.is_mysql() { &["--log-bin-trust-function-creators=ON"] } else { &[] };
-    let server = Server::start(program, functions).expect("a server");
+    let server = server.another(functions);
     let schema = Schema::named(&server, "app", "");
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0)");
     let keyed = keyed(|options| {

@@ -12,9 +12,10 @@ use crate::support::{Module, Schema, Server, keyed, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_families(the_commands_change_a_counter_and_a_record)
+        .on_families(a_command_that_cannot_succeed_changes_nothing)
+        .private()
         .waits()
         .on_families(a_command_repeats_a_call_until_it_succeeds)
-        .on_families(a_command_that_cannot_succeed_changes_nothing)
         .waits()
         .on_servers(an_interrupted_command_ends_its_call_on_the_server);
 }
@@ -50,8 +51,7 @@ fn the_commands_change_a_counter_and_a_record(server: &Server) {
 }
 
 fn a_command_repeats_a_call_until_it_succeeds(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &["--innodb-lock-wait-timeout=1"]).expect("a server");
+    let server = &server.another(&["--innodb-lock-wait-timeout=1"]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('hot', NULL, 8, 5)");
@@ -105,8 +105,7 @@ fn a_command_that_cannot_succeed_changes_nothing(server: &Server) {
 
 fn an_interrupted_command_ends_its_call_on_the_server(server: &Server) {
     // No other session of this server waits for a lock.
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.install(&keyed(|_| {}));

@@ -16,6 +16,7 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_statements_have_no_placeholder_and_no_delimiter)
         .on_servers(each_format_creates_and_drops_everything)
         .needs("migration-tools")
+        .private()
         .on_families(dbmate_goes_up_and_down)
         .on_families(sqlx_goes_up_and_down)
         .on_families(refinery_creates_and_drops)
@@ -52,13 +53,13 @@ struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    fn new(server: &'a Server) -> Option<Self> {
-        let network = server.network()?;
+    fn new(server: &'a Server) -> Self {
+        let network = server.network();
         let schema = network.server.schema();
         schema.run("SET GLOBAL log_bin_trust_function_creators = ON");
         network.account(&format!("'{}'@'localhost'", schema.name), "secret", "");
         let folder = tempfile::tempdir().expect("a folder");
-        Some(Self { folder, network, schema })
+        Self { folder, network, schema }
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -218,17 +219,17 @@ fn each_format_creates_and_drops_everything(server: &Server) {
 }
 
 fn dbmate_goes_up_and_down(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     application.follows("dbmate");
 }
 
 fn sqlx_goes_up_and_down(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     application.follows("sqlx");
 }
 
 fn refinery_creates_and_drops(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     let [up, down] = application.prepared("refinery");
     application.runs(&up);
     assert_eq!(application.status(), Some(0));
@@ -246,14 +247,14 @@ ARGV == ["db:migrate"] ? context.migrate : context.rollback
 "#;
 
 fn rails_goes_up_and_down(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     application.write("bin/rails", RAILS);
     application.runs("chmod +x bin/rails");
     application.follows("Rails");
 }
 
 fn alembic_goes_up_and_down(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     application.write("alembic.ini", &format!("[alembic]\nscript_location = .\nsqlalchemy.url = {}\n", application.url("mysql+pymysql")));
     application.write(
         "env.py",
@@ -266,7 +267,7 @@ fn alembic_goes_up_and_down(server: &Server) {
 }
 
 fn django_goes_up_and_down(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     application.write(
         "manage.py",
         &format!(
@@ -285,7 +286,7 @@ fn django_goes_up_and_down(server: &Server) {
 }
 
 fn knex_goes_up_and_down(server: &Server) {
-    let Some(application) = Application::new(server) else { return };
+    let application = Application::new(server);
     application.write("knexfile.js", "module.exports = { client: 'mysql2', connection: process.env.DATABASE_URL };\n");
     application.follows("knex");
 }

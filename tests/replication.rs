@@ -15,6 +15,7 @@ use crate::support::{Module, Schema, Server, calls, error_of, file, free_ports, 
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .private()
         .on_servers(a_replica_has_the_same_rows_and_can_become_the_source)
         .on_servers(status_of_a_source_and_its_replica_finds_nothing);
 }
@@ -34,8 +35,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(server: &Server) -> Option<Self> {
-        let program = server.program()?;
+    fn start(server: &Server) -> Self {
         let port = free_ports(1)[0];
         let formats: &[&str] = if server.is_mysql() {
             &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-format=ROW"]
@@ -45,7 +45,7 @@ impl Pair {
         let port_argument = format!("--port={port}");
         let start = |own: &[&str]| {
             let of_both = ["--event-scheduler=ON", "--log-bin=binlog"];
-            Server::start(program, &[formats, &of_both, own].concat()).expect("a server")
+            server.another(&[formats, &of_both, own].concat())
         };
         let source = start(&["--server-id=1", "--skip-networking=0", "--bind-address=127.0.0.1", &port_argument]);
         let replica = start(&["--server-id=2", "--read-only=ON"]);
@@ -79,7 +79,7 @@ impl Pair {
         for statement in follow {
             connection.query_drop(&statement).expect("replication");
         }
-        Some(pair)
+        pair
     }
 
     /// Waits until the replica has applied all changes of the source.
@@ -106,7 +106,7 @@ impl Pair {
 }
 
 fn status_of_a_source_and_its_replica_finds_nothing(server: &Server) {
-    let Some(pair) = Pair::start(server) else { return };
+    let pair = Pair::start(server);
     let schema = Schema::named(&pair.source, SCHEMA, "");
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('hot', NULL, 100, 7)");
@@ -245,7 +245,7 @@ fn maintain(schema: &Schema<'_>) {
 }
 
 fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
-    let Some(pair) = Pair::start(server) else { return };
+    let pair = Pair::start(server);
     let schema = Schema::named(&pair.source, SCHEMA, "");
     let pages: Vec<_> = (1..=RECORDS).map(|id| format!("({id}, 'title', 0)")).collect();
     schema.run(&format!(

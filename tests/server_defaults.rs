@@ -8,6 +8,7 @@ use crate::support::{Module, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .private()
         .on_servers(commands_do_not_depend_on_the_defaults_of_the_server);
 }
 
@@ -23,10 +24,6 @@ const DEFAULTS: [&str; 8] = [
     "sql_auto_is_null = 1",
 ];
 
-fn start(server: &Server) -> Option<Server> {
-    Some(Server::start(server.program()?, &[]).expect("a server"))
-}
-
 fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     let modes: &[&str] = if !server.is_mysql() {
         &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE", "ORACLE"]
@@ -34,7 +31,7 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
         &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE"]
     };
     for mode in modes {
-        let Some(server) = start(server) else { return };
+        let server = server.another(&[]);
         // This session keeps the usual defaults.
         let mut other = server.connect();
         let isolation = if server.is_mysql() { "transaction_isolation" } else { "tx_isolation" };

@@ -21,10 +21,11 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(every_sql_mode_installs_equal_routines)
         .on_servers(every_default_collation_works_and_uses_the_key)
         .on_servers(safe_updates_reject_no_call)
+        .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged)
+        .private()
         .on_servers(nodes_of_a_cluster_use_different_slots)
         .on_servers(nodes_of_a_cluster_maintain_counters_in_steps)
-        .on_servers(the_server_lives_through_a_schema_change_beside_each_routine)
-        .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged);
+        .on_servers(the_server_lives_through_a_schema_change_beside_each_routine);
 }
 
 /// Installs a package with the client, as a DBA does.
@@ -275,8 +276,7 @@ fn safe_updates_reject_no_call(server: &Server) {
 /// Sets the variables that a multi-primary cluster sets on its nodes: auto_increment_increment is the number of nodes,
 /// and auto_increment_offset is different on each node. They are global, so the server is each node in turn.
 fn nodes_of_a_cluster_use_different_slots(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     for slots in [20, 2] {
         let packages = [
             package(|options| options.default_slots = Some(slots)),
@@ -336,8 +336,7 @@ fn nodes_of_a_cluster_use_different_slots(server: &Server) {
 /// On a single server that is each node in turn, so that no step conflicts. A counter has a gap if a node has retired its
 /// slots and the others have not.
 fn nodes_of_a_cluster_maintain_counters_in_steps(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     let fixed = server.schema();
@@ -441,8 +440,7 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
 /// A tool for schema changes copies the rows of a table by triggers, and renames the copy at the end. MariaDB ends if an UPDATE of
 /// several tables waits for the RENAME (10.11.19, 11.8.9).
 fn the_server_lives_through_a_schema_change_beside_each_routine(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let named = [
         "increment('a')", "add('a', 2)", "add('a', -2)", "add_many('[[\"a\", 1], [\"b\", 2]]')", "reset('a', 5, TRUE)",
         "resize('a', 2)", "resize('a', 9)", "delete('a')", "setup('c', NULL, 5, 0)",

@@ -168,7 +168,7 @@ pub fn bench_starts_a_private_cluster(cluster: &Cluster) {
     let output = Command::new(env!("CARGO_BIN_EXE_slotted"))
         .args(["bench", "--json", "--nodes", "2", "--contenders", "counters"])
         .args(SHORT)
-        .env("SLOTTED_SERVER", node.daemon().expect("a program").with_file_name(if node.is_mysql() { "mysqld" } else { "mariadbd" }))
+        .env("SLOTTED_SERVER", node.daemon().with_file_name(if node.is_mysql() { "mysqld" } else { "mariadbd" }))
         .env("TMPDIR", folder.path())
         .output()
         .expect("the bench runs");

@@ -337,7 +337,7 @@ fn replica_of(cluster: &Cluster, node: usize) -> Server {
     } else {
         (&["--server-id=9", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"], "SELECT @@GLOBAL.gtid_executed, 0")
     };
-    let replica = Server::start(source.program().expect("a program"), arguments).expect("a server");
+    let replica = source.another(arguments);
     let position: Option<Row> = source.connect().query_first(position).expect(position);
     let position = position.expect("a row");
     let (first, second): (String, u64) = (position.get(0).expect("a name"), position.get(1).expect("a number"));

@@ -57,7 +57,7 @@ struct Row {
 
 /// Every fault in a random order, again and again. Writes a chapter of the report to the folder SLOTTED_SOAK_FOLDER.
 pub fn soak(server: &Server) {
-    let Some(program) = server.program() else { return };
+    let program = server.program();
     let minutes = minutes().expect("the minutes of the soak");
     let (begin, seed) = (Instant::now(), seed());
     let end = begin + Duration::from_secs_f64(minutes * 60.0);

@@ -39,6 +39,11 @@ pub fn provided(name: &str) -> PathBuf {
     folder
 }
 
+/// Whether scripts/servers has installed a program.
+fn is_provided(name: &str) -> bool {
+    slotted::server::cache_folder().is_some_and(|folder| folder.join(name).is_dir())
+}
+
 /// Waits until scripts/test, which installs programs while promises run, has installed a program.
 fn wait_for(program: &str) -> Result<(), String> {
     let Some(folder) = std::env::var_os("SLOTTED_TEST_INSTALLING").map(PathBuf::from) else {

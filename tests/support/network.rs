@@ -12,13 +12,12 @@ pub struct Network {
 }
 
 impl Network {
-    pub fn start(server: &Server, arguments: &[&str]) -> Option<Self> {
-        let program = server.program()?;
+    pub fn start(server: &Server, arguments: &[&str]) -> Self {
         let port = free_ports(1)[0].to_string();
         let number = format!("--port={port}");
         let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
-        let server = Server::start(program, &[&network, arguments].concat()).expect("a server");
-        Some(Self { server, port })
+        let server = server.another(&[&network, arguments].concat());
+        Self { server, port }
     }
 
     /// Creates an account with all privileges.

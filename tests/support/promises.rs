@@ -13,6 +13,8 @@ pub struct Promise {
     pub lanes: Vec<Lane>,
     /// A program of `scripts/servers` that it runs.
     pub needs: Option<&'static str>,
+    /// What it needs and this run does not have. The test runner names the promise as ignored.
+    pub left_out: Option<&'static str>,
     run: Box<dyn FnOnce() -> Result<(), String> + Send>,
 }
 
@@ -28,6 +30,7 @@ pub struct Module<'a> {
     alone: bool,
     waits: bool,
     last: bool,
+    private: bool,
 }
 
 impl Promises {
@@ -40,6 +43,7 @@ impl Promises {
             alone: false,
             waits: false,
             last: false,
+            private: false,
         }
     }
 
@@ -66,14 +70,19 @@ impl Promises {
 impl Promise {
     /// The test of the test runner. `number` is its place in the order.
     pub fn into_trial(self, number: usize) -> Trial {
-        Trial::test(self.name.clone(), move || {
+        let left_out = self.left_out;
+        let trial = Trial::test(self.name.clone(), move || {
             let installed = self.needs.map_or(Ok(()), |program| {
                 run::begin_without();
                 super::wait_for(program)
             });
             let place = Place::take(&self.lanes, number, &self.name, self.needs.is_some());
             Ok(place.run(|| installed.and_then(|()| (self.run)()))?)
-        })
+        });
+        match left_out {
+            Some(needs) => trial.with_kind(needs).with_ignored_flag(true),
+            None => trial,
+        }
     }
 }
 
@@ -109,16 +118,38 @@ impl Module<'_> {
         self
     }
 
+    /// The further promises need a private server: they start one or more, end one, or read the files or the time of its
+    /// process. A change of global settings that others would notice needs one, too. With SLOTTED_TEST_URLS they are left out.
+    pub fn private(&mut self) -> &mut Self {
+        (self.private, self.alone) = (true, false);
+        self
+    }
+
+    /// What the next promise needs and this run does not have. Without SLOTTED_TEST_URLS, that is an error of the promise.
+    fn left_out(&self) -> Option<&'static str> {
+        if !servers::given() {
+            None
+        } else if self.private {
+            Some("needs a private server")
+        } else {
+            self.needs
+                .filter(|program| !super::is_provided(program))
+                .map(|_| "needs another program")
+        }
+    }
+
     fn add(
         &mut self,
         name: String,
         lanes: Vec<Lane>,
+        left_out: Option<&'static str>,
         run: impl FnOnce() -> Result<(), String> + Send + 'static,
     ) {
         self.promises.0.push(Promise {
             name,
             lanes,
             needs: self.needs,
+            left_out,
             run: Box::new(run),
         });
     }
@@ -135,9 +166,11 @@ impl Module<'_> {
     /// A promise that needs no server.
     pub fn plain<F: Fn() + Send + 'static>(&mut self, promise: F) -> &mut Self {
         let lanes = self.lanes();
+        let left_out = self.left_out();
         self.add(
             format!("{}::{}", self.name, name_of(&promise)),
             lanes,
+            left_out,
             move || {
                 promise();
                 Ok(())
@@ -151,9 +184,12 @@ impl Module<'_> {
         self.on(|_| true, promise)
     }
 
-    /// A promise of the tool, which asks all versions of MariaDB the same. It is tested on MySQL and on the newest MariaDB.
+    /// A promise of the tool, which asks all versions of a family the same. It is tested on MySQL and on the newest MariaDB.
     pub fn on_families<F: Fn(&Server) + Copy + Send + 'static>(&mut self, promise: F) -> &mut Self {
-        self.on(|name| name != "mariadb-10.11", promise)
+        self.on(
+            |name| name.starts_with("mysql") || Some(name) == servers::newest_mariadb(),
+            promise,
+        )
     }
 
     /// A promise of the tool that does not depend on the server. It is tested on the first one.
@@ -167,6 +203,7 @@ impl Module<'_> {
         F: Fn(&Server) + Copy + Send + 'static,
     {
         let lanes = self.lanes();
+        let left_out = self.left_out();
         for (number, slot) in servers::all()
             .iter()
             .enumerate()
@@ -178,6 +215,7 @@ impl Module<'_> {
             self.add(
                 format!("{}::{}::{server}", self.name, name_of(&promise)),
                 lanes,
+                left_out,
                 move || {
                     let server = slot.get()?;
                     with_server_log(&server, || promise(&server));
@@ -203,7 +241,7 @@ impl Module<'_> {
         } else {
             vec![Lane::Cluster, Lane::Computes]
         };
-        self.add(name, lanes, move || cluster::on_cluster(needed, promise));
+        self.add(name, lanes, None, move || cluster::on_cluster(needed, promise));
         self
     }
 }

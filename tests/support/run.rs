@@ -200,13 +200,23 @@ impl Drop for Place<'_> {
 
 /// Runs the promises that the arguments select.
 pub fn promises(promises: Vec<Promise>, mut arguments: Arguments) -> Conclusion {
-    let is_selected = |promise: &&Promise| is_selected(&arguments, &promise.name);
+    let is_selected =
+        |promise: &&Promise| promise.left_out.is_none() && is_selected(&arguments, &promise.name);
     let selected = promises.iter().filter(is_selected).count();
     let others = promises
         .iter()
         .filter(is_selected)
         .filter(|promise| !promise.lanes.contains(&Lane::Machine))
         .count();
+    let left_out = promises
+        .iter()
+        .filter(|promise| promise.left_out.is_some())
+        .count();
+    if left_out > 0 && !arguments.list {
+        eprintln!(
+            "{left_out} promises are ignored, because SLOTTED_TEST_URLS has no private server or program for them"
+        );
+    }
     let trials: Vec<_> = promises
         .into_iter()
         .enumerate()

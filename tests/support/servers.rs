@@ -47,16 +47,33 @@ pub struct Server {
     options: Opts,
     program: Option<Program>,
     private: Mutex<Option<PrivateServer>>,
-    network: OnceLock<Option<Box<Network>>>,
+    network: OnceLock<Box<Network>>,
 }
 
 /// All servers that the tests run on.
 pub fn all() -> &'static [Needed] {
     static ALL: OnceLock<Vec<Needed>> = OnceLock::new();
-    ALL.get_or_init(|| match env::var("SLOTTED_TEST_URLS") {
-        Ok(urls) if !urls.trim().is_empty() => of_urls(&urls),
-        _ => of_programs(),
-    })
+    ALL.get_or_init(|| urls().map_or_else(of_programs, |urls| of_urls(&urls)))
+}
+
+fn urls() -> Option<String> {
+    env::var("SLOTTED_TEST_URLS")
+        .ok()
+        .filter(|urls| !urls.trim().is_empty())
+}
+
+/// Whether the tests run on the servers of SLOTTED_TEST_URLS. Then no server is started.
+pub fn given() -> bool {
+    urls().is_some()
+}
+
+/// The name of the newest MariaDB of this run.
+pub fn newest_mariadb() -> Option<&'static str> {
+    let mariadbs = all().iter().filter(|needed| needed.name.starts_with("mariadb"));
+    let number = |part: &str| part.parse::<u32>().unwrap_or(0);
+    mariadbs
+        .map(|needed| needed.name.as_str())
+        .max_by_key(|name| name.split(['-', '.']).skip(1).map(number).collect::<Vec<_>>())
 }
 
 fn of_programs() -> Vec<Needed> {
@@ -171,17 +188,14 @@ impl Server {
     /// Ends the process and removes its folder, if this run has started the server.
     pub fn stop(&self) {
         self.private().take();
-        if let Some(Some(network)) = self.network.get() {
+        if let Some(network) = self.network.get() {
             network.server.stop();
         }
     }
 
     /// A private server of the same version that listens on a port. All promises share it.
-    pub fn network(&self) -> Option<&Network> {
-        let network = self
-            .network
-            .get_or_init(|| Network::start(self, &[]).map(Box::new));
-        network.as_deref()
+    pub fn network(&self) -> &Network {
+        self.network.get_or_init(|| Box::new(Network::start(self, &[])))
     }
 
     /// Ends the process, as a power failure does. Its data directory remains.
@@ -245,9 +259,12 @@ impl Server {
     /// The URL of the server, for `--url`.
     pub fn url(&self) -> String {
         let user = self.options.get_user().unwrap_or_default();
-        let password = self
-            .options
-            .get_pass()
+        self.url_of(user, self.options.get_pass())
+    }
+
+    /// The URL of the server for another account.
+    pub fn url_of(&self, user: &str, password: Option<&str>) -> String {
+        let password = password
             .map(|password| format!(":{password}"))
             .unwrap_or_default();
         match self.options.get_socket() {
@@ -264,14 +281,24 @@ impl Server {
         Schema::new(self)
     }
 
-    /// The program of the server, if this run has started it.
-    pub fn program(&self) -> Option<&Program> {
-        self.program.as_ref()
+    /// The program of the server, which this run has started.
+    #[track_caller]
+    pub fn program(&self) -> &Program {
+        self.program
+            .as_ref()
+            .expect("a private server: register the promise after private()")
     }
 
-    /// The server program. None for a server of SLOTTED_TEST_URLS.
-    pub fn daemon(&self) -> Option<PathBuf> {
-        self.program.as_ref().map(|program| program.path.clone())
+    /// A further private server of the same version, which is stopped when it is dropped.
+    #[track_caller]
+    pub fn another(&self, arguments: &[&str]) -> Self {
+        Self::start(self.program(), arguments).expect("a server")
+    }
+
+    /// The path of the server program.
+    #[track_caller]
+    pub fn daemon(&self) -> PathBuf {
+        self.program().path.clone()
     }
 
     /// A program of the server's package, such as mysqlslap.
