@@ -35,9 +35,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(every_error_is_as_reviewed)
         .on_families(a_dry_run_prints_a_script_for_the_client)
         .on_families(uninstall_keeps_the_counts_unless_it_is_told_otherwise)
+        .private()
         .waits()
         .on_families(calls_go_on_while_an_upgrade_waits)
-        .private()
         .on_families(a_read_only_server_is_named);
 }
 

@@ -101,7 +101,10 @@ fn of_programs() -> Vec<Needed> {
 fn of_urls(urls: &str) -> Vec<Needed> {
     let needed = |(number, url): (usize, &str)| {
         let version = || -> Result<(Opts, Version), Box<dyn std::error::Error>> {
-            let options = Opts::from_url(url)?;
+            // The driver would leave TCP for a socket that the server names. That takes two connection IDs for a connection.
+            let options: Opts = OptsBuilder::from_opts(Opts::from_url(url)?)
+                .prefer_socket(false)
+                .into();
             let version = Version::of(&mut Conn::new(options.clone())?)?;
             Ok((options, version))
         };
