@@ -1,22 +1,32 @@
-//! Commands on servers whose defaults are unusual. What a command prints is what another session sees.
+//! Commands and scripts on servers whose defaults are unusual. What they print is what another session sees.
+
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use slotted::package::{Package, Slots};
 
 use crate::advise::{printed, slotted};
-use crate::support::{Module, Server};
+use crate::support::{Module, Server, file, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .private()
-        .on_servers(commands_do_not_depend_on_the_defaults_of_the_server);
+        .on_servers(commands_do_not_depend_on_the_defaults_of_the_server)
+        .on_servers(scripts_do_not_depend_on_the_defaults_of_the_server)
+        .waits()
+        .on_servers(scripts_wait_for_a_global_read_lock_for_seconds)
+        .waits()
+        .on(|name| name.starts_with("mysql"), scripts_wait_for_an_open_transaction_for_seconds);
 }
 
 /// The defaults of new sessions. The limits come last, because they apply to the statements that set the others.
-const DEFAULTS: [&str; 8] = [
+const DEFAULTS: [&str; 9] = [
     "autocommit = 0",
     "completion_type = 'RELEASE'",
-    "wait_timeout = 3",
+    "wait_timeout = 2",
+    "time_zone = '+05:30'",
     "foreign_key_checks = 0",
     "max_join_size = 1",
     "sql_select_limit = 1",
@@ -24,49 +34,215 @@ const DEFAULTS: [&str; 8] = [
     "sql_auto_is_null = 1",
 ];
 
-fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
-    let modes: &[&str] = if !server.is_mysql() {
-        &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE", "ORACLE"]
-    } else {
-        &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE"]
-    };
-    for mode in modes {
-        let server = server.another(&[]);
-        // This session keeps the usual defaults.
-        let mut other = server.connect();
-        let isolation = if server.is_mysql() { "transaction_isolation" } else { "tx_isolation" };
-        for statement in ["CREATE DATABASE app", "USE app"] {
-            other.query_drop(statement).expect(statement);
-        }
-        for default in DEFAULTS {
-            other.query_drop(format!("SET GLOBAL {default}")).expect(default);
-        }
-        other.query_drop(format!("SET GLOBAL {isolation} = 'SERIALIZABLE', GLOBAL sql_mode = '{mode}'")).expect(mode);
-        let url = server.url();
-        let run = |other: &mut Conn, arguments: &[&str], query: &str, wanted: &str| {
-            let output = slotted(&[arguments, &["--url", &url, "--database", "app"]].concat());
-            assert_eq!(output.status.code(), Some(0), "{mode}, {arguments:?}: {}", printed(&output));
-            let found: Option<String> = other.query_first(format!("SELECT CAST(({query}) AS CHAR)")).expect(query);
-            assert_eq!(found.as_deref(), Some(wanted), "{mode}, {arguments:?}: {}", printed(&output));
-            printed(&output)
+/// A server with these defaults and the database `app`.
+struct Unusual {
+    server: Server,
+    /// The sql_mode, for messages.
+    mode: &'static str,
+    /// A session that keeps the usual defaults.
+    other: Conn,
+}
+
+impl Unusual {
+    /// A server with each unusual sql_mode.
+    fn all(server: &Server) -> impl Iterator<Item = Self> {
+        let modes: &[&'static str] = if server.is_mysql() {
+            &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE"]
+        } else {
+            &["ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE", "ORACLE"]
         };
-        let slots = "SELECT CONCAT(slots, ' ', total) FROM counter_totals";
-        let installed = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'app' AND ROUTINE_NAME = 'counter_get'";
-        run(&mut other, &["install", "counters"], installed, "1");
-        let again = run(&mut other, &["install", "counters"], installed, "1");
+        modes.iter().map(|mode| {
+            let server = server.another(&[]);
+            let mut other = server.connect();
+            let isolation = if server.is_mysql() { "transaction_isolation" } else { "tx_isolation" };
+            for statement in ["CREATE DATABASE app", "USE app"] {
+                other.query_drop(statement).expect(statement);
+            }
+            for default in DEFAULTS {
+                other.query_drop(format!("SET GLOBAL {default}")).expect(default);
+            }
+            other.query_drop(format!("SET GLOBAL {isolation} = 'SERIALIZABLE', GLOBAL sql_mode = '{mode}'")).expect(mode);
+            Self { server, mode, other }
+        })
+    }
+
+    /// Asserts what the other session sees.
+    fn sees(&mut self, query: &str, wanted: &str, said: &str) {
+        let found: Option<String> = self.other.query_first(format!("SELECT CAST(({query}) AS CHAR)")).expect(query);
+        assert_eq!(found.as_deref(), Some(wanted), "{}: {query}: {said}", self.mode);
+    }
+
+    /// Runs a command, and asserts its exit code and what the other session sees. Returns what the command printed.
+    fn command(&mut self, arguments: &[&str], query: &str, wanted: &str) -> String {
+        let output = slotted(&[arguments, &["--url", &self.server.url(), "--database", "app"]].concat());
+        let said = printed(&output);
+        assert_eq!(output.status.code(), Some(0), "{}, {arguments:?}: {said}", self.mode);
+        self.sees(query, wanted, &said);
+        said
+    }
+
+    /// Sources a script with the client of the server, and asserts that the settings of the session are the same after it.
+    fn source(&mut self, package: &Package, name: &str) {
+        let settings = "SELECT CONCAT_WS(' ', @@autocommit, @@character_set_client, @@character_set_results, @@collation_connection, \
+                        @@lock_wait_timeout, @@sql_big_selects, @@sql_mode, @@sql_safe_updates, @@sql_select_limit) AS settings;\n";
+        let said = self.server.client("app").pipe(&["--skip-column-names"], &format!("{settings}{}{settings}", file(package, name)));
+        assert!(said.success, "{}, {name}: {said:?}", self.mode);
+        let lines: Vec<_> = said.stdout.lines().collect();
+        assert_eq!(lines.first(), lines.last(), "{}, {name}", self.mode);
+        assert!(lines.len() > 1 && ["0", "OFF"].iter().any(|off| lines[0].starts_with(off)), "{}, {name}: {lines:?}", self.mode);
+    }
+}
+
+const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'app' AND ROUTINE_NAME IN ('counter_get', 'counter_add')";
+const TOTALS: &str = "SELECT CONCAT(slots, ' ', total) FROM counter_totals";
+
+fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
+    for mut unusual in Unusual::all(server) {
+        let mode = unusual.mode;
+        unusual.command(&["install", "counters"], ROUTINES, "2");
+        let again = unusual.command(&["install", "counters"], ROUTINES, "2");
         assert!(again.contains("nothing to do"), "{mode}: {again}");
-        other.query_drop("CALL counter_setup('hot', NULL, 20, 5)").expect("a counter");
-        let said = run(&mut other, &["resize", "hot", "7"], slots, "7 5");
+        let comment = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'app' AND ROUTINE_COMMENT = 'old'";
+        unusual.other.query_drop("ALTER PROCEDURE counter_add COMMENT 'old'").expect("another routine");
+        unusual.command(&["install", "counters"], comment, "0");
+        unusual.other.query_drop("CALL counter_setup('hot', NULL, 20, 5)").expect("a counter");
+        let said = unusual.command(&["resize", "hot", "7"], TOTALS, "7 5");
         assert!(said.contains("after:  7 slots, total 5\n"), "{mode}: {said}");
-        run(&mut other, &["reset", "hot", "--value", "-2"], slots, "7 -2");
-        run(&mut other, &["status"], slots, "7 -2");
-        other.query_drop("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB").expect("a table");
-        other.query_drop("INSERT INTO pages VALUES (1, 40), (2, 50)").expect("rows");
+        unusual.other.query_drop("UPDATE counters SET start_date = '2001-01-01'").expect("a date");
+        // As in each session that has not set another time zone.
+        let here = "SELECT COUNT(*) FROM counters WHERE ABS(TIMESTAMPDIFF(MINUTE, start_date, UTC_TIMESTAMP() + INTERVAL 330 MINUTE)) < 10";
+        unusual.command(&["reset", "hot", "--value", "-2", "--restart"], here, "7");
+        unusual.command(&["status"], TOTALS, "7 -2");
+        let advice = unusual.command(&["advise", "--seconds", "0.5", "--json"], TOTALS, "7 -2");
+        assert!(advice.contains("app.counters: hot") && advice.contains("\"slots\": 7"), "{mode}: {advice}");
+        unusual.other.query_drop("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB").expect("a table");
+        unusual.other.query_drop("INSERT INTO pages VALUES (1, 40), (2, 50)").expect("rows");
         let adopt = ["adopt", "--from", "pages.views"];
-        run(&mut other, &adopt, "SELECT GROUP_CONCAT(total ORDER BY total) FROM counter_totals", "-2,40,50");
-        run(&mut other, &["delete", "hot", "--yes"], "SELECT COUNT(DISTINCT counter_name) FROM counters", "2");
-        let bench = ["bench", "--contenders", "single-row,counters", "--seconds", "0.2", "--rounds", "1", "--connections", "4"];
-        run(&mut other, &bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
-        run(&mut other, &["uninstall", "counters", "--with-data", "--yes"], installed, "0");
+        unusual.command(&adopt, "SELECT GROUP_CONCAT(total ORDER BY total) FROM counter_totals", "-2,40,50");
+        unusual.command(&["delete", "hot", "--yes"], "SELECT COUNT(DISTINCT counter_name) FROM counters", "2");
+        // The connections that open the load are idle for longer than wait_timeout.
+        let bench = ["bench", "--contenders", "single-row,counters", "--seconds", "2.5", "--rounds", "1", "--connections", "4"];
+        unusual.command(&bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
+        unusual.command(&["uninstall", "counters", "--with-data", "--yes"], ROUTINES, "0");
+
+        unusual.command(&["install", "slotted_counters"], "SELECT COUNT(*) FROM slotted_counters", "0");
+        unusual.other.query_drop("INSERT INTO slotted_counters VALUES (1, 7, 0, 3), (1, 7, 8, 2)").expect("a record");
+        let said = unusual.command(&["compact", "1", "7"], "SELECT GROUP_CONCAT(slot, ' ', count) FROM slotted_counters", "0 5");
+        assert!(said.contains("after:  1 slots, total 5\n"), "{mode}: {said}");
+        unusual.command(&["reset", "1", "7", "--value", "9"], "SELECT slotted_counter_get(1, 7)", "9");
+        unusual.command(&["delete", "1", "7", "--yes"], "SELECT COUNT(*) FROM slotted_counters", "0");
+    }
+}
+
+fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
+    let fixed = |slots| {
+        package(|options| {
+            options.slots = Slots::Fixed(slots);
+            options.definer = Some("slotted@localhost".parse().expect("an account"));
+        })
+    };
+    let (few, many) = (fixed(5), fixed(20));
+    for mut unusual in Unusual::all(server) {
+        unusual.source(&few, "setup.sql");
+        unusual.sees(ROUTINES, "2", "setup.sql");
+        let account = "SELECT COUNT(*) FROM mysql.user WHERE user = 'slotted'";
+        unusual.source(&few, "accounts.sql");
+        unusual.sees(account, "1", "accounts.sql");
+        unusual.source(&few, "grants.sql");
+        unusual.sees("SELECT COUNT(DISTINCT Routine_name) FROM mysql.procs_priv WHERE User = 'counter_app' AND Routine_name IN ('counter_add', 'counter_get')", "2", "grants.sql");
+        unusual.other.query_drop("CALL counter_setup('hot', NULL, NULL, 41); CALL counter_increment('hot')").expect("a counter");
+        unusual.source(&many, "resize.sql");
+        unusual.sees(TOTALS, "20 42", "resize.sql");
+        unusual.source(&many, "create_procedures.sql");
+        unusual.sees("SELECT slots FROM counter_package", "20", "create_procedures.sql");
+        unusual.source(&many, "test_insertdata.sql");
+        unusual.sees("SELECT CONCAT(COUNT(DISTINCT counter_name), ' ', COUNT(*)) FROM counters", "1501 30020", "test_insertdata.sql");
+        unusual.source(&many, "uninstall.sql");
+        unusual.sees(ROUTINES, "0", "uninstall.sql");
+
+        unusual.source(&keyed(|_| {}), "create_tables.sql");
+        unusual.source(&keyed(|_| {}), "create_procedures.sql");
+        unusual.other.query_drop("CALL slotted_counter_increment(1, 7)").expect("an increment");
+        unusual.sees("SELECT slotted_counter_get(1, 7)", "1", "create_procedures.sql");
+    }
+}
+
+/// Ten times as long as the longest wait of a script and of a call behind it.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Sources a script while something blocks it, and asserts that it ends with error 1205 after some seconds.
+fn ends(server: &Server, schema: &str, package: &Package, name: &str) {
+    let begin = Instant::now();
+    let said = server.client(schema).pipe(&[], &file(package, name));
+    let took = begin.elapsed();
+    assert!(!said.success && said.stderr.contains("ERROR 1205"), "{name}: {said:?}");
+    // The default is a day on MariaDB and a year on MySQL.
+    assert!(took >= Duration::from_secs(1) && took < LONG, "{name}: {took:?}");
+}
+
+fn scripts_wait_for_a_global_read_lock_for_seconds(server: &Server) {
+    let server = server.another(&[]);
+    let schema = server.schema();
+    let [package, more] = [5, 6].map(|slots| package(|options| options.slots = Slots::Fixed(slots)));
+    schema.install(&package);
+    schema.run("CALL counter_setup('hot', NULL, NULL, 41)");
+    let mut blocking = server.connect();
+    blocking.query_drop("FLUSH TABLES WITH READ LOCK").expect("a lock");
+    let mut scripts = vec![(&more, "resize.sql"), (&package, "create_procedures.sql")];
+    // On MariaDB, DROP PROCEDURE, CREATE ROLE and GRANT wait for this lock without a limit.
+    if server.is_mysql() {
+        scripts.extend([(&package, "grants.sql"), (&package, "uninstall.sql")]);
+    }
+    thread::scope(|scope| {
+        let (server, schema) = (&server, &schema.name);
+        let start = |&(package, name)| scope.spawn(move || ends(server, schema, package, name));
+        let running: Vec<_> = scripts.iter().map(start).collect();
+        let end = Instant::now() + LONG;
+        while !running.iter().all(thread::ScopedJoinHandle::is_finished) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(50));
+        }
+        blocking.query_drop("UNLOCK TABLES").expect("no lock");
+    });
+    schema.run("CALL counter_increment('hot')");
+    assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), 42);
+    for (package, name) in scripts {
+        let said = schema.client().pipe(&[], &file(package, name));
+        assert!(said.success, "{name}: {said:?}");
+    }
+}
+
+/// MariaDB drops and replaces a routine that an open transaction has called.
+fn scripts_wait_for_an_open_transaction_for_seconds(server: &Server) {
+    let schema = server.schema();
+    let package = package(|_| {});
+    schema.install(&package);
+    schema.run("CALL counter_setup('hot', NULL, 5, NULL)");
+    // Each in a slot of its own, so that none waits for a row.
+    let [mut open, mut other] = [0, 1].map(|slot| schema.connect_with_id(slot, 5));
+    other.query_drop(format!("SET SESSION lock_wait_timeout = {}", LONG.as_secs())).expect("a time");
+    open.query_drop("START TRANSACTION").expect("a transaction");
+    open.query_drop("CALL counter_increment('hot')").expect("a call");
+    let scripts = ["create_procedures.sql", "uninstall.sql"];
+    for name in scripts {
+        thread::scope(|scope| {
+            let ended = scope.spawn(|| ends(server, &schema.name, &package, name));
+            let mut called = Ok(());
+            while !ended.is_finished() && called.is_ok() {
+                called = other.query_drop("CALL counter_increment('hot')");
+                thread::sleep(Duration::from_millis(50));
+            }
+            if called.is_err() {
+                // Otherwise the script waits for it.
+                open.query_drop("COMMIT").expect("a commit");
+            }
+            called.expect("a call beside a script");
+        });
+    }
+    open.query_drop("COMMIT").expect("a commit");
+    let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    for (name, routines) in scripts.into_iter().zip([package.routines().count(), 0]) {
+        let said = schema.client().pipe(&[], &file(&package, name));
+        assert!(said.success, "{name}: {said:?}");
+        assert_eq!(schema.first::<usize>(left), routines, "{name}");
     }
 }

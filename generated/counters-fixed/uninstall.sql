@@ -4,6 +4,25 @@
 -- Drops the routines and the views of the current database. The table and its counts are kept. To create the routines
 -- again, source create_procedures.sql. To drop the table:
 --   DROP TABLE `counters`;
+--
+-- A statement that waits for transactions which have used an object ends after 2 s with error 1205, because the calls of
+-- all other sessions wait behind it. Source the script again when these transactions have ended.
+-- On MySQL, performance_schema.metadata_locks shows their threads.
+
+-- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
+-- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
+SET @slotted_sql_mode = @@SESSION.sql_mode,
+    @slotted_character_set_client = @@SESSION.character_set_client,
+    @slotted_character_set_results = @@SESSION.character_set_results,
+    @slotted_collation_connection = @@SESSION.collation_connection,
+    @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
+    @slotted_sql_big_selects = @@SESSION.sql_big_selects,
+    @slotted_sql_safe_updates = @@SESSION.sql_safe_updates;
+SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+    SESSION lock_wait_timeout = 2,
+    SESSION sql_big_selects = 1,
+    SESSION sql_safe_updates = 0;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 DROP PROCEDURE IF EXISTS `_counter_fail`;
 DROP PROCEDURE IF EXISTS `_counter_check`;
@@ -24,3 +43,11 @@ DROP PROCEDURE IF EXISTS `counter_drop`;
 DROP FUNCTION IF EXISTS `counter_get`;
 DROP VIEW IF EXISTS `counter_totals`;
 DROP VIEW IF EXISTS `counter_package`;
+
+SET SESSION sql_mode = @slotted_sql_mode,
+    SESSION character_set_client = @slotted_character_set_client,
+    SESSION character_set_results = @slotted_character_set_results,
+    SESSION collation_connection = @slotted_collation_connection,
+    SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
+    SESSION sql_big_selects = @slotted_sql_big_selects,
+    SESSION sql_safe_updates = @slotted_sql_safe_updates;

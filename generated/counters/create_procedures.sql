@@ -6,17 +6,28 @@
 -- MySQL cannot replace a routine in one statement: a call between DROP and CREATE fails with error 1305. DROP also
 -- removes the privileges that were granted on the routine: source grants.sql again.
 --
+-- A statement that waits for transactions which have used an object ends after 2 s with error 1205, because the calls of
+-- all other sessions wait behind it. Source the script again when these transactions have ended.
+-- On MySQL, performance_schema.metadata_locks shows their threads.
+--
 -- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
 -- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
 -- earlier reads: SET STATEMENT disables this check for one statement.
 -- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 
--- The server stores these settings with each routine. The script restores them at the end.
+-- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
+-- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
 SET @slotted_sql_mode = @@SESSION.sql_mode,
     @slotted_character_set_client = @@SESSION.character_set_client,
     @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection;
-SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
+    @slotted_collation_connection = @@SESSION.collation_connection,
+    @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
+    @slotted_sql_big_selects = @@SESSION.sql_big_selects,
+    @slotted_sql_safe_updates = @@SESSION.sql_safe_updates;
+SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+    SESSION lock_wait_timeout = 2,
+    SESSION sql_big_selects = 1,
+    SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- With a binary log, only an account with SUPER can create functions, unless log_bin_trust_function_creators is set. The
@@ -1062,4 +1073,7 @@ SET SESSION TRANSACTION READ WRITE;
 SET SESSION sql_mode = @slotted_sql_mode,
     SESSION character_set_client = @slotted_character_set_client,
     SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection;
+    SESSION collation_connection = @slotted_collation_connection,
+    SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
+    SESSION sql_big_selects = @slotted_sql_big_selects,
+    SESSION sql_safe_updates = @slotted_sql_safe_updates;

@@ -27,11 +27,7 @@ use kept::{Grant, Kept};
 /// The time to wait for another installation in the same database, in seconds.
 const LOCK_TIMEOUT: u32 = 600;
 
-/// How long a statement waits for transactions that have used an object, in seconds. New calls of the object wait behind it.
-/// Source: MySQL manual, "Metadata Locking".
-const DDL_TIMEOUT: u32 = 2;
-
-/// How often such a statement is executed, and the pause between two times, in which the calls go on.
+/// How often a statement that waits for transactions is executed, and the pause between two times, in which the calls go on.
 const DDL_TRIES: u32 = 20;
 const DDL_PAUSE: Duration = Duration::from_secs(1);
 
@@ -216,7 +212,7 @@ pub fn apply(
     mut before: impl FnMut(&Step) -> Result<(), InstallError>,
     mut waits: impl FnMut(&Step, &str),
 ) -> Result<(), InstallError> {
-    connection.query_drop(format!("SET SESSION lock_wait_timeout = {DDL_TIMEOUT}"))?;
+    connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
     for statement in &plan.session {
         connection.query_drop(statement)?;
     }

@@ -129,6 +129,10 @@ pub fn session(package: &Package) -> Vec<String> {
 /// The sql_mode that the server stores with each routine.
 pub const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
+/// How long a statement of a script or of an installation waits for transactions that have used an object, in seconds. New calls
+/// of the object wait behind it. Source: MySQL manual, "Metadata Locking".
+pub const DDL_TIMEOUT: u32 = 2;
+
 /// A check of the server before a script changes anything: a statement that sets the variable `@slotted_problem`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {

@@ -12,7 +12,9 @@ mod routine;
 mod table;
 
 pub use adopt::{Adopt, Target};
-pub use files::{Check, File, Object, ObjectKind, SQL_MODE, checks, files, objects, session, setup};
+pub use files::{
+    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, files, objects, session, setup,
+};
 pub use migrations::{Format, files_of};
 
 use askama::Template;

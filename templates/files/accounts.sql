@@ -10,6 +10,8 @@
 -- Source it again if an upgrade of the package has added a routine.
 {%- endif %}
 
+{% include "files/_session_begin.sql" %}
+
 CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ table.name }} TO {{ definer }};
 
@@ -29,3 +31,5 @@ GRANT SELECT ({{ rollup.ids_and_target() }}), UPDATE ({{ rollup.changed() }}) ON
 -- An event runs only if its definer has this privilege.
 GRANT EVENT ON * TO {{ definer }};
 {%- endif %}
+
+{% include "files/_session_end.sql" %}

@@ -6,6 +6,8 @@
 -- MySQL cannot replace a routine in one statement: a call between DROP and CREATE fails with error 1305. DROP also
 -- removes the privileges that were granted on the routine: source grants.sql again.
 {%- endif %}
+{%- let again = "the script again" %}
+{%- include "files/_waits.sql" %}
 {%- include "files/_notes.sql" %}
 
 {% include "files/_session_begin.sql" %}

@@ -18,6 +18,8 @@
 -- On MySQL, source this script again after create_procedures.sql: DROP removes the privileges that were granted on a routine.
 {%- endif %}
 
+{% include "files/_session_begin.sql" %}
+
 CREATE ROLE IF NOT EXISTS {{ roles.application }}, {{ roles.admin }};
 {% for (role, admin) in script.grantees() %}
 {%- for (routine, name) in package.granted(*admin) %}
@@ -38,3 +40,4 @@ GRANT SELECT ({{ ids }}){% if admin %}, UPDATE ({{ rollup.changed() }}){% endif 
 {%- endfor %}
 {%- endif %}
 {% endfor %}
+{% include "files/_session_end.sql" %}

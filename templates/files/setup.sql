@@ -2,6 +2,8 @@
 --
 -- Creates the table, the views and the routines in the current database. From a shell: mysql YOUR_DATABASE < setup.sql
 -- At the prompt of the client, which continues after an error: source setup.sql
+{%- let again = "create_procedures.sql for the rest" %}
+{%- include "files/_waits.sql" %}
 {%- include "files/_notes.sql" %}
 
 {% include "files/_session_begin.sql" %}

@@ -10,6 +10,10 @@
 -- call the roll-up on each other node.
 {%- endif %}
 {%- endif %}{% endfor %}
+{%- let again = "the script again" %}
+{%- include "files/_waits.sql" %}
+
+{% include "files/_session_begin.sql" %}
 {% if package.options.rollup_every.is_some() %}{% if let Some(name) = package.event() %}
 DROP EVENT IF EXISTS {{ name }};
 {%- endif %}{% endif %}
@@ -23,3 +27,5 @@ DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {{- script.leftovers() }}
 DROP VIEW IF EXISTS {{ package.totals }};
 DROP VIEW IF EXISTS {{ package.package }};
+
+{% include "files/_session_end.sql" %}

@@ -240,6 +240,11 @@ impl Server {
         })
     }
 
+    /// Whether this run has started the server.
+    pub fn is_private(&self) -> bool {
+        self.program.is_some()
+    }
+
     pub fn is_mysql(&self) -> bool {
         self.version.flavour == Flavour::MySql
     }
