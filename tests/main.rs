@@ -65,6 +65,7 @@ promises! {
     resize
     rollup
     round_trips
+    security
     server_defaults
     shells
     slotted_counters

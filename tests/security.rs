@@ -1,0 +1,179 @@
+//! What an owner of a schema and other sessions can make an administrator do, and the page about security.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use slotted::package::{Options, Package, Roles};
+
+use crate::advise::{printed, slotted};
+use crate::support::{Module, Schema, Server, error_of, file, package, root};
+
+pub fn promises(mut module: Module<'_>) {
+    module
+        .plain(the_page_names_promises_that_exist)
+        .on_servers(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines)
+        .on_families(the_role_of_administrators_is_enough_for_the_commands_of_maintenance)
+        .private()
+        .waits()
+        .on_servers(advise_executes_no_condition_but_comparisons);
+}
+
+/// The names in the page, such as `install::each_role_has_its_privileges_and_no_others`.
+fn the_page_names_promises_that_exist() {
+    let page = fs::read_to_string(root().join("docs/security.md")).expect("the page");
+    let names: Vec<_> = page.split('`').skip(1).step_by(2).filter_map(|code| code.split_once("::")).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for (module, name) in names {
+        let mut texts = vec![fs::read_to_string(root().join(format!("tests/{module}.rs"))).expect(module)];
+        for entry in fs::read_dir(root().join("tests").join(module)).into_iter().flatten() {
+            texts.extend(fs::read_to_string(entry.expect("a file").path()));
+        }
+        assert!(texts.iter().any(|text| text.contains(&format!("fn {name}("))), "{module}::{name}");
+        // Registered, not only written.
+        let registered = |end| texts[0].contains(&format!("{name}{end}")) && !name.is_empty();
+        assert!(registered(")\n") || registered(");"), "{module}::{name}");
+    }
+}
+
+/// An account that connects, dropped at the end.
+struct Account<'a> {
+    schema: &'a Schema<'a>,
+    name: String,
+}
+
+impl<'a> Account<'a> {
+    fn new(schema: &'a Schema<'a>, suffix: &str) -> Self {
+        let name = format!("{}_{suffix}", schema.name);
+        schema.run(&format!("CREATE USER '{name}'@'%'"));
+        Self { schema, name }
+    }
+
+    fn connect(&self) -> Conn {
+        let options = OptsBuilder::from_opts(self.schema.options()).user(Some(&self.name)).pass(None::<&str>);
+        Conn::new(options).expect("a connection")
+    }
+}
+
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        self.schema.run(&format!("DROP USER IF EXISTS '{}'@'%'", self.name));
+    }
+}
+
+/// The owner puts a view of a table of another schema, which the owner may only read, in the place of the table of the package. The
+/// statements of a routine run as its definer.
+fn an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines(server: &Server) {
+    for by_administrator in [false, true] {
+        let (schema, others) = (server.schema(), server.schema());
+        let (owner, definer) = (Account::new(&schema, "o"), Account::new(&schema, "d"));
+        let package = package(|options: &mut Options| {
+            options.definer = (!by_administrator).then(|| format!("{}@%", definer.name).parse().expect("an account"));
+        });
+        others.install(&crate::support::package(|_| {}));
+        schema.install(&package);
+        if !by_administrator {
+            schema.run(&file(&package, "accounts.sql"));
+        }
+        for schema in [&schema, &others] {
+            schema.run("CALL counter_setup('a', NULL, 1, 5)");
+        }
+        schema.run(&format!("GRANT ALL ON {}.* TO '{}'@'%'", schema.ident(), owner.name));
+        schema.run(&format!("GRANT SELECT ON {}.counters TO '{}'@'%'", others.ident(), owner.name));
+        let mut owner = owner.connect();
+        owner.query_drop("CALL counter_add('a', 1)").expect("an addition");
+        owner.query_drop("DROP TABLE counters").expect("a table of the owner");
+        owner
+            .query_drop(format!("CREATE SQL SECURITY INVOKER VIEW counters AS SELECT * FROM {}.counters", others.ident()))
+            .expect("a view");
+        let called = owner.query_drop("CALL counter_add('a', 100)");
+        if by_administrator {
+            // As the page says.
+            called.expect("an addition by the administrator");
+        } else {
+            let error = error_of(called);
+            assert_eq!(error.0, 1356, "{error:?}");
+        }
+        let total = if by_administrator { 105 } else { 5 };
+        assert_eq!(others.first::<i64>("SELECT counter FROM counters"), total);
+    }
+}
+
+/// The account has the role and no other privilege.
+fn the_role_of_administrators_is_enough_for_the_commands_of_maintenance(server: &Server) {
+    let schema = server.schema();
+    let account = Account::new(&schema, "m");
+    let roles = |options: &mut Options| {
+        options.roles = Some(format!("{0}_app,{0}_admin", schema.name).parse().expect("roles"));
+    };
+    let package: Package = package(roles);
+    let Roles { application, admin } = package.roles();
+    schema.install(&package);
+    schema.run(&file(&package, "grants.sql"));
+    let name = &account.name;
+    schema.run(&format!("GRANT {admin} TO '{name}'@'%'"));
+    let to = if server.is_mysql() { "TO" } else { "FOR" };
+    schema.run(&format!("SET DEFAULT ROLE {admin} {to} '{name}'@'%'; CALL counter_setup('hot', NULL, 20, 5)"));
+    let url = server.url_of(name, None);
+    for (arguments, query, wanted) in [
+        (&["resize", "hot", "7"][..], "SELECT CONCAT(slots, ' ', total) FROM counter_totals", "7 5"),
+        (&["reset", "hot", "--value", "-2"], "SELECT CONCAT(slots, ' ', total) FROM counter_totals", "7 -2"),
+        (&["delete", "hot", "--yes"], "SELECT CONCAT(COUNT(*)) FROM counters", "0"),
+    ] {
+        let output = slotted(&[arguments, &["--url", &url, "--database", &schema.name]].concat());
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", printed(&output));
+        assert_eq!(schema.first::<String>(query), wanted, "{arguments:?}: {}", printed(&output));
+    }
+    schema.run(&format!("DROP ROLE {application}, {admin}"));
+}
+
+/// The general log of the server is the witness.
+fn advise_executes_no_condition_but_comparisons(server: &Server) {
+    let server = server.another(&[]);
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE pages (id INT NOT NULL, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0);
+         CREATE TABLE planted (id INT NOT NULL) ENGINE = InnoDB; INSERT INTO planted VALUES (7);
+         CREATE PROCEDURE nothing() DO 0;
+         SET GLOBAL log_bin_trust_function_creators = ON;
+         CREATE FUNCTION planted() RETURNS INT DETERMINISTIC RETURN 7",
+    );
+    let conditions = ["id = planted()", "id = 7 AND SLEEP(0) = 0", "id = 7 AND (@planted := 1) = 1", "id = (SELECT MAX(id) FROM planted)"];
+    let mut holder = schema.connect();
+    holder.query_drop("START TRANSACTION").expect("a transaction");
+    holder.query_drop("UPDATE pages SET hits = hits + 1").expect("a lock");
+    let waiting: Vec<(Conn, String)> = conditions
+        .iter()
+        .chain(&conditions)
+        .map(|condition| (schema.connect(), format!("UPDATE pages SET hits = hits + 1 WHERE {condition}")))
+        .collect();
+    let own: Vec<String> = waiting.iter().map(|(connection, _)| connection.connection_id().to_string()).collect();
+    let mut witness = schema.connect();
+    let own = format!("{}, {}, {}", own.join(", "), holder.connection_id(), witness.connection_id());
+    let output = thread::scope(|scope| {
+        for (mut connection, statement) in waiting {
+            scope.spawn(move || connection.query_drop(statement).expect("an update"));
+        }
+        let waits = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+        let end = Instant::now() + Duration::from_secs(30);
+        while witness.query_first::<u64, _>(waits).expect(waits) < Some(8) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(50));
+        }
+        witness.query_drop("SET GLOBAL log_output = 'TABLE'").expect("a log");
+        witness.query_drop("SET GLOBAL general_log = ON").expect("a log");
+        let output = slotted(&["advise", "--url", &server.url(), "--database", &schema.name, "--seconds", "2"]);
+        witness.query_drop("SET GLOBAL general_log = OFF").expect("no log");
+        holder.query_drop("COMMIT").expect("a commit");
+        output
+    });
+    assert!(printed(&output).contains("pages"), "{}", printed(&output));
+    let logged = |condition: &str| -> Vec<String> {
+        let query = format!("SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE thread_id NOT IN ({own}) AND {condition}");
+        schema.connect().query(&query).expect("the log")
+    };
+    assert!(logged("argument LIKE '%INNODB_TRX%' OR argument LIKE '%data_lock%'").len() > 1, "the log has the statements of the tool");
+    let executed = logged("(argument LIKE '%planted%' OR argument LIKE '%SLEEP%')");
+    assert!(executed.is_empty(), "{executed:#?}");
+}
