@@ -28,7 +28,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the tool depends on in a session, whatever the defaults of the server are. A change that is not committed is lost at
 /// the end (autocommit), a limit truncates results (sql_select_limit), a mode changes the text of views and of strings
-/// (sql_mode), and a short idle time ends the session during a load (wait_timeout).
+/// (sql_mode), and a short idle time ends the session during a load (wait_timeout). The time zone stays that of the server, as in the
+/// sessions of an application that does not set one: start_date is a DATETIME.
 /// Source: MySQL manual, "Server System Variables"; MariaDB documentation, "Server System Variables".
 const SESSION: &str = "\
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
