@@ -15,11 +15,12 @@ use crate::support::{Module, Schema, Server, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .waits()
+        .plain(a_command_without_a_server_ends_when_it_is_told_to)
+        .private()
+        .waits()
         .on_servers(a_command_that_waits_on_the_server_ends_when_it_is_told_to)
         .waits()
         .on_one_server(a_command_ends_although_the_server_does_not_answer)
-        .waits()
-        .plain(a_command_without_a_server_ends_when_it_is_told_to)
         .waits()
         .on_one_server(a_private_server_ends_with_its_command)
         .waits()
@@ -67,8 +68,7 @@ fn until_there_are(wanted: usize, witness: &mut Conn) {
 
 fn a_command_that_waits_on_the_server_ends_when_it_is_told_to(server: &Server) {
     // The locks stop all sessions of a server.
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run(
@@ -104,8 +104,7 @@ fn a_command_that_waits_on_the_server_ends_when_it_is_told_to(server: &Server) {
 }
 
 fn a_command_ends_although_the_server_does_not_answer(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     let mut blocking = schema.connect();
@@ -147,7 +146,7 @@ fn a_command_without_a_server_ends_when_it_is_told_to() {
 }
 
 fn a_private_server_ends_with_its_command(server: &Server) {
-    let Some(program) = server.program() else { return };
+    let program = server.program();
     for arguments in [
         &["demo", "--seconds", "300", "--connections", "4"][..],
         &["bench", "--seconds", "300", "--connections", "4", "--hold", "9000"],
@@ -165,8 +164,7 @@ fn a_private_server_ends_with_its_command(server: &Server) {
 }
 
 fn the_time_of_a_command_is_limited_as_a_whole(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('hot', NULL, 8, 5)");
@@ -190,8 +188,7 @@ fn the_time_of_a_command_is_limited_as_a_whole(server: &Server) {
 }
 
 fn a_connection_that_the_server_has_closed_is_opened_again(server: &Server) {
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run(

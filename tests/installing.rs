@@ -394,8 +394,7 @@ fn an_upgrade_waits(witness: &mut Conn, schema: &Schema<'_>) -> bool {
 
 fn calls_go_on_while_an_upgrade_waits(server: &Server) {
     // A lock of all tables stops the other promises of a server.
-    let Some(program) = server.program() else { return };
-    let server = &Server::start(program, &[]).expect("a server");
+    let server = &server.another(&[]);
     let schema = server.schema();
     let user = format!("slotted_calls_{}", std::process::id());
     succeeds(&schema, &["install", "counters"]);
