@@ -233,6 +233,9 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                 thread::sleep(Duration::from_millis(15));
                 let chosen = {
                     let mut sessions = sessions.lock().expect("sessions");
+                    if sessions.is_empty() {
+                        continue;
+                    }
                     let at = random.random_range(0..sessions.len());
                     let kill = if random.random_bool(0.2) { "KILL" } else { "KILL QUERY" };
                     let session = sessions[at];

@@ -12,7 +12,7 @@ use crate::advise::{printed, slotted};
 use crate::support::{Module, Server};
 
 pub fn promises(mut module: Module<'_>) {
-    module.waits().on_families(an_installation_asks_few_questions);
+    module.private().waits().on_families(an_installation_asks_few_questions);
 }
 
 /// The time from a question to its answer: 25 ms in each direction.
@@ -74,7 +74,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, questions: Arc<AtomicU32>, an
 }
 
 fn an_installation_asks_few_questions(server: &Server) {
-    let Some(network) = server.network() else { return };
+    let network = server.network();
     let far = Far::from(format!("127.0.0.1:{}", network.port));
     let name = format!("far_{}", std::process::id());
     network.account(&format!("'{name}'@'%'"), "far", "");

@@ -239,7 +239,9 @@ impl Row {
             return Err(format!("with {}. {why}", self.statement()));
         }
         // A line of a shell does not have these characters.
-        let mut texts = [&self.schema[..], &self.table, &self.condition].into_iter().chain(counted.iter().copied());
+        let mut texts = [&self.schema[..], &self.table, &self.condition]
+            .into_iter()
+            .chain(counted.iter().copied());
         if texts.any(|text| text.contains(char::is_control)) {
             return Err(format!(
                 "with {}. No command can name it: the table, a column or its key has characters of control",

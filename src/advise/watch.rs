@@ -488,7 +488,9 @@ impl Observer<'_> {
                 fixed: value("slots").parse::<u32>().is_ok(),
                 pick: value("pick"),
                 nodes: Nodes::of_arguments(&value("arguments")),
-                bounded: value("arguments").split(' ').any(|argument| argument == "--bounded"),
+                bounded: value("arguments")
+                    .split(' ')
+                    .any(|argument| argument == "--bounded"),
             });
         }
         Ok(packages)

@@ -366,6 +366,9 @@ pub enum OptionsError {
     /// Two roll-ups write the same column.
     #[error("--rollup {0}: another --rollup writes the same column")]
     RollupTwice(Box<Rollup>),
+    /// The names of a table and its column are too long for those of a package.
+    #[error("--column {0}: the package cannot be named after it: {1}. Use --table and --prefix")]
+    ColumnName(TableColumn, IdentError),
     /// A column of a table without the key of this table.
     #[error("--column {0} needs --key with the primary key of the table, such as --key 'id BIGINT'")]
     ColumnWithoutKey(TableColumn),
@@ -481,6 +484,13 @@ impl Options {
             {
                 return Err(OptionsError::RollupTwice(Box::new(rollup.clone())));
             }
+        }
+        let unnamed = Self::slotted_counters();
+        if let Some(column) = self.column()
+            && (self.table == unnamed.table || self.prefix == unnamed.prefix)
+            && let Err(error) = Self::of_column(&column)
+        {
+            return Err(OptionsError::ColumnName(column, error));
         }
         if self.bounded && self.random() {
             return Err(OptionsError::RandomOfBounded);
