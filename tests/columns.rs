@@ -69,7 +69,13 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     let rejected = slotted(&schema, &["rollup"]);
     assert_eq!(rejected.status.code(), Some(1), "{}", printed(&rejected));
     assert!(printed(&rejected).contains("articles.views cannot have the total of 1: "), "{}", printed(&rejected));
-    schema.run("CALL articles_views_add(1, 100001)");
+    let status = succeeds(&schema, &["status"]);
+    assert!(status.contains("articles.views: 2 records with pending counts, -99998 in all"), "{status}");
+    assert!(status.contains("1 record without a row: 2 stay pending"), "{status}");
+    schema.run("CALL articles_views_add(1, -3000000000)");
+    let status = succeeds(&schema, &["status"]);
+    assert!(status.contains("1 record whose total the column cannot have, such as 1"), "{status}");
+    schema.run("CALL articles_views_add(1, 3000100001)");
 
     let removed = succeeds(&schema, &["uninstall", "--column", "articles.views"]);
     assert!(removed.contains("pending counts of 1 records (2 in all) stay in the table"), "{removed}");

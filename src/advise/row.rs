@@ -511,47 +511,25 @@ fn records(column: &str, rows: &[&Row], needed: u32, rule: &str) -> Option<Advic
     };
     let (table, schema) = (&first.table, &first.schema);
     let prefix = format!("{table}_{column}_");
-    // The longest suffix of a name of the package is that of its roll-up's table, which also has the target.
     let simple = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let names = [schema.as_str(), table, column]
         .into_iter()
         .chain(first.key.iter().map(|one| one.name.as_str()));
-    if !names.into_iter().all(simple) || prefix.len() * 2 + 16 > IDENT_MAX {
+    // The longest name of the package has 16 characters after the prefix.
+    if !names.into_iter().all(simple) || prefix.len() + 16 > IDENT_MAX {
         return None;
     }
     let key: Vec<String> = first.key.iter().map(KeyColumn::option).collect();
-    let key = key.join(", ");
-    key.parse::<Key>().ok()?;
+    key.join(", ").parse::<Key>().ok()?;
     let columns: Vec<&str> = first.key.iter().map(|one| one.name.as_str()).collect();
     let columns = columns.join(", ");
-    let mut options = format!(
-        "slotted_counters --key {} --table {table}_{column} --prefix {prefix} --slots {needed}",
-        shell_word(&key)
-    );
-    if let Some(collation) = first.key.iter().find_map(|one| one.collation.as_ref()) {
-        options += &format!(" --collation {collation}");
-    }
-    let rollup = match first.key.as_slice() {
-        [one] => format!(" --rollup {table}.{}:{column}", one.name),
-        _ => String::new(),
-    };
     let waiting: f64 = rows.iter().map(|row| row.waiting).sum();
     let mut run = format!(
-        "-- A counter for each row of the table, in place of the column:\n\
-         slotted install --url URL --database {schema} {options}{rollup}\n\
-         -- In place of the statement: CALL {prefix}add({columns}, amount);\n"
+        "-- The column stays the total, and slots hold what is pending:\n\
+         slotted install --url URL --database {schema} --column {table}.{column} --slots {needed}\n\
+         -- In place of the statement: CALL {prefix}add({columns}, amount);\n\
+         -- Every few seconds: slotted rollup --url URL --database {schema} --every 10\n"
     );
-    run += &if rollup.is_empty() {
-        format!(
-            "-- Then move the counts of the column:\n\
-             slotted adopt --url URL --database {schema} --from {table}.{column} --key {} --prefix {prefix}\n",
-            shell_word(&columns)
-        )
-    } else {
-        format!(
-            "-- The counts of the column stay in it. CALL {prefix}rollup(NULL) adds those of the calls.\n"
-        )
-    };
     run += "-- Or a counter for each of these rows:";
     for row in rows {
         run += &format!("\n{}", row.adopt(column, &Use::Adds, needed));

@@ -15,6 +15,7 @@ use super::package::{self, Chosen};
 use super::{Outcome, interrupt};
 use crate::cluster::{self, CannotSee, Clash, Node};
 use crate::connect::{Session, cause};
+use crate::install::column::{self, Pending};
 use crate::install::compare::{self, ObjectState, State};
 use crate::number::count;
 use crate::package::{KeyType, Kind, Package, Slots, SqlStr};
@@ -71,6 +72,7 @@ struct Report {
     /// Of each node.
     states: Vec<Vec<ObjectState>>,
     counters: Vec<Counter>,
+    pending: Vec<Pending>,
 }
 
 /// What the command has found.
@@ -178,11 +180,16 @@ impl Found {
                 });
             }
             let counters = read.unwrap_or_default();
+            let pending = match states[0].iter().any(stores) {
+                true => column::pending(&mut connections[0], &package)?,
+                false => Vec::new(),
+            };
             reports.push(Report {
                 package,
                 version,
                 states,
                 counters,
+                pending,
             });
         }
         if cluster::several_write(&nodes) {
@@ -242,6 +249,7 @@ impl Found {
                 "objects": objects(&report.states[0]),
                 "other_nodes": others.collect::<Vec<_>>(),
                 "counters": report.counters,
+                "pending": report.pending,
             })
         });
         json!({
@@ -384,6 +392,32 @@ impl Report {
                 "  all objects are the same on {}\n",
                 count(nodes.len() as u64, "server")
             );
+        }
+        for Pending {
+            column,
+            records,
+            counts,
+            without_row,
+            counts_without_row,
+            rejected,
+            rejected_record,
+        } in &self.pending
+        {
+            text += &format!(
+                "  {column}: {} with pending counts, {counts} in all\n",
+                count(*records, "record")
+            );
+            if *without_row > 0 {
+                let records = count(*without_row, "record");
+                text += &format!("    {records} without a row: {counts_without_row} stay pending\n");
+            }
+            if let Some(record) = rejected_record {
+                let records = count(*rejected, "record");
+                text += &format!(
+                    "    {records} whose total the column cannot have, such as {}\n",
+                    in_line(record)
+                );
+            }
         }
         if self.counters.is_empty() {
             return text;

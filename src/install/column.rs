@@ -4,7 +4,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::preflight::Problem;
-use crate::package::{Collation, Ident, Key, Package, TableColumn};
+use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn};
+use crate::render;
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,4 +251,79 @@ pub(super) fn missing(connection: &mut Conn, package: &Package) -> mysql::Result
         }
     }
     Ok(problems)
+}
+
+/// The pending counts of a column.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Pending {
+    /// The column, as `articles.views`.
+    pub column: String,
+    /// The number of records that have pending counts, and the sum of these.
+    pub records: u64,
+    /// The sum of the pending counts.
+    pub counts: String,
+    /// The number of these records that have no row, and the sum of their counts.
+    pub without_row: u64,
+    /// The sum of the counts of records without a row.
+    pub counts_without_row: String,
+    /// The number of records whose total the type of the column cannot have.
+    pub rejected: u64,
+    /// One of them.
+    pub rejected_record: Option<String>,
+}
+
+/// The pending counts of each column of a package. A column whose table cannot be read is left out.
+///
+/// # Errors
+/// The connection fails.
+pub fn pending(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Pending>> {
+    let mut all = Vec::new();
+    for (at, rollup) in package.options.rollups.iter().enumerate() {
+        // A view of this name could call functions with the privileges of this account.
+        let query = "SELECT c.COLUMN_TYPE
+                       FROM information_schema.COLUMNS AS c
+                       JOIN information_schema.TABLES AS t
+                      USING (TABLE_SCHEMA, TABLE_NAME)
+                      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND c.COLUMN_NAME = ? AND t.TABLE_TYPE = 'BASE TABLE'";
+        let kind: Option<Vec<u8>> =
+            connection.exec_first(query, (rollup.table.name(), rollup.target.name()))?;
+        let Some(kind) = kind else { continue };
+        let (least, most) = range(&String::from_utf8_lossy(&kind));
+        type Row = (u64, String, u64, String, u64, Option<Vec<u8>>);
+        let row: mysql::Result<Option<Row>> =
+            connection.query_first(render::pending_sums(package, at, least, most));
+        let (records, counts, without_row, counts_without_row, rejected, record) = match row {
+            Err(mysql::Error::MySqlError(_)) | Ok(None) => continue,
+            Err(error) => return Err(error),
+            Ok(Some(row)) => row,
+        };
+        all.push(Pending {
+            column: format!("{}.{}", rollup.table.plain(), rollup.target.plain()),
+            records,
+            counts,
+            without_row,
+            counts_without_row,
+            rejected,
+            rejected_record: record.map(|text| String::from_utf8_lossy(&text).into_owned()),
+        });
+    }
+    Ok(all)
+}
+
+/// The range of an integer type in COLUMN_TYPE. Of another type, that of BIGINT.
+fn range(kind: &str) -> (i128, i128) {
+    let kind = kind.to_lowercase();
+    let name = kind
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .next()
+        .unwrap_or_default();
+    let text = if kind.contains("unsigned") {
+        format!("{name} UNSIGNED")
+    } else {
+        name.to_owned()
+    };
+    match KeyType::parse(&text) {
+        Some(KeyType::Integer(_, least, most)) => (least, most),
+        _ => (i64::MIN.into(), i64::MAX.into()),
+    }
 }

@@ -363,8 +363,14 @@ impl Package {
             .iter()
             .filter(|(routine, _)| !routine.is_private())
             .map(|(_, name)| name);
+        // MariaDB tries a change of a column in one.
+        let mut tried = options
+            .rollups
+            .iter()
+            .flat_map(|rollup| rollup.ids.iter().chain([&rollup.table, &rollup.target]));
+        let ends = |name: &&Ident| name.name().contains("*/");
         if options.servers == Servers::Both
-            && let Some(name) = dropped.find(|name| name.name().contains("*/"))
+            && let Some(name) = dropped.find(ends).or_else(|| tried.find(ends))
         {
             return Err(OptionsError::EndOfComment(name.clone()));
         }

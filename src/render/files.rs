@@ -116,6 +116,12 @@ pub fn objects(package: &Package) -> Vec<Object> {
     objects
 }
 
+/// The query of the sums of the pending counts of a roll-up, by its number from 0, for a column that has the values from `least` to `most`.
+pub fn pending_sums(package: &Package, rollup: usize, least: i128, most: i128) -> String {
+    let table = Table::of(package, Arguments::Parameters);
+    table.rollups()[rollup].pending_sums(&least.to_string(), &most.to_string())
+}
+
 /// The statements that give a session the settings which the server stores with each routine.
 pub fn session(package: &Package) -> Vec<String> {
     #[derive(Template)]

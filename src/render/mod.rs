@@ -13,7 +13,8 @@ mod table;
 
 pub use adopt::{Adopt, Target};
 pub use files::{
-    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, files, objects, session, setup,
+    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, files, objects, pending_sums, session,
+    setup,
 };
 pub use migrations::{Format, files_of};
 

@@ -59,6 +59,8 @@ impl<'a> Rollup<'a> {
         pending() "pending"
         /// Sets the variables to the last record of the batch that begins with the first.
         last_record() "last_record"
+        /// Counts the records that have pending counts, those without a row, and those whose total is not in the range of the column.
+        pending_sums(least, most) "pending_sums"
         /// Selects the records that have pending counts.
         pending_counts() "pending_counts"
         /// The columns of the rows of the parent table that ON UPDATE does not change.
@@ -295,6 +297,11 @@ impl<'a> Rollup<'a> {
     /// The record in the variables, as a text for a message.
     pub(super) fn record_text(&self, name: &str) -> String {
         self.text_of(self.bounds(name))
+    }
+
+    /// The record of a slot, as a text for a message.
+    pub(super) fn slots_text(&self) -> String {
+        self.text_of(self.values("slots."))
     }
 
     /// The record in the arguments, as a text for a message.
