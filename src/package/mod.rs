@@ -359,18 +359,19 @@ impl Package {
             }
         }
         // MySQL drops a routine in an executable comment before it creates it.
-        let mut dropped = names
+        let dropped = names
             .iter()
             .filter(|(routine, _)| !routine.is_private())
             .map(|(_, name)| name);
         // MariaDB tries a change of a column in one.
-        let mut tried = options
+        let tried = options
             .rollups
             .iter()
             .flat_map(|rollup| rollup.ids.iter().chain([&rollup.table, &rollup.target]));
         let ends = |name: &&Ident| name.name().contains("*/");
+        let name = dropped.chain(tried).find(ends);
         if options.servers == Servers::Both
-            && let Some(name) = dropped.find(ends).or_else(|| tried.find(ends))
+            && let Some(name) = name
         {
             return Err(OptionsError::EndOfComment(name.clone()));
         }
