@@ -369,9 +369,9 @@ impl Package {
             .iter()
             .flat_map(|rollup| rollup.ids.iter().chain([&rollup.table, &rollup.target]));
         let ends = |name: &&Ident| name.name().contains("*/");
-        let name = dropped.chain(tried).find(ends);
+        let ending = dropped.chain(tried).find(ends);
         if options.servers == Servers::Both
-            && let Some(name) = name
+            && let Some(name) = ending
         {
             return Err(OptionsError::EndOfComment(name.clone()));
         }
