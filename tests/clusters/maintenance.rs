@@ -1,5 +1,6 @@
 //! Maintenance of counters that all nodes increment.
 
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use slotted::package::Slots;
 
 use super::{Call, Counted, HOLD, under_calls, under_load};
 use crate::advise::{printed, slotted};
+use crate::rollup::of_column;
 use crate::support::{Cluster, Schema, keyed, package};
 
 /// The calls of a load, of which less than a hundredth may fail.
@@ -164,6 +166,50 @@ pub fn compactions_and_rollups_end_under_load_and_keep_the_counts(cluster: &Clus
         connection.query_drop("CALL slotted_counter_rollup(NULL)").expect("a roll-up");
     }
     assert_eq!(totals(cluster, &schema, "SELECT views FROM pages"), [Some(done); 3]);
+}
+
+/// Each node moves the slots that it writes itself, under full load of all nodes.
+pub fn rollups_on_each_node_keep_the_counts(cluster: &Cluster) {
+    const PAGES: i64 = 5;
+    let schema = cluster.node(0);
+    let schema = schema.schema();
+    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+    schema.install(&of_column("pages.views", "id BIGINT", |options| options.slots = Slots::Fixed(99)));
+    schema.run("INSERT INTO pages (id) VALUES (1), (2), (3), (4), (5); CREATE VIEW totals AS SELECT total FROM pages_views_totals");
+    let call = format!("CALL pages_views_increment(1 + MOD(CONNECTION_ID(), {PAGES}))");
+    let [done, rejected] = [const { AtomicU64::new(0) }; 2];
+    let counted = under_enough_calls(cluster, &schema, &*paced(&call, Duration::ZERO), None, || {
+        thread::scope(|scope| {
+            for node in 0..cluster.nodes().len() {
+                let (schema, done, rejected) = (&schema, &done, &rejected);
+                scope.spawn(move || {
+                    let mut connection = cluster.reader(node, &schema.name);
+                    for _ in 0..4 {
+                        thread::sleep(Duration::from_secs(2));
+                        match connection.query_drop("CALL pages_views_rollup(NULL)") {
+                            Ok(()) => done.fetch_add(1, SeqCst),
+                            Err(mysql::Error::MySqlError(error)) if [1213, 3101, 1180].contains(&error.code) => rejected.fetch_add(1, SeqCst),
+                            Err(error) => panic!("node {node}: {error}"),
+                        };
+                    }
+                });
+            }
+        });
+    });
+    let failed: u64 = counted.failed.values().sum();
+    let (done, rejected) = (done.into_inner(), rejected.into_inner());
+    eprintln!("{}: {done} roll-ups, {rejected} conflicts, {failed} of {} calls failed", cluster.node(0).version, counted.done + failed);
+    assert!(failed * 1000 <= counted.done, "{failed} of {} calls failed", counted.done + failed);
+    assert!(done > 0, "no roll-up of {rejected} succeeded");
+    let sum = "SELECT CAST(SUM(pages_views_get(id)) AS SIGNED) FROM pages";
+    assert_eq!(totals(cluster, &schema, sum), [Some(counted.done as i64); 3]);
+    // Without a load, a call on each node moves all counts.
+    let urls: Vec<_> = cluster.nodes().iter().flat_map(|node| ["--url".to_owned(), node.url()]).collect();
+    let urls: Vec<_> = urls.iter().map(String::as_str).collect();
+    let output = slotted(&[&["rollup", "--database", &schema.name], &urls[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert_eq!(totals(cluster, &schema, "SELECT CAST(SUM(views) AS SIGNED) FROM pages"), [Some(counted.done as i64); 3]);
+    assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM pages_views WHERE count <> 0"), [Some(0); 3]);
 }
 
 pub fn resets_and_deletes_end_under_load(cluster: &Cluster) {
