@@ -538,10 +538,10 @@ fn the_waits_of_a_row_on_several_nodes_add_up(server: &Server) {
         scope.spawn(|| schema.run("UPDATE pages SET hits = hits + 1 WHERE id = 7"));
         // The session waits for less than half of the time. Both URLs are the same server, as two nodes to the command.
         let running = scope.spawn(|| {
-            let arguments = ["advise", "--url", &url, "--url", &url, "--seconds", "3", "--json"];
+            let arguments = ["advise", "--url", &url, "--url", &url, "--seconds", "6", "--json"];
             Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
         });
-        thread::sleep(Duration::from_millis(1_300));
+        thread::sleep(Duration::from_millis(2_600));
         holder.query_drop("ROLLBACK").expect("a rollback");
         let output = running.join().expect("the command");
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))

@@ -12,6 +12,8 @@ use crate::support::{Module, Schema, Server};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(a_column_is_moved_and_moved_back_with_three_commands)
+        .waits()
+        .on_servers(uninstall_moves_the_counts_of_open_transactions)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
         .on_families(rollup_repeats_until_it_is_stopped)
@@ -85,6 +87,37 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     schema.run("DELETE FROM articles_views");
     let message = "has no package of articles.views";
     assert!(printed(&slotted(&schema, &["uninstall", "--column", "articles.views"])).contains(message));
+}
+
+/// A transaction that has counted is open when the package is removed. On MySQL, DROP PROCEDURE waits for it.
+fn uninstall_moves_the_counts_of_open_transactions(server: &Server) {
+    for with_data in [false, true] {
+        let schema = server.schema();
+        schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)");
+        succeeds(&schema, &["install", "--column", "articles.views"]);
+        let data: &[&str] = if with_data { &["--with-data", "--yes"] } else { &[] };
+        let arguments = [&["uninstall", "--column", "articles.views"], data].concat();
+        let mut open = schema.connect();
+        open.query_drop("START TRANSACTION").expect("a transaction");
+        open.query_drop("CALL articles_views_add(1, 7)").expect("a call");
+        thread::scope(|scope| {
+            let removed = scope.spawn(|| succeeds(&schema, &arguments));
+            thread::sleep(Duration::from_millis(1500));
+            open.query_drop("COMMIT").expect("a commit");
+            removed.join().expect("a removal");
+        });
+        assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 12, "{with_data}");
+    }
+    // Counts that cannot be moved are not dropped.
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
+    succeeds(&schema, &["install", "--column", "articles.views"]);
+    schema.run("CALL articles_views_add(9, 7)");
+    let kept = slotted(&schema, &["uninstall", "--column", "articles.views", "--with-data", "--yes"]);
+    assert_eq!(kept.status.code(), Some(2), "{}", printed(&kept));
+    assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views"), 7);
+    schema.run("DELETE FROM articles_views");
+    succeeds(&schema, &["uninstall", "--column", "articles.views", "--with-data", "--yes"]);
 }
 
 fn the_key_of_the_package_is_that_of_the_table(server: &Server) {

@@ -193,7 +193,7 @@ fn every_command_connects_with_tls(server: &Server) {
         connects(&mut network.command(command, &[&user[..], &app].concat()));
     }
     let adopt = ["adopt", "--database", "app", "--table", "pages", "--column", "hits", "--where", "id = 1", "--counter", "hits"];
-    fails(&mut network.command(&adopt, &user), "the database app has no package", "install generated/counters/setup.sql");
+    fails(&mut network.command(&adopt, &user), "the database app has no package", "run slotted install");
 }
 
 /// All printable characters of ASCII, and one beyond.

@@ -143,14 +143,19 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String
     let repeated = if package.options.rollup_every.is_some() {
         "the event calls it; SET GLOBAL event_scheduler = ON if it is OFF".to_owned()
     } else {
-        format!("every few seconds: slotted rollup --every 10 --database {database}")
+        format!(
+            "every few seconds, with the same connection: slotted rollup --every 10 --database {database}"
+        )
     };
     format!(
         "In the application, replace\n  UPDATE {table} SET {name} = {name} + 1 WHERE {row}\nby\n  CALL {increment}({arguments})\n\
          Both count at the same time, so that the parts of the application can change one after the other.\n\
          Read the exact total with\n  {read}\n\
          {column} is the total up to the last roll-up:\n  CALL {rollup}(NULL)\n  {repeated}\n\
-         To undo it, put the UPDATE back, and then run\n  slotted uninstall --column {} --database {database}\n",
+         The account of the application needs EXECUTE on the routines: GRANT EXECUTE ON {database}.* TO its account, or the role in grants.sql of\n  \
+         slotted generate {}\n\
+         To undo it, put the UPDATE back, and then run with the same connection\n  slotted uninstall --column {} --database {database}\n",
+        package.options.arguments(),
         crate::package::shell_word(&column.to_string()),
     )
 }

@@ -70,6 +70,17 @@ impl Rollup {
                 "slotted install --column TABLE.COLUMN installs one; give --database, or another --prefix",
             ));
         }
+        if let Some(every) = self.every {
+            let names: Vec<_> = packages
+                .iter()
+                .map(|package| package.options.table.name())
+                .collect();
+            note!(
+                "rolling up {} every {} s until it is stopped",
+                names.join(", "),
+                every.as_secs_f64()
+            );
+        }
         let mut outcome = Outcome::Fine;
         let mut said = String::new();
         loop {

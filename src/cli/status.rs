@@ -17,6 +17,7 @@ use crate::cluster::{self, CannotSee, Clash, Node};
 use crate::connect::{Session, cause};
 use crate::install::column::{self, Pending};
 use crate::install::compare::{self, ObjectState, State};
+use crate::install::preflight::Problem;
 use crate::number::count;
 use crate::package::{KeyType, Kind, Package, Slots, SqlStr};
 use crate::render::ObjectKind;
@@ -55,6 +56,7 @@ pub struct Status {
 #[derive(Debug, Serialize)]
 struct Counter {
     name: String,
+    /// The sum of the slots: the pending counts if the counter belongs to a column.
     total: i128,
     slots: u64,
     /// The number of slots that the connections of one node use. None if `auto_increment_increment` is 1, and 0 if all nodes
@@ -73,6 +75,8 @@ struct Report {
     states: Vec<Vec<ObjectState>>,
     counters: Vec<Counter>,
     pending: Vec<Pending>,
+    /// What the server does not do for the columns.
+    warnings: Vec<Problem>,
 }
 
 /// What the command has found.
@@ -185,11 +189,12 @@ impl Found {
                 false => Vec::new(),
             };
             reports.push(Report {
-                package,
                 version,
                 states,
                 counters,
                 pending,
+                warnings: column::warnings(&mut connections[0], &package)?,
+                package,
             });
         }
         if cluster::several_write(&nodes) {
@@ -250,6 +255,7 @@ impl Found {
                 "other_nodes": others.collect::<Vec<_>>(),
                 "counters": report.counters,
                 "pending": report.pending,
+                "warnings": report.warnings,
             })
         });
         json!({
@@ -419,17 +425,23 @@ impl Report {
                 );
             }
         }
+        for Problem { what, remedy } in &self.warnings {
+            text += &format!("  warning: {what}\n    {remedy}\n");
+        }
         if self.counters.is_empty() {
             return text;
         }
-        text + &format!("{}\n", counters_of(&self.counters))
+        let pending = self.package.options.column().is_some();
+        text + &format!("{}\n", counters_of(&self.counters, pending))
     }
 }
 
 /// A line for each counter.
-fn counters_of(counters: &[Counter]) -> Table {
+fn counters_of(counters: &[Counter], pending: bool) -> Table {
     let per_node = counters.iter().any(|one| one.slots_per_node.is_some());
-    let mut header = vec!["counter", "total", "slots", "skew", ""];
+    // The slots of a column have what is pending.
+    let total = if pending { "pending" } else { "total" };
+    let mut header = vec!["counter", total, "slots", "skew", ""];
     if per_node {
         header.insert(3, "per node");
     }

@@ -1,8 +1,10 @@
 //! `slotted uninstall`: removes a package from a database.
 
+use std::thread;
+use std::time::Duration;
+
 use anyhow::Context;
 use clap::Args;
-use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
@@ -10,6 +12,8 @@ use super::install::{database, explained, waits};
 use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, confirmed, hinted, interrupt};
+use crate::connect::Session;
+use crate::install::column;
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Plan};
 use crate::package::{Ident, Package, PackageError, Routine};
@@ -37,11 +41,15 @@ pub struct Uninstall {
     connection: Connection,
 }
 
+/// How often the last roll-up is repeated while other transactions have locks, and the time between two calls.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_secs(1);
+
 impl Uninstall {
     /// Calls the roll-up for the last time. Returns the number of the records whose counts remain in the slots, and their sum.
     fn last_rollup(
         &self,
-        connection: &mut Conn,
+        connection: &mut Session,
         package: &Package,
         states: &[ObjectState],
     ) -> anyhow::Result<Option<(u64, String)>> {
@@ -57,12 +65,40 @@ impl Uninstall {
             return Ok(None);
         };
         note!("call {}", rollup.name());
-        match connection.query_drop(format!("CALL {rollup}(NULL)")) {
-            Err(mysql::Error::MySqlError(error)) if error.code == PackageError::TotalRejected.number() => {
-                note!("warning: {}", error.message)
+        let mut remain = None;
+        for attempt in 1..=TRIES {
+            // Waits for the transactions that have counted. They cannot count again.
+            let locked = connection.query_drop(format!(
+                "DO (SELECT COUNT(*) FROM {} LOCK IN SHARE MODE)",
+                package.options.table
+            ));
+            match connection.query_drop(format!("CALL {rollup}(NULL)")) {
+                Err(mysql::Error::MySqlError(error))
+                    if error.code == PackageError::TotalRejected.number() =>
+                {
+                    note!("warning: {}", error.message);
+                }
+                other => other.with_context(|| format!("{} failed; the roll-up is kept", rollup.name()))?,
             }
-            other => other.with_context(|| format!("{} failed; nothing has been removed", rollup.name()))?,
+            remain = Self::remaining(connection, package)?;
+            let movable = column::pending(connection, package)?;
+            let movable = movable.iter().any(|of| of.records > of.without_row + of.rejected);
+            if let Some(reason) = interrupt::reason() {
+                return Err(reason);
+            }
+            if locked.is_ok() && !movable {
+                break;
+            }
+            if attempt == 1 {
+                note!("waiting for transactions that have counted");
+            }
+            thread::sleep(PAUSE);
         }
+        Ok(remain)
+    }
+
+    /// The number of the records that have counts in the slots, and their sum. None if there is no such record.
+    fn remaining(connection: &mut Session, package: &Package) -> anyhow::Result<Option<(u64, String)>> {
         let key: Vec<_> = package
             .options
             .key
@@ -124,34 +160,59 @@ impl Uninstall {
                 .iter()
                 .find(|object| object.name == package.totals)
                 .and_then(Object::query);
-            let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
+            let what = if package.options.column().is_some() {
+                let pending = column::pending(&mut connection, &package)?;
+                let pending = pending
+                    .iter()
+                    .map(|of| format!("{} of {} records", of.counts, of.records));
+                format!(
+                    "Pending counts, which are moved before: {}. The column stays.",
+                    pending.collect::<Vec<_>>().join(", ")
+                )
+            } else {
+                let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
                 "SELECT CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(total), 0) AS CHAR) FROM ({}) AS totals",
                 totals.expect("every package has this view")
             ));
-            let (counters, total) = counts
-                .ok()
-                .and_then(|mut rows| rows.pop())
-                .unwrap_or_else(|| ("?".into(), "?".into()));
-            note!(
-                "This drops the table {database}.{}. Counters: {counters}. Sum of their totals: {total}.",
-                table.name()
-            );
+                let (counters, total) = counts
+                    .ok()
+                    .and_then(|mut rows| rows.pop())
+                    .unwrap_or_else(|| ("?".into(), "?".into()));
+                format!("Counters: {counters}. Sum of their totals: {total}.")
+            };
+            note!("This drops the table {database}.{}. {what}", table.name());
             if !confirmed("the name of the table to drop it", table.name())? {
                 return Ok(Outcome::Differs);
             }
         }
+        let [first, rest] = install::removal(&package, &states, self.with_data);
+        let nothing = first.is_empty() && rest.is_empty();
+        let remove = |connection: &mut Session, steps| {
+            let plan = Plan {
+                steps,
+                ..Plan::default()
+            };
+            let report = |step: &install::Step| {
+                note!("{}", step.action);
+                Ok(())
+            };
+            install::apply(connection, &plan, interrupt::stop(), report, waits).map_err(explained)
+        };
+        // After the routines that count, so that nothing counts after the last roll-up.
+        remove(&mut connection, first)?;
         let remain = self.last_rollup(&mut connection, &package, &states)?;
-        let steps = install::removal(&package, &states, self.with_data);
-        let nothing = steps.is_empty();
-        let plan = Plan {
-            steps,
-            ..Plan::default()
-        };
-        let report = |step: &install::Step| {
-            note!("{}", step.action);
-            Ok(())
-        };
-        install::apply(&mut connection, &plan, interrupt::stop(), report, waits).map_err(explained)?;
+        if let Some((records, pending)) = remain.as_ref().filter(|_| self.with_data) {
+            return Err(hinted(
+                format!(
+                    "the table {} still has pending counts of {records} records ({pending} in all); it and the roll-up are kept",
+                    table.name()
+                ),
+                format!(
+                    "slotted status says why they cannot be moved. Delete them if they are not needed (DELETE FROM {table}), and run the command again"
+                ),
+            ));
+        }
+        remove(&mut connection, rest)?;
         if nothing {
             note!("the database {database} has nothing of the package");
         }
@@ -159,19 +220,17 @@ impl Uninstall {
             note!("kept {object}, which is not of a package");
         }
         if let Some((records, pending)) = &remain {
-            let fate = if self.with_data {
-                "are dropped"
-            } else {
-                "stay in the table"
-            };
             note!(
-                "pending counts of {records} records ({pending} in all) {fate}: they have no row, their column rejects the total, or another \
-                 transaction or node has them"
+                "pending counts of {records} records ({pending} in all) stay in the table: they have no row, their column rejects the total, or another \
+                 transaction or node has them. To move them later, install again and uninstall"
             );
         }
         if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
             if package.options.column().is_some() && remain.is_none() {
-                note!("the table {} is kept; it has no pending counts", table.name());
+                note!(
+                    "the table {} is kept; it has no pending counts. To drop it: DROP TABLE {table}",
+                    table.name()
+                );
             } else {
                 note!("the table {} and its counts are kept", table.name());
             }

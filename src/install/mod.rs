@@ -17,7 +17,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::connect::Session;
-use crate::package::{IdentError, Package};
+use crate::package::{IdentError, Package, Routine};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::tokens;
 use crate::server::{Flavour, Version};
@@ -313,9 +313,9 @@ fn users(connection: &mut Conn) -> String {
     users.join(", ")
 }
 
-/// The steps that drop what a database has of a package, and with `data` its tables. Objects with the same names that are not
+/// The steps that drop what a database has of a package, and with `data` its tables: those before the last roll-up, and those after it. Objects with the same names that are not
 /// of a package stay.
-pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> Vec<Step> {
+pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> [Vec<Step>; 2] {
     let order = [
         ObjectKind::Event,
         ObjectKind::Procedure,
@@ -323,8 +323,20 @@ pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> Vec<Ste
         ObjectKind::View,
         ObjectKind::Table,
     ];
+    let routine_of = |object: &ObjectState| {
+        let mut routines = package
+            .routines()
+            .filter(|(_, name)| **name == object.name && object.kind.is_routine());
+        routines.next().map(|(routine, _)| routine)
+    };
     let mut states: Vec<_> = states.iter().collect();
-    states.sort_by_key(|object| order.iter().position(|kind| *kind == object.kind));
+    // The roll-up after the routines that it calls: an interrupted command can be repeated.
+    let last = |object: &&ObjectState| {
+        [Routine::Fail, Routine::Move, Routine::Rollup]
+            .iter()
+            .position(|last| Some(*last) == routine_of(object))
+    };
+    states.sort_by_key(|object| (order.iter().position(|kind| *kind == object.kind), last(object)));
     let dropped = states
         .into_iter()
         .filter(|object| !matches!(object.state, State::Missing | State::Foreign))
@@ -335,7 +347,15 @@ pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> Vec<Ste
         action: format!("drop {object}"),
         statements: vec![drop_statement(object)],
     };
-    dropped.0.into_iter().chain(dropped.1).map(step).collect()
+    let counts = |object: &&ObjectState| {
+        object.kind == ObjectKind::Event
+            || routine_of(object).is_some_and(|routine| !package.serves_rollups(routine))
+    };
+    let (first, rest): (Vec<_>, Vec<_>) = dropped.0.into_iter().partition(counts);
+    [
+        first.into_iter().map(step).collect(),
+        rest.into_iter().chain(dropped.1).map(step).collect(),
+    ]
 }
 
 /// The statement that drops an object.

@@ -12,7 +12,7 @@ use crate::render::{self, Check, ObjectKind};
 use crate::server::{Flavour, Version};
 
 /// A reason why an installation would fail, and its remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
     /// The problem.
     pub what: String,

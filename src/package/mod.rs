@@ -391,6 +391,11 @@ impl Package {
         })
     }
 
+    /// Whether a routine is the roll-up or serves it. A package without roll-ups has none.
+    pub fn serves_rollups(&self, routine: Routine) -> bool {
+        !self.options.rollups.is_empty() && (routine == Routine::Rollup || routine.is_private())
+    }
+
     /// The roll-ups, each with the name of the routine that moves its counts.
     pub fn rollups(&self) -> impl Iterator<Item = (&Rollup, &Ident)> {
         let moves = self.routines().filter(|(routine, _)| *routine == Routine::Move);

@@ -330,6 +330,30 @@ impl Script<'_> {
         [(application, false), (admin, true)]
     }
 
+    /// The routines that `uninstall.sql` drops before the last roll-up, so that nothing counts after it. All of them without one.
+    fn dropped_first(&self) -> Vec<(R, &Ident)> {
+        let package = self.package;
+        package
+            .routines()
+            .filter(|(routine, _)| !package.serves_rollups(*routine))
+            .collect()
+    }
+
+    /// The routines that it drops after the last roll-up, the roll-up at last: the script can be repeated.
+    fn dropped_last(&self) -> Vec<(R, &Ident)> {
+        let package = self.package;
+        let mut routines: Vec<_> = package
+            .routines()
+            .filter(|(routine, _)| package.serves_rollups(*routine))
+            .collect();
+        routines.sort_by_key(|(routine, _)| {
+            [R::Fail, R::Move, R::Rollup]
+                .iter()
+                .position(|last| last == routine)
+        });
+        routines
+    }
+
     /// Selects the records that have pending counts.
     fn pending(&self) -> String {
         let queries = self.table.rollups();

@@ -5,7 +5,8 @@
 --   DROP TABLE {{ table.name }};
 {%- for (_, _) in package.rollups() %}{% if loop.first %}
 -- The last roll-up moves the pending counts. The query after it returns the records whose counts remain in the table: because
--- they have no row, because the server rejects their total, or because another transaction has locked them.
+-- they have no row, because the server rejects their total, or because another transaction has locked their row. Drop the table only if
+-- it returns none that you need; create_procedures.sql and this script again move what can be moved then.
 {%- if table.on_nodes() %} On a cluster, first
 -- call the roll-up on each other node.
 {%- endif %}
@@ -17,13 +18,19 @@
 {% if package.options.rollup_every.is_some() %}{% if let Some(name) = package.event() %}
 DROP EVENT IF EXISTS {{ name }};
 {%- endif %}{% endif %}
-{%- if let Some(rollup) = package.routine(R::Rollup) %}
-CALL {{ rollup }}(NULL);
-{{ script.pending() }}
-{%- endif %}
-{%- for (routine, name) in package.routines() %}
+{%- for (routine, name) in script.dropped_first() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {%- endfor %}
+{%- if let Some(rollup) = package.routine(R::Rollup) %}
+
+-- No transaction can count any more. Waits for those that have.
+DO (SELECT COUNT(*) FROM {{ table.name }} LOCK IN SHARE MODE);
+CALL {{ rollup }}(NULL);
+{{ script.pending() }}
+{% for (routine, name) in script.dropped_last() %}
+DROP {{ routine.kind() }} IF EXISTS {{ name }};
+{%- endfor %}
+{%- endif %}
 {{- script.leftovers() }}
 DROP VIEW IF EXISTS {{ package.totals }};
 DROP VIEW IF EXISTS {{ package.package }};

@@ -437,7 +437,7 @@ pub fn what_an_account_cannot_see_of_a_cluster_is_named(cluster: &Cluster) {
     // An account that reads the definitions of routines, and the counters only after the remedy.
     let routines = if cluster.is_galera() { "SELECT ON mysql.proc" } else { "SHOW_ROUTINE ON *.*" };
     schema.run(&format!(
-        "CREATE USER '{name}'@'%'; GRANT EXECUTE ON {0}.* TO '{name}'@'%'; GRANT SELECT ON {0}.counter_package TO '{name}'@'%';
+        "CREATE USER '{name}'@'%'; GRANT EXECUTE, SHOW VIEW ON {0}.* TO '{name}'@'%'; GRANT SELECT ON {0}.counter_package TO '{name}'@'%';
          GRANT SELECT ON {0}.counter_totals TO '{name}'@'%'; GRANT {routines} TO '{name}'@'%'",
         schema.name
     ));

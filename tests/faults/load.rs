@@ -370,24 +370,25 @@ impl Session<'_> {
         }
     }
 
-    /// Resets a total, and returns what this adds to it: the transaction locks the slots and the gaps between them, and reads
-    /// them first. At READ COMMITTED, another session could insert a slot between the two statements. The query reads downwards: a
+    /// Resets a total, and returns what this adds to it: the transaction locks the slots and the gaps between them and the row of the
+    /// column, and reads them first. At READ COMMITTED, another session could insert a slot between the two statements. The query reads downwards: a
     /// resize gives a slot a lower number.
     fn reset(&mut self, connection: &mut Conn) -> mysql::Result<(Key, i64)> {
-        let (key, slots) = if self.random.random_bool(0.5) {
+        let (key, slots, column) = if self.random.random_bool(0.5) {
             let record = self.random.random_range(1..=RECORDS);
             let key = format!("record_type = 1 AND record_id = {record}");
             let order = "record_type DESC, record_id DESC, slot DESC";
-            (Key::Record(record), format!("SELECT count AS amount FROM slotted_counters WHERE {key} ORDER BY {order}"))
+            let slots = format!("SELECT count AS amount FROM slotted_counters WHERE {key} ORDER BY {order}");
+            (Key::Record(record), slots, format!(" UNION ALL (SELECT total FROM pages WHERE id = {record} FOR UPDATE)"))
         } else {
             let counter = self.random.random_range(0..COUNTERS);
             let key = format!("counter_name = 'counter {counter}'");
             let order = "counter_name DESC, counter_id DESC";
-            (Key::Counter(counter), format!("SELECT counter AS amount FROM counters WHERE {key} ORDER BY {order}"))
+            (Key::Counter(counter), format!("SELECT counter AS amount FROM counters WHERE {key} ORDER BY {order}"), String::new())
         };
         let before: Option<Option<i64>> = connection.query_first(format!(
             "/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-             SELECT CAST(SUM(amount) AS SIGNED) FROM ({slots} LIMIT 20000 FOR UPDATE) AS locked"
+             SELECT CAST(SUM(amount) AS SIGNED) FROM (({slots} LIMIT 20000 FOR UPDATE){column}) AS locked"
         ))?;
         let (prefix, arguments) = arguments(key);
         let restart = if prefix == "counter" { ", FALSE" } else { "" };
