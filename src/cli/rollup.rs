@@ -125,7 +125,12 @@ impl Rollup {
             let mut tries = 0;
             loop {
                 tries += 1;
-                match node.query_drop(&call) {
+                let called = node.query_drop(&call);
+                // No handler of MariaDB catches some errors of an UPDATE of several tables: the transaction of the call stays open.
+                if called.is_err() {
+                    let _ = node.query_drop("ROLLBACK");
+                }
+                match called {
                     Ok(()) => break,
                     Err(mysql::Error::MySqlError(error))
                         if error.code == PackageError::TotalRejected.number() =>

@@ -9,6 +9,7 @@ use mysql::prelude::Queryable;
 
 use super::connection::Connection;
 use super::install::{database, explained, waits};
+use super::maintain::REPEATED;
 use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, confirmed, hinted, interrupt};
@@ -77,6 +78,10 @@ impl Uninstall {
                     if error.code == PackageError::TotalRejected.number() =>
                 {
                     note!("warning: {}", error.message);
+                }
+                // A row of the column's table, or a transaction of another node, can be locked now.
+                Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
+                    connection.query_drop("ROLLBACK")?
                 }
                 other => other.with_context(|| format!("{} failed; the roll-up is kept", rollup.name()))?,
             }

@@ -17,16 +17,16 @@ BEGIN
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
       IF v_own THEN
-        ROLLBACK;
+        ROLLBACK AND NO CHAIN NO RELEASE;
       END IF;
       RESIGNAL;
     END;
-  -- Out of range, NOT NULL, a trigger that signals, CHECK on MySQL and on MariaDB.
-  DECLARE EXIT HANDLER FOR SQLSTATE '22003', SQLSTATE '23000', SQLSTATE '45000', 3819, 4025
+  -- Out of range, too long, NOT NULL, a trigger that signals or is rejected, CHECK on MySQL and on MariaDB.
+  DECLARE EXIT HANDLER FOR SQLSTATE '22003', SQLSTATE '22001', SQLSTATE '23000', SQLSTATE '45000', 1644, 1643, 1442, 1366, 3819, 4025
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
       IF v_own THEN
-        ROLLBACK;
+        ROLLBACK AND NO CHAIN NO RELEASE;
       END IF;
     END;
 
@@ -87,6 +87,6 @@ BEGIN
            {% endif %}slots.`count` = slots.`count` - moved.pending;
   END IF;
   IF v_own THEN
-    COMMIT;
+    COMMIT AND NO CHAIN NO RELEASE;
   END IF;
 END
