@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_reads_what_is_pending)
         .on_servers(a_total_that_does_not_fit_stays_pending_and_stops_no_other)
         .on_servers(a_rollup_finds_each_record_that_does_not_fit)
+        .on_servers(a_rollup_leaves_no_transaction_open)
         .on_servers(a_reset_sets_the_column_and_loses_no_concurrent_increment)
         .on_servers(changes_of_the_parent_lose_no_pending_count)
         .on_servers(columns_with_on_update_keep_their_values)
@@ -502,6 +503,31 @@ fn a_total_that_does_not_fit_stays_pending_and_stops_no_other(server: &Server) {
         "DROP TRIGGER rejects",
         "too few",
     );
+    check(
+        "a trigger with another state",
+        "CREATE TRIGGER rejects BEFORE UPDATE ON articles FOR EACH ROW BEGIN IF NEW.views < 0 THEN SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT \
+         = 'too few'; END IF; END",
+        "DROP TRIGGER rejects",
+        "too few",
+    );
+    schema.run("ALTER TABLE articles ADD code VARCHAR(2) GENERATED ALWAYS AS (CONCAT('', views)) STORED");
+    check("a generated column", "DO 0", "DO 0", "too long");
+}
+
+/// The transactions of a call are its own, whatever COMMIT does in the session.
+fn a_rollup_leaves_no_transaction_open(server: &Server) {
+    let schema = installed(server, 5);
+    for completion in ["NO_CHAIN", "CHAIN", "RELEASE"] {
+        let mut connection = schema.connect();
+        connection.query_drop(format!("SET completion_type = '{completion}'")).expect("a setting");
+        schema.run("INSERT INTO articles_views SELECT id, 1, 2 FROM articles ON DUPLICATE KEY UPDATE count = articles_views.count + 2");
+        connection.query_drop("CALL articles_views_rollup(1)").expect(completion);
+        assert_eq!(pending(&schema), 0, "{completion}");
+        connection.query_drop("CALL articles_views_increment(1)").expect(completion);
+        drop(connection);
+        assert_eq!(pending(&schema), 1, "{completion}: the increment has committed");
+        schema.run("CALL articles_views_delete(1)");
+    }
 }
 
 fn a_rollup_finds_each_record_that_does_not_fit(server: &Server) {
