@@ -48,6 +48,7 @@ promises! {
     files
     hostile
     hot_rows
+    in_your_application
     install
     installing
     locks

@@ -9,7 +9,8 @@ use slotted::package::committed;
 use slotted::render::{Format, files_of};
 use tempfile::TempDir;
 
-use crate::support::{Module, Network, Schema, Server, keyed, provided, root};
+use crate::rollup::of_column;
+use crate::support::{Module, Network, Schema, Server, keyed, package, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -23,7 +24,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(rails_goes_up_and_down)
         .on_families(alembic_goes_up_and_down)
         .on_families(django_goes_up_and_down)
-        .on_families(knex_goes_up_and_down);
+        .on_families(knex_goes_up_and_down)
+        .on_families(alembic_ignores_the_tables_that_the_page_names)
+        .on_families(mappers_do_not_write_the_column_and_flush_leaves_the_slots);
 }
 
 /// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
@@ -283,6 +286,93 @@ fn django_goes_up_and_down(server: &Server) {
     application.write("counting/__init__.py", "");
     application.write("counting/migrations/__init__.py", "");
     application.follows("Django");
+}
+
+/// The setting of a framework in docs/in-your-application.md that begins with these words.
+fn setting(begin: &str) -> String {
+    let page = fs::read_to_string(root().join("docs/in-your-application.md")).expect("the page");
+    let mut settings = page.lines().filter(|line| line.starts_with("| ")).flat_map(|line| line.split('`').skip(1).step_by(2));
+    settings.find(|setting| setting.starts_with(begin)).unwrap_or_else(|| panic!("{begin}")).to_owned()
+}
+
+fn alembic_ignores_the_tables_that_the_page_names(server: &Server) {
+    let application = Application::new(server);
+    application.schema.install(&package(|_| {}));
+    application.schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT) ENGINE = InnoDB");
+    application.schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
+    application.write("alembic.ini", &format!("[alembic]\nscript_location = .\nsqlalchemy.url = {}\n", application.url("mysql+pymysql")));
+    application.write("versions/.keep", "");
+    let env = |line: &str| {
+        format!(
+            "from alembic import context\nfrom sqlalchemy import BigInteger, Column, MetaData, Table, create_engine\n\
+             metadata = MetaData()\n\
+             Table('articles', metadata, Column('id', BigInteger, primary_key=True), Column('views', BigInteger))\n\
+             engine = create_engine(context.config.get_main_option('sqlalchemy.url'))\n\
+             with engine.connect() as connection:\n    context.configure(connection=connection, target_metadata=metadata{line})\n    \
+             with context.begin_transaction():\n        context.run_migrations()\n"
+        )
+    };
+    application.write("env.py", &env(&format!(", {}", setting("include_name="))));
+    application.runs("alembic check");
+    application.write("env.py", &env(""));
+    let without = application.shell("alembic check");
+    let text = format!("{}{}", String::from_utf8_lossy(&without.stdout), String::from_utf8_lossy(&without.stderr));
+    assert!(!without.status.success() && text.contains("remove_table") && text.contains("articles_views"), "{text}");
+}
+
+fn mappers_do_not_write_the_column_and_flush_leaves_the_slots(server: &Server) {
+    let application = Application::new(server);
+    application.schema.run(
+        "CREATE TABLE articles (id BIGINT AUTO_INCREMENT PRIMARY KEY, title VARCHAR(9), views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB; \
+         INSERT INTO articles (title, views) VALUES ('One', 40)",
+    );
+    application.schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
+    // While a program has the row in memory, a roll-up adds 2 to the column.
+    let count = "CALL articles_views_add(1, 2)|CALL articles_views_rollup(NULL)|CALL articles_views_increment(1)";
+    let title_and_views = || application.schema.first::<(String, i64)>("SELECT title, views FROM articles");
+    let calls: Vec<_> = count.split('|').collect();
+    application.write(
+        "program.rb",
+        &format!(
+            "require 'active_record'\nActiveRecord::Base.establish_connection(ENV['DATABASE_URL'].sub('mysql:', 'mysql2:'))\n\
+             class Article < ActiveRecord::Base\n  {}\nend\narticle = Article.find(1)\n\
+             {calls:?}.each {{ |call| Article.connection.execute(call) }}\n\
+             article.title = 'Ruby'\narticle.views_will_change!\narticle.save!\n",
+            setting("attr_readonly")
+        ),
+    );
+    application.runs("ruby program.rb");
+    assert_eq!(title_and_views(), ("Ruby".into(), 42));
+    application.write("counting/__init__.py", "");
+    application.write(
+        "counting/models.py",
+        &format!(
+            "from django.db import models\nclass Article(models.Model):\n    title = models.CharField(max_length=9)\n    \
+             views = models.BigIntegerField(default=0)\n    class Meta:\n        db_table = 'articles'\n\
+             class Total(models.Model):\n    total = models.BigIntegerField()\n    class Meta:\n        {}\n        \
+             db_table = 'articles_views_totals'\n",
+            setting("managed")
+        ),
+    );
+    application.write(
+        "program.py",
+        &format!(
+            "import django, pymysql\npymysql.version_info = (2, 2, 8, 'final', 0)\npymysql.install_as_MySQLdb()\n\
+             from django.conf import settings\n\
+             settings.configure(INSTALLED_APPS=['counting'], DATABASES={{'default': {{'ENGINE': 'django.db.backends.mysql', \
+             'NAME': '{0}', 'USER': '{0}', 'PASSWORD': 'secret', 'HOST': '127.0.0.1', 'PORT': {1}}}}})\ndjango.setup()\n\
+             from django.core.management import call_command\nfrom django.db import connection\n\
+             from counting.models import Article, Total\narticle = Article.objects.get(id=1)\n\
+             for call in {calls:?}:\n    connection.cursor().execute(call)\n\
+             article.title = 'Python'\n{2}\nassert Total.objects.get(id=1).total == 46\nassert Article.objects.get(id=1).views == 45\n\
+             call_command('flush', interactive=False)\n",
+            application.schema.name,
+            application.network.port,
+            setting("article.save(").replace("\"", "'"),
+        ),
+    );
+    application.runs("python program.py");
+    assert_eq!(application.schema.first::<(i64, i64)>("SELECT (SELECT COUNT(*) FROM articles), SUM(count) FROM articles_views"), (0, 1));
 }
 
 fn knex_goes_up_and_down(server: &Server) {
