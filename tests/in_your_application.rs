@@ -17,6 +17,7 @@ pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_table_of_error_numbers_is_what_the_examples_read)
         .on_servers(a_test_that_rolls_back_leaves_nothing)
+        .on_servers(a_test_that_truncates_leaves_nothing)
         .on_servers(reading_and_restarting_by_the_negative_loses_nothing)
         .on_servers(exactly_one_connection_sets_the_quota_of_a_day)
         .on_servers(a_list_reads_the_slots_of_its_rows_alone)
@@ -82,6 +83,20 @@ fn a_test_that_rolls_back_leaves_nothing(server: &Server) {
     for (after, before) in rows().iter().zip(&before) {
         assert_ne!(after, before);
     }
+}
+
+fn a_test_that_truncates_leaves_nothing(server: &Server) {
+    let schema = application(server);
+    let statements = sql_statements(PAGE, "Tests");
+    let begin = statements.iter().position(|statement| statement.starts_with("TRUNCATE")).expect("a TRUNCATE");
+    let total = || schema.first::<i64>("SELECT articles_views_get(1)");
+    for statement in &statements[begin - 1..begin + 3] {
+        schema.run(statement);
+    }
+    assert_eq!(total(), 40);
+    // Without the table of the slots, the new row has the counts of the old one.
+    schema.run("CALL articles_views_increment(1); TRUNCATE TABLE articles; INSERT INTO articles (title, views) VALUES ('One', 40)");
+    assert_eq!(total(), 41);
 }
 
 /// Archives the total of `downloads` with these statements while 8 connections count. Returns what they have counted, and what

@@ -344,6 +344,7 @@ fn mappers_do_not_write_the_column_and_flush_leaves_the_slots(server: &Server) {
     application.runs("ruby program.rb");
     assert_eq!(title_and_views(), ("Ruby".into(), 42));
     application.write("counting/__init__.py", "");
+    application.write("counting/migrations/__init__.py", "");
     application.write(
         "counting/models.py",
         &format!(
@@ -357,7 +358,7 @@ fn mappers_do_not_write_the_column_and_flush_leaves_the_slots(server: &Server) {
     application.write(
         "program.py",
         &format!(
-            "import django, pymysql\npymysql.version_info = (2, 2, 8, 'final', 0)\npymysql.install_as_MySQLdb()\n\
+            "import django, io, pymysql\npymysql.version_info = (2, 2, 8, 'final', 0)\npymysql.install_as_MySQLdb()\n\
              from django.conf import settings\n\
              settings.configure(INSTALLED_APPS=['counting'], DATABASES={{'default': {{'ENGINE': 'django.db.backends.mysql', \
              'NAME': '{0}', 'USER': '{0}', 'PASSWORD': 'secret', 'HOST': '127.0.0.1', 'PORT': {1}}}}})\ndjango.setup()\n\
@@ -365,6 +366,9 @@ fn mappers_do_not_write_the_column_and_flush_leaves_the_slots(server: &Server) {
              from counting.models import Article, Total\narticle = Article.objects.get(id=1)\n\
              for call in {calls:?}:\n    connection.cursor().execute(call)\n\
              article.title = 'Python'\n{2}\nassert Total.objects.get(id=1).total == 46\nassert Article.objects.get(id=1).views == 45\n\
+             call_command('makemigrations', 'counting', verbosity=0)\nsql = io.StringIO()\n\
+             call_command('sqlmigrate', 'counting', '0001', stdout=sql)\nassert 'CREATE TABLE `articles`' in sql.getvalue()\n\
+             assert 'articles_views_totals' not in sql.getvalue(), sql.getvalue()\n\
              call_command('flush', interactive=False)\n",
             application.schema.name,
             application.network.port,

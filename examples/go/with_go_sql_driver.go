@@ -108,7 +108,6 @@ func totals(db *sql.DB, counters ...interface{}) (map[string]int64, error) {
 	read := map[string]int64{}
 	for rows.Next() {
 		var name string
-		// The total of the view is a DECIMAL without a fraction, which Scan converts.
 		var total int64
 		if err := rows.Scan(&name, &total); err != nil {
 			return nil, err

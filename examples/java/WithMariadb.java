@@ -1,4 +1,3 @@
-import java.math.BigDecimal;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -113,9 +112,7 @@ public class WithMariadb {
             }
             ResultSet result = statement.executeQuery();
             while (result.next()) {
-                // The total of the view is a DECIMAL.
-                BigDecimal total = result.getBigDecimal(2);
-                totals.put(result.getString(1), total.longValueExact());
+                totals.put(result.getString(1), result.getLong(2));
             }
         }
         return totals;

@@ -66,8 +66,7 @@ async function totals(connection, counters) {
   // query() expands the array. With execute(), the query returns no row.
   const [rows] = await connection.query(
     'SELECT counter_name, total FROM counter_totals WHERE counter_name IN (?)', [counters]);
-  // The total of the view is a DECIMAL, which arrives as a string: '1' + 1 is '11'.
-  return new Map(rows.map((row) => [row.counter_name, Number(row.total)]));
+  return new Map(rows.map((row) => [row.counter_name, row.total]));
 }
 
 // Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second.

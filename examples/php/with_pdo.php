@@ -80,8 +80,7 @@ function totals(PDO $connection, array $counters): array
     $places = implode(', ', array_fill(0, count($counters), '?'));
     $statement = $connection->prepare("SELECT counter_name, total FROM counter_totals WHERE counter_name IN ($places)");
     $statement->execute($counters);
-    // The total of the view is a DECIMAL, which arrives as a string.
-    return array_map('intval', $statement->fetchAll(PDO::FETCH_KEY_PAIR));
+    return $statement->fetchAll(PDO::FETCH_KEY_PAIR);
 }
 
 // Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second. Only a

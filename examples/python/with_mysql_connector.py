@@ -79,8 +79,7 @@ def totals(connection, counters):
     places = ", ".join(["%s"] * len(counters))
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT counter_name, total FROM counter_totals WHERE counter_name IN ({places})", counters)
-        # The total of the view is a DECIMAL.
-        return {name: int(total) for name, total in cursor.fetchall()}
+        return dict(cursor.fetchall())
 
 
 class Counts:

@@ -77,8 +77,7 @@ def total(connection, counter):
 def totals(connection, counters):
     with connection.cursor() as cursor:
         cursor.execute("SELECT counter_name, total FROM counter_totals WHERE counter_name IN %s", (tuple(counters),))
-        # The total of the view is a DECIMAL.
-        return {name: int(total) for name, total in cursor.fetchall()}
+        return dict(cursor.fetchall())
 
 
 class Counts:
