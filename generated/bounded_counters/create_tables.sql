@@ -5,17 +5,12 @@
 
 -- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
 -- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
-SET @slotted_sql_mode = @@SESSION.sql_mode,
-    @slotted_character_set_client = @@SESSION.character_set_client,
-    @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection,
-    @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
-    @slotted_sql_big_selects = @@SESSION.sql_big_selects,
-    @slotted_sql_safe_updates = @@SESSION.sql_safe_updates;
+SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
+    @slotted_sql_big_selects = @@SESSION.sql_big_selects, @slotted_sql_safe_updates = @@SESSION.sql_safe_updates,
+    @slotted_character_set_client = @@SESSION.character_set_client, @slotted_character_set_results = @@SESSION.character_set_results,
+    @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION lock_wait_timeout = 2,
-    SESSION sql_big_selects = 1,
-    SESSION sql_safe_updates = 0;
+    SESSION lock_wait_timeout = 2, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
@@ -33,10 +28,7 @@ CREATE TABLE `bounded_counters` (
   DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
   COMMENT = 'Named counters that never fall below 0. The total of a counter is the sum of its slots. Version and options: view bounded_counter_package';
 
-SET SESSION sql_mode = @slotted_sql_mode,
-    SESSION character_set_client = @slotted_character_set_client,
-    SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection,
-    SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
-    SESSION sql_big_selects = @slotted_sql_big_selects,
-    SESSION sql_safe_updates = @slotted_sql_safe_updates;
+SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
+    SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,
+    SESSION character_set_client = @slotted_character_set_client, SESSION character_set_results = @slotted_character_set_results,
+    SESSION collation_connection = @slotted_collation_connection;

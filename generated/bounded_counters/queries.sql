@@ -11,9 +11,8 @@
 -- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
 -- If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 --
--- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
--- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT disables this check for one statement.
+-- MariaDB 11.6.2 and later rejects a change of a row that has changed since the first SELECT of the transaction (1020,
+-- innodb_snapshot_isolation). These statements do not depend on earlier reads: SET STATEMENT disables this check for one statement.
 -- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 
 -- name: setup

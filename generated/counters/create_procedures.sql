@@ -6,28 +6,21 @@
 -- MySQL cannot replace a routine in one statement: a call between DROP and CREATE fails with error 1305. DROP also
 -- removes the privileges that were granted on the routine: source grants.sql again.
 --
--- A statement that waits for transactions which have used an object ends after 2 s with error 1205, because the calls of
--- all other sessions wait behind it. Source the script again when these transactions have ended.
--- On MySQL, performance_schema.metadata_locks shows their threads.
+-- A statement that waits for transactions which have used an object ends after 2 s with error 1205, because the calls of all other sessions
+-- wait behind it (MySQL shows them in performance_schema.metadata_locks). Source the script again when these transactions have ended.
 --
--- MariaDB 11.6.2 and later rejects an UPDATE or DELETE with error 1020 if another connection has changed the row since the
--- first SELECT of the transaction (innodb_snapshot_isolation). The statements of this package do not depend on
--- earlier reads: SET STATEMENT disables this check for one statement.
+-- MariaDB 11.6.2 and later rejects a change of a row that has changed since the first SELECT of the transaction (1020,
+-- innodb_snapshot_isolation). These statements do not depend on earlier reads: SET STATEMENT disables this check for one statement.
 -- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 
 -- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
 -- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
-SET @slotted_sql_mode = @@SESSION.sql_mode,
-    @slotted_character_set_client = @@SESSION.character_set_client,
-    @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection,
-    @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
-    @slotted_sql_big_selects = @@SESSION.sql_big_selects,
-    @slotted_sql_safe_updates = @@SESSION.sql_safe_updates;
+SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
+    @slotted_sql_big_selects = @@SESSION.sql_big_selects, @slotted_sql_safe_updates = @@SESSION.sql_safe_updates,
+    @slotted_character_set_client = @@SESSION.character_set_client, @slotted_character_set_results = @@SESSION.character_set_results,
+    @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION lock_wait_timeout = 2,
-    SESSION sql_big_selects = 1,
-    SESSION sql_safe_updates = 0;
+    SESSION lock_wait_timeout = 2, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 -- With a binary log, only an account with SUPER can create functions, unless log_bin_trust_function_creators is set. The
@@ -45,9 +38,8 @@ SET @slotted_problem = (
          AND TRIM(BOTH '''' FROM REPLACE(GRANTEE, '''@''', '@')) = CURRENT_USER()
     )
 );
--- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
--- a storage engine that it does not have. The prompt of a client continues after an error: there, the rest of the script
--- is rejected in a read-only session (1792).
+-- Stops if there is a problem: the server prints the name of a storage engine that it does not have. The prompt of a client continues
+-- after an error: there, the rest of the script is rejected in a read-only session (1792).
 /*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
@@ -161,9 +153,8 @@ SET @slotted_problem = (
    ORDER BY found.priority
    LIMIT 1
 );
--- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
--- a storage engine that it does not have. The prompt of a client continues after an error: there, the rest of the script
--- is rejected in a read-only session (1792).
+-- Stops if there is a problem: the server prints the name of a storage engine that it does not have. The prompt of a client continues
+-- after an error: there, the rest of the script is rejected in a read-only session (1792).
 /*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
 /*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
@@ -1070,10 +1061,7 @@ END;;
 DELIMITER ;
 
 SET SESSION TRANSACTION READ WRITE;
-SET SESSION sql_mode = @slotted_sql_mode,
-    SESSION character_set_client = @slotted_character_set_client,
-    SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection,
-    SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
-    SESSION sql_big_selects = @slotted_sql_big_selects,
-    SESSION sql_safe_updates = @slotted_sql_safe_updates;
+SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
+    SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,
+    SESSION character_set_client = @slotted_character_set_client, SESSION character_set_results = @slotted_character_set_results,
+    SESSION collation_connection = @slotted_collation_connection;

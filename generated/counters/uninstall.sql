@@ -5,23 +5,17 @@
 -- again, source create_procedures.sql. To drop the table:
 --   DROP TABLE `counters`;
 --
--- A statement that waits for transactions which have used an object ends after 2 s with error 1205, because the calls of
--- all other sessions wait behind it. Source the script again when these transactions have ended.
--- On MySQL, performance_schema.metadata_locks shows their threads.
+-- A statement that waits for transactions which have used an object ends after 2 s with error 1205, because the calls of all other sessions
+-- wait behind it (MySQL shows them in performance_schema.metadata_locks). Source the script again when these transactions have ended.
 
 -- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
 -- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
-SET @slotted_sql_mode = @@SESSION.sql_mode,
-    @slotted_character_set_client = @@SESSION.character_set_client,
-    @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection,
-    @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
-    @slotted_sql_big_selects = @@SESSION.sql_big_selects,
-    @slotted_sql_safe_updates = @@SESSION.sql_safe_updates;
+SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
+    @slotted_sql_big_selects = @@SESSION.sql_big_selects, @slotted_sql_safe_updates = @@SESSION.sql_safe_updates,
+    @slotted_character_set_client = @@SESSION.character_set_client, @slotted_character_set_results = @@SESSION.character_set_results,
+    @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION lock_wait_timeout = 2,
-    SESSION sql_big_selects = 1,
-    SESSION sql_safe_updates = 0;
+    SESSION lock_wait_timeout = 2, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 
 DROP PROCEDURE IF EXISTS `_counter_fail`;
@@ -44,10 +38,7 @@ DROP FUNCTION IF EXISTS `counter_get`;
 DROP VIEW IF EXISTS `counter_totals`;
 DROP VIEW IF EXISTS `counter_package`;
 
-SET SESSION sql_mode = @slotted_sql_mode,
-    SESSION character_set_client = @slotted_character_set_client,
-    SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection,
-    SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
-    SESSION sql_big_selects = @slotted_sql_big_selects,
-    SESSION sql_safe_updates = @slotted_sql_safe_updates;
+SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
+    SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,
+    SESSION character_set_client = @slotted_character_set_client, SESSION character_set_results = @slotted_character_set_results,
+    SESSION collation_connection = @slotted_collation_connection;

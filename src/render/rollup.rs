@@ -185,6 +185,14 @@ impl<'a> Rollup<'a> {
         }
     }
 
+    /// The type of the variables of a record, if it has one column.
+    pub(super) fn single_type(&self) -> Option<String> {
+        match self.records[..] {
+            [column] => Some(self.table.key.variable_type(column)),
+            _ => None,
+        }
+    }
+
     /// The same, separated by commas.
     pub(super) fn bound_list(&self, name: &str) -> String {
         self.bounds(name).join(", ")

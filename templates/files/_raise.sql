@@ -1,6 +1,5 @@
--- Stops if there is a problem. SIGNAL cannot depend on a condition outside a routine, but the server prints the name of
--- a storage engine that it does not have. The prompt of a client continues after an error: there, the rest of the script
--- is rejected in a read-only session (1792).
+-- Stops if there is a problem: the server prints the name of a storage engine that it does not have. The prompt of a client continues
+-- after an error: there, the rest of the script is rejected in a read-only session (1792).
 {%- match package.options.servers %}
 {%- when Servers::Both %}
 /*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;

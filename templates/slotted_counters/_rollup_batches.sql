@@ -1,13 +1,13 @@
 -- {{ rollup.column() }}
 BEGIN
-  {{ rollup.declarations("v_first", "DECLARE ", ";")|before(2) }}{{ rollup.declarations("v_last", "DECLARE ", ";")|before(2) }}DECLARE v_most, v_size INT DEFAULT v_batch;
+  {% if let Some(kind) = rollup.single_type() %}DECLARE v_first, v_last {{ kind }};
+  {% else %}{{ rollup.declarations("v_first", "DECLARE ", ";")|before(2) }}{{ rollup.declarations("v_last", "DECLARE ", ";")|before(2) }}{% endif %}DECLARE v_most, v_size INT DEFAULT v_batch;
   DECLARE v_message VARCHAR(512) CHARACTER SET utf8mb4;
 
 {%- if table.mariadb() %}
   {{ table.only_mariadb("begin") }}IF EXISTS (SELECT * FROM information_schema.TABLE_CONSTRAINTS
               WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND CONSTRAINT_TYPE = 'CHECK') THEN
-    SET v_most = 1,
-        v_size = 1;
+    SET v_most = 1, v_size = 1;
   END IF;{{ table.only_mariadb("end") }}
 {%- endif %}
   {{ rollup.next_record("v_first", "")|indent(2) }}
@@ -18,10 +18,9 @@ BEGIN
       -- A part of the batch, until the record is found that the column cannot have.
       SET v_size = v_size DIV 2;
     ELSE
-      IF v_message IS NOT NULL AND v_rejected IS NULL THEN
-        SET v_rejected = LEFT(CONCAT({{ rollup.cannot_have()|sql_string }}, {{ rollup.record_text("v_last") }}, ': ', v_message), {{ MESSAGE_MAX }});
-      END IF;
-      SET v_size = LEAST(v_most, 2 * v_size);
+      -- NULL without a message.
+      SET v_rejected = COALESCE(v_rejected, LEFT(CONCAT({{ rollup.cannot_have()|sql_string }}, {{ rollup.record_text("v_last") }}, ': ', v_message), {{ MESSAGE_MAX }})),
+          v_size = LEAST(v_most, 2 * v_size);
       {{ rollup.next_record("v_first", rollup.follows("v_last", false).as_str())|indent(6) }}
     END IF;
   END WHILE;

@@ -4,15 +4,11 @@
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-Private. Moves the pending counts of the records from p_first to p_last into {{ rollup.column() }}, in one statement. Skips what other
-  transactions have locked. Outside a transaction, it has one of its own. p_rejected is the message of the server if the table of
-  the column rejects a total: then nothing is moved.
+Private. Moves the pending counts of the records from p_first to p_last into {{ rollup.column() }}, in a transaction of its own if there is
+  none. p_rejected is the message of the server if the table of the column rejects a total: then nothing is moved.
 {%- endfilter %}
 BEGIN
-  DECLARE v_pending BIGINT;
-{%- if table.mariadb() %}
-  DECLARE v_total DECIMAL(65, 0);
-{%- endif %}
+  DECLARE v_pending{% if table.mariadb() %}, v_total{% endif %} DECIMAL(65, 0);
   DECLARE v_own BOOLEAN DEFAULT FALSE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -29,7 +25,6 @@ BEGIN
         ROLLBACK AND NO CHAIN NO RELEASE;
       END IF;
     END;
-
   -- Slots that have stayed 0 since the last call.
   {{ table.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, join_cache_level=0, max_seeks_for_key=1")|before(2) }}DELETE{{ table.by_index() }} target
     FROM (
@@ -42,7 +37,6 @@ BEGIN
     ) AS idle
    STRAIGHT_JOIN {{ table.name }} AS target
       ON {{ rollup.slot_of("target", "idle")|indent(2) }};
-
   BEGIN
     -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
     DECLARE EXIT HANDLER FOR 1305

@@ -5,16 +5,11 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds the pending counts of {{ table.name.typed() }} to
-{%- for rollup in r.rollups() %}
-  - {{ rollup.column() }}{{ rollup.same_text() }}, in the row with the same key
-{%- endfor %}
-  and subtracts them from the slots, both in one statement: no total changes. Its cost is what is pending. It does not wait for
-  a row that another transaction has locked, and does not move the counts of a record without a row: they stay in the slots.
-  Slots that have stayed 0 since the last call are deleted. Outside a transaction, each batch commits by itself.
-{%- if table.on_nodes() %}
-  On a cluster, each node moves the slots that it writes itself.
-{%- endif %}
+  Moves the pending counts of {{ table.name.typed() }} into
+{%- for rollup in r.rollups() %} {{ rollup.column() }}{{ rollup.same_text() }}{% if !loop.last %},{% endif %}
+{%- endfor %}: adds them there and subtracts
+  them from the slots in one statement. Skips rows that another transaction has locked, and records without a row. Deletes slots that have
+  stayed 0. Outside a transaction, each batch commits by itself.{% if table.on_nodes() %} On a cluster, each node moves the slots that it writes.{% endif %}
   If the table of the column rejects a total, this record stays pending, all others are moved, and the call ends with an error.
 
 Parameters
