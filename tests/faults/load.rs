@@ -113,7 +113,14 @@ impl<'a> Load<'a> {
             let script = file(package, "create_procedures.sql");
             let mut connection = self.schema.connect();
             for statement in script::statements(&script) {
-                connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in\n{statement}"));
+                // The script waits 2 s for open transactions, and is sourced again then. The session keeps its settings here.
+                let start = Instant::now();
+                loop {
+                    match connection.query_drop(&statement) {
+                        Err(mysql::Error::MySqlError(error)) if error.code == 1205 && start.elapsed() < TIMEOUT => {}
+                        done => break done.unwrap_or_else(|error| panic!("{error} in\n{statement}")),
+                    }
+                }
             }
         }
     }
