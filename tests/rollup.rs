@@ -121,7 +121,7 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     // The share of the writers that call the routines, in quarters.
     let moved = AtomicU64::new(0);
     let [stop, killing] = [const { AtomicBool::new(false) }; 2];
-    let [transactions, deadlocks, rolled_up, reads] = [const { AtomicU64::new(0) }; 4];
+    let [transactions, deadlocks, rolled_up, reads, conflicts] = [const { AtomicU64::new(0) }; 5];
     let sessions = Mutex::new(Vec::new());
     thread::scope(|scope| {
         let mut all = Vec::new();
@@ -192,6 +192,7 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
         }
         for size in [1, 9, 1000] {
             let (schema, stop, sessions, rolled_up, killing) = (&schema, &stop, &sessions, &rolled_up, &killing);
+            let conflicts = &conflicts;
             all.push(scope.spawn(move || {
                 let mut connection: Option<Conn> = None;
                 while !stop.load(SeqCst) {
@@ -203,10 +204,12 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                     match session.query_drop(format!("CALL articles_views_rollup({size})")) {
                         Ok(()) => _ = rolled_up.fetch_add(1, SeqCst),
                         Err(error) => {
-                            // After KILL, MariaDB 10.11 also returns 1213. Nothing has changed then.
+                            // A roll-up can be the victim of a deadlock with another one, more often after KILL. Nothing has changed then.
                             let text = error.to_string();
-                            assert!(killing.load(SeqCst) || !text.contains("1213"), "{text}");
                             assert!(!text.contains("1205"), "{text}");
+                            if text.contains("1213") && !killing.load(SeqCst) {
+                                conflicts.fetch_add(1, SeqCst);
+                            }
                             if session.ping().is_err() {
                                 continue;
                             }
@@ -280,6 +283,8 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     }
     let [transactions, deadlocks, rolled_up, reads] = [transactions, deadlocks, rolled_up, reads].map(AtomicU64::into_inner);
     eprintln!("{}: {transactions} transactions, {deadlocks} deadlocks, {rolled_up} roll-ups, {reads} reads", server.version);
+    let conflicts = conflicts.into_inner();
+    assert!(conflicts * 20 <= rolled_up, "{conflicts} of {rolled_up} roll-ups were rolled back without KILL");
     assert!(rolled_up > 20 && reads > 100, "{rolled_up} roll-ups, {reads} reads");
     assert!(deadlocks * 500 <= transactions + 500, "{deadlocks} deadlocks in {transactions} transactions");
 }
