@@ -15,6 +15,7 @@ pub fn promises(mut module: Module<'_>) {
         .waits()
         .on_servers(uninstall_moves_the_counts_of_open_transactions)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
+        .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
         .on_families(rollup_repeats_until_it_is_stopped)
         .on_one_server(install_warns_of_what_the_server_does_not_do);
@@ -144,6 +145,66 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
         succeeds(&schema, &["rollup"]);
         assert_eq!(schema.first::<i64>("SELECT hits FROM items"), 42, "{key}");
         succeeds(&schema, &["status"]);
+    }
+}
+
+/// With and without strict mode, which changes a character that a character set lacks to a question mark.
+fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Server) {
+    for (kind, charset, collation, ours, equal, other, lacks) in [
+        ("VARCHAR(40)", "latin1", "latin1_swedish_ci", "Gård", "GÅRD", "Gard", "Кафе"),
+        ("VARCHAR(40)", "latin1", "latin1_german1_ci", "Müller", "MULLER", "Mueller", "Мюллер"),
+        ("CHAR(40)", "latin1", "latin1_bin", "Café", "Café", "café", "☕"),
+        ("VARCHAR(36)", "ascii", "ascii_general_ci", "a-1", "A-1", "a-2", "ä-1"),
+        ("CHAR(36)", "ascii", "ascii_bin", "a-1", "a-1", "A-1", "ä-1"),
+        ("VARCHAR(40)", "utf8mb3", "utf8mb3_general_ci", "Кафе", "КАФЕ", "Kafe", "😀"),
+        ("ENUM('Café', 'Bar', '?')", "latin1", "latin1_swedish_ci", "Café", "CAFÉ", "Bar", "Кафе"),
+    ] {
+        let schema = server.schema();
+        schema.run(&format!(
+            "ALTER DATABASE CHARACTER SET {charset}; CREATE TABLE items (slug {kind} CHARACTER SET {charset} COLLATE {collation} PRIMARY KEY, hits INT NOT NULL) \
+             ENGINE = InnoDB; INSERT INTO items VALUES ('{ours}', 5), ('{other}', 7), ('?', 0)"
+        ));
+        succeeds(&schema, &["install", "--column", "items.hits"]);
+        assert!(succeeds(&schema, &["install", "--column", "items.hits"]).contains("nothing to do"), "{collation}");
+        for mode in ["DEFAULT", "''"] {
+            let mut connection = schema.connect();
+            connection.query_drop(format!("SET SESSION sql_mode = {mode}")).expect("a setting");
+            let before: i64 = schema.first(&format!("SELECT items_hits_get('{ours}')"));
+            connection
+                .query_drop(format!(
+                    "CALL items_hits_increment('{ours}'); CALL items_hits_add('{equal}', 2); \
+                     CALL items_hits_add_many('[[\"{ours}\", 3], [\"{equal}\", 4], [\"{other}\", 1]]')"
+                ))
+                .expect("calls");
+            for key in [ours, equal] {
+                let total: i64 = connection.query_first(format!("SELECT items_hits_get('{key}')")).expect("a total").expect("a row");
+                assert_eq!(total, before + 10, "{collation} {mode} {key}");
+            }
+            for call in ["increment('{}')", "add('{}', 1)", "reset('{}', 9)", "delete('{}')", "compact('{}')"] {
+                let call = call.replace("{}", lacks);
+                let error = connection.query_drop(format!("CALL items_hits_{call}")).expect_err(&format!("{collation} {mode} {call}"));
+                assert!(error.to_string().contains("30010"), "{collation} {mode} {call}: {error}");
+            }
+            let get = connection.query_first::<i64, _>(format!("SELECT items_hits_get('{lacks}')"));
+            let error = get.expect_err(&format!("{collation} {mode} get"));
+            assert!(error.to_string().contains("30010"), "{collation} {mode}: {error}");
+            let many = format!("CALL items_hits_add_many('[[\"{ours}\", 1], [\"{lacks}\", 1]]')");
+            let error = connection.query_drop(many).expect_err(&format!("{collation} {mode} add_many"));
+            assert!(error.to_string().contains("30015"), "{collation} {mode}: {error}");
+            let many = "SELECT GROUP_CONCAT(total ORDER BY total) FROM items_hits_totals";
+            let before: String = schema.first(many);
+            succeeds(&schema, &["rollup"]);
+            assert_eq!(schema.first::<String>(many), before, "{collation} {mode}");
+            assert_eq!(schema.first::<i64>("SELECT hits FROM items WHERE slug = '?'"), 0, "{collation} {mode}");
+        }
+        let hits = format!("SELECT hits FROM items WHERE slug = '{ours}'");
+        assert_eq!(schema.first::<i64>(&hits), 25, "{collation}");
+        schema.run(&format!("CALL items_hits_add('{ours}', 5); CALL items_hits_reset('{equal}', 8)"));
+        assert_eq!(schema.first::<i64>(&hits), 8, "{collation}");
+        schema.run(&format!("CALL items_hits_add('{ours}', 5); CALL items_hits_delete('{equal}')"));
+        assert_eq!(schema.first::<i64>(&format!("SELECT items_hits_get('{ours}')")), 8, "{collation}");
+        succeeds(&schema, &["status"]);
+        succeeds(&schema, &["uninstall", "--column", "items.hits", "--with-data", "--yes"]);
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) struct OptionFlags {
     #[arg(long, requires = "subject")]
     prefix: Option<Prefix>,
 
-    /// The collation of names and text keys, which must be a collation of utf8mb4 [default: utf8mb4_general_ci]
+    /// The collation of names and text keys. Names need a collation of utf8mb4 [default: utf8mb4_general_ci]
     #[arg(long, requires = "subject", value_name = "COLLATION")]
     collation: Option<Collation>,
 

@@ -128,10 +128,7 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
             Ok(collation) => Some(collation),
             Err(error) => {
                 let what = format!("the key of {name} has the collation {one}: {error}");
-                return Ok(Err(problem(
-                    what,
-                    "change the character set of the key columns to utf8mb4 with ALTER TABLE",
-                )));
+                return Ok(Err(problem(what, "change the collation with ALTER TABLE")));
             }
         },
         _ => {

@@ -383,7 +383,7 @@ impl Created {
                 }
             ));
         }
-        let collation = options.collation.to_string();
+        let collation = options.collation.of_arguments();
         // MariaDB 11.8 has new names for some collations.
         if self.collation != collation {
             differences.push(format!(

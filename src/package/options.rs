@@ -225,7 +225,10 @@ impl fmt::Display for Servers {
     }
 }
 
-/// A collation of utf8mb4, by which counter names and text keys are compared.
+/// The character set that has the characters of all others.
+const ALL_CHARACTERS: &str = "utf8mb4";
+
+/// The collation by which counter names and text keys are compared. Its name begins with its character set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collation(String);
 
@@ -233,6 +236,25 @@ impl Collation {
     /// Whether comparisons distinguish trailing spaces (NO PAD).
     pub fn keeps_spaces(&self) -> bool {
         self.0.contains("_0900_") || self.0.contains("nopad")
+    }
+
+    /// The character set.
+    pub fn charset(&self) -> &str {
+        self.0.split('_').next().unwrap_or_default()
+    }
+
+    /// Whether the character set has all characters.
+    pub fn has_all_characters(&self) -> bool {
+        self.charset() == ALL_CHARACTERS
+    }
+
+    /// The collation of a session and of arguments, whose character set has all characters.
+    pub fn of_arguments(&self) -> &str {
+        if self.has_all_characters() {
+            &self.0
+        } else {
+            "utf8mb4_bin"
+        }
     }
 }
 
@@ -248,10 +270,14 @@ impl FromStr for Collation {
         let plain = name
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if plain && name.len() > "utf8mb4_".len() && name.starts_with("utf8mb4_") {
+        if plain
+            && name
+                .split_once('_')
+                .is_some_and(|(charset, rest)| !charset.is_empty() && !rest.is_empty())
+        {
             return Ok(Self(name.to_owned()));
         }
-        Err("expected a collation of utf8mb4, such as utf8mb4_general_ci or utf8mb4_bin".into())
+        Err("expected the name of a collation, such as utf8mb4_general_ci or latin1_swedish_ci".into())
     }
 }
 
@@ -336,6 +362,9 @@ pub enum OptionsError {
         "--pick random cannot be used with --bounded: the slot of a connection has its share of the total"
     )]
     RandomOfBounded,
+    /// Names in a character set that lacks characters.
+    #[error("--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin")]
+    CollationOfNamed(Collation),
     /// A fixed number of slots of named bounded counters.
     #[error("--slots {0} cannot be used with counters --bounded: each counter has its own number of slots")]
     FixedOfBounded(u32),
@@ -491,6 +520,9 @@ impl Options {
             && let Err(error) = Self::of_column(&column)
         {
             return Err(OptionsError::ColumnName(column, error));
+        }
+        if self.kind == Kind::Counters && !self.collation.has_all_characters() {
+            return Err(OptionsError::CollationOfNamed(self.collation.clone()));
         }
         if self.bounded && self.random() {
             return Err(OptionsError::RandomOfBounded);

@@ -56,6 +56,10 @@ macro_rules! column_parts {
 
 impl<'a> Key<'a> {
     column_parts! {
+        /// A parameter in the character set of its column.
+        converted() "converted"
+        /// The condition that the character set of the column has all characters of a parameter.
+        converts() "converts"
         /// A parameter as a value of its column.
         value() "value"
         /// The condition that a parameter fits its column.
@@ -152,7 +156,7 @@ impl<'a> Key<'a> {
     }
 
     pub(super) fn parameter_type(&self, column: &KeyColumn) -> String {
-        self.with_collation(column, column.kind.parameter())
+        self.with_all_characters(column, column.kind.parameter())
     }
 
     pub(super) fn checked_type(&self, column: &KeyColumn) -> String {
@@ -160,16 +164,31 @@ impl<'a> Key<'a> {
         if matches!(column.kind, KeyType::Date(_)) {
             kind + " CHARACTER SET utf8mb4"
         } else {
-            self.with_collation(column, kind)
+            self.with_all_characters(column, kind)
         }
     }
 
     pub(super) fn json_type(&self, column: &KeyColumn) -> String {
-        self.with_collation(column, column.kind.json())
+        self.with_all_characters(column, column.kind.json())
     }
 
     pub(super) fn collation(&self) -> &'a Collation {
         self.collation
+    }
+
+    /// Whether the character set of the column lacks characters that an argument can have.
+    fn lacks_characters(&self, column: &KeyColumn) -> bool {
+        column.kind.is_text() && !self.collation.has_all_characters()
+    }
+
+    /// The type of a value of a caller. A server without strict mode changes characters that its character set does not have to question
+    /// marks, and such a key would count for another record.
+    fn with_all_characters(&self, column: &KeyColumn, kind: String) -> String {
+        if self.lacks_characters(column) {
+            format!("{kind} CHARACTER SET utf8mb4 COLLATE {}", self.collation.of_arguments())
+        } else {
+            self.with_collation(column, kind)
+        }
     }
 
     fn with_collation(&self, column: &KeyColumn, kind: impl fmt::Display) -> String {
@@ -184,5 +203,5 @@ impl<'a> Key<'a> {
 /// A string type with its character set and collation. With those of the database, a comparison of column and
 /// parameter fails (1267) or does not use the key.
 pub(super) fn text_type(kind: impl fmt::Display, collation: &Collation) -> String {
-    format!("{kind} CHARACTER SET utf8mb4 COLLATE {collation}")
+    format!("{kind} CHARACTER SET {} COLLATE {collation}", collation.charset())
 }

@@ -34,7 +34,7 @@ SET @slotted_problem = (
                  {{ column.column_type()|sql_string }} AS type,
                  {% if column.text %}{{ package.options.collation|sql_string }}{% else %}''{% endif %} AS collation,
                  {% if column.null %}'YES'{% else %}'NO'{% endif %} AS nullable,
-                 {% filter sql_string %}{{ column.name }} {{ column.kind }}{% if column.text %} CHARACTER SET utf8mb4 COLLATE {{ package.options.collation }}{% endif %}{% if column.null %} NULL{% else %} NOT NULL{% endif %}{% endfilter %} AS definition
+                 {% filter sql_string %}{{ column.name }} {{ column.kind }}{% if column.text %} CHARACTER SET {{ package.options.collation.charset() }} COLLATE {{ package.options.collation }}{% endif %}{% if column.null %} NULL{% else %} NOT NULL{% endif %}{% endfilter %} AS definition
 {%- if !loop.last %}
            UNION ALL
 {%- endif %}

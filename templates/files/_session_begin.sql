@@ -6,4 +6,4 @@ SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSI
     @slotted_collation_connection = @@SESSION.collation_connection;
 SET SESSION sql_mode = {{ SQL_MODE|sql_string }},
     SESSION lock_wait_timeout = {{ DDL_TIMEOUT }}, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
-SET NAMES utf8mb4 COLLATE {{ package.options.collation }};
+SET NAMES utf8mb4 COLLATE {{ package.options.collation.of_arguments() }};

@@ -1,12 +1,24 @@
 {#- Parts of statements that depend on the type of a column of the key. `p` is the value. Each block is a part. -#}
 
+{#- An argument in the character set of the column. -#}
+{% block converted -%}
+{%- if key.lacks_characters(column) -%} CONVERT({{ p }} USING {{ key.collation().charset() }}) COLLATE {{ key.collation() }}
+{%- else -%} {{ p }}
+{%- endif -%}
+{%- endblock %}
+
+{#- True if the character set of the column has all characters of the argument. CONVERT changes those that it lacks. -#}
+{% block converts -%}
+(CONVERT({{ p }} USING {{ key.collation().charset() }}) = {{ p }} COLLATE {{ key.collation().of_arguments() }})
+{%- endblock %}
+
 {#- An argument as a value of the column. MySQL rounds fractions of a second, and would count 23:59:59.7 for the next day. -#}
 {% block value -%}
 {%- match column.kind -%}
 {%- when KeyType::Date("DATE") -%} DATE({{ p }})
 {%- when KeyType::Date(_) -%} {{ p }} - INTERVAL MICROSECOND({{ p }}) MICROSECOND
-{%- when KeyType::Text("CHAR", _) -%} {% if key.collation().keeps_spaces() %}RTRIM({{ p }}){% else %}{{ p }}{% endif %}
-{%- when _ -%} {{ p }}
+{%- when KeyType::Text("CHAR", _) -%} {% if key.collation().keeps_spaces() %}RTRIM({{ key.converted(column) }}){% else %}{{ key.converted(column) }}{% endif %}
+{%- when _ -%} {{ key.converted(column) }}
 {%- endmatch -%}
 {%- endblock %}
 
@@ -16,8 +28,8 @@
 {%- when KeyType::Name -%} CHAR_LENGTH({{ p }}) <= {{ NAME_MAX }}
 {%- when KeyType::Integer(_, least, most) -%} {{ p }} BETWEEN {{ least }} AND {{ most }}
 {%- when KeyType::Date(_) -%} {{ p }} BETWEEN TIMESTAMP '1000-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'
-{%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) <= {{ column.kind.length() }} AND {{ p }} IN ({{ column.kind.literals() }})
-{%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) <= {{ n }}
+{%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) <= {{ column.kind.length() }} AND {{ key.converted(column) }} IN ({{ column.kind.literals() }}){% if key.lacks_characters(column) %} AND {{ key.converts(column) }}{% endif %}
+{%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) <= {{ n }}{% if key.lacks_characters(column) %} AND {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Binary("BINARY", n) -%} LENGTH({{ p }}) = {{ n }}
 {%- when KeyType::Binary(_, n) -%} LENGTH({{ p }}) <= {{ n }}
 {%- when _ -%}
@@ -30,8 +42,8 @@
 {%- when KeyType::Name -%} CHAR_LENGTH({{ p }}) > {{ NAME_MAX }}
 {%- when KeyType::Integer(_, least, most) -%} {{ p }} NOT BETWEEN {{ least }} AND {{ most }}
 {%- when KeyType::Date(_) -%} {{ p }} NOT BETWEEN '1000-01-01' AND '9999-12-31 23:59:59.999999'
-{%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) > {{ column.kind.length() }} OR {{ p }} NOT IN ({{ column.kind.literals() }})
-{%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) > {{ n }}
+{%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) > {{ column.kind.length() }} OR {{ key.converted(column) }} NOT IN ({{ column.kind.literals() }}){% if key.lacks_characters(column) %} OR NOT {{ key.converts(column) }}{% endif %}
+{%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) > {{ n }}{% if key.lacks_characters(column) %} OR NOT {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Binary("BINARY", n) -%} LENGTH({{ p }}) <> {{ n }}
 {%- when KeyType::Binary(_, n) -%} LENGTH({{ p }}) > {{ n }}
 {%- when _ -%}

@@ -15,5 +15,5 @@ CREATE TABLE {{ table.name }} (
 {%- endif %}
 )
   ENGINE = InnoDB
-  DEFAULT CHARACTER SET utf8mb4 COLLATE {{ table.package.options.collation }}
+  DEFAULT CHARACTER SET {{ table.package.options.collation.charset() }} COLLATE {{ table.package.options.collation }}
   COMMENT = {% filter sql_string %}Counters keyed by record{% if table.bounded() %} that never fall below 0{% endif %}. The total of a record is the sum of its slots. Version and options: view {{ table.package.package.typed() }}{% endfilter %};
