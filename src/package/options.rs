@@ -363,7 +363,9 @@ pub enum OptionsError {
     )]
     RandomOfBounded,
     /// Names in a character set that lacks characters.
-    #[error("--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin")]
+    #[error(
+        "--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin"
+    )]
     CollationOfNamed(Collation),
     /// A fixed number of slots of named bounded counters.
     #[error("--slots {0} cannot be used with counters --bounded: each counter has its own number of slots")]

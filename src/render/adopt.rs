@@ -116,7 +116,12 @@ impl<'a> Adopt<'a> {
             example: String,
         }
         let collation = &self.table.package.options.collation;
-        let text = |value: &str| format!("CONVERT({value} USING {}) COLLATE {collation}", collation.charset());
+        let text = |value: &str| {
+            format!(
+                "CONVERT({value} USING {}) COLLATE {collation}",
+                collation.charset()
+            )
+        };
         let of_column = |name: &Ident| match self.source.column(name) {
             Some(SourceColumn {
                 collation: Some(_), ..

@@ -185,7 +185,10 @@ impl<'a> Key<'a> {
     /// marks, and such a key would count for another record.
     fn with_all_characters(&self, column: &KeyColumn, kind: String) -> String {
         if self.lacks_characters(column) {
-            format!("{kind} CHARACTER SET utf8mb4 COLLATE {}", self.collation.of_arguments())
+            format!(
+                "{kind} CHARACTER SET utf8mb4 COLLATE {}",
+                self.collation.of_arguments()
+            )
         } else {
             self.with_collation(column, kind)
         }
