@@ -1,6 +1,7 @@
 //! Counts that belong to a column: the total is the column and the slots, and a roll-up moves the counts of the slots into the column.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex};
 use std::thread;
@@ -11,6 +12,7 @@ use mysql::{Conn, Row, Value};
 use rand::RngExt;
 use slotted::package::{Options, Package, Servers, TableColumn};
 
+use crate::advise::printed;
 use crate::queries::Queries;
 use crate::support::{Module, Schema, Server, calls, cases, error_of, file, keyed, repeatable};
 
@@ -55,9 +57,24 @@ fn articles() -> Package {
     of_column("articles.views", "id BIGINT", |_| {})
 }
 
+/// Runs a command of the tool that succeeds.
+#[track_caller]
+fn tool(schema: &Schema<'_>, arguments: &[&str]) {
+    let place = ["--url", &schema.server.url(), "--database", &schema.name];
+    let output = Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).args(place).output().expect("slotted runs");
+    assert!(output.status.success(), "{arguments:?}: {}", printed(&output));
+}
+
 /// A schema with the package and the articles 1 to `rows`, whose views are their ids.
 fn installed(server: &Server, rows: u32) -> Schema<'_> {
     let schema = server.schema();
+    create_articles(&schema, rows);
+    schema.install(&articles());
+    schema
+}
+
+/// The articles 1 to `rows`, whose views are their ids.
+fn create_articles(schema: &Schema<'_>, rows: u32) {
     schema.run(
         "CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT UNSIGNED, title VARCHAR(50) NOT NULL DEFAULT 'title', KEY (views)) \
          ENGINE = InnoDB",
@@ -66,8 +83,6 @@ fn installed(server: &Server, rows: u32) -> Schema<'_> {
         let rows: Vec<_> = rows.iter().map(|id| format!("({id}, {id})")).collect();
         schema.run(&format!("INSERT INTO articles (id, views) VALUES {}", rows.join(", ")));
     }
-    schema.install(&articles());
-    schema
 }
 
 const ROLLUP: &str = "CALL articles_views_rollup(NULL)";
@@ -111,23 +126,25 @@ impl Counted {
     }
 }
 
-/// Writers of the column, of which three quarters call the routines later, and call no routine again at the end. Roll-ups of all
-/// sizes, rollbacks, a reader that sees no total fall, and after a while KILL of roll-ups and of writers.
+/// Writers of the column. The package is installed under their load, three quarters of them call the routines later, and no one at the
+/// end, when the package is removed under the same load. Roll-ups of all sizes, rollbacks, a reader that sees no total fall, and after a
+/// while KILL of roll-ups and of writers.
 fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     const ARTICLES: u32 = 9;
     const WRITERS: u32 = 16;
-    let schema = installed(server, ARTICLES);
+    let schema = server.schema();
+    create_articles(&schema, ARTICLES);
     let counted = Counted::default();
     // The share of the writers that call the routines, in quarters.
     let moved = AtomicU64::new(0);
-    let [stop, killing] = [const { AtomicBool::new(false) }; 2];
+    let [stop, killing, is_installed] = [const { AtomicBool::new(false) }; 3];
     let [transactions, deadlocks, rolled_up, reads, conflicts] = [const { AtomicU64::new(0) }; 5];
     let sessions = Mutex::new(Vec::new());
     thread::scope(|scope| {
         let mut all = Vec::new();
         for writer in 0..WRITERS {
             let (schema, counted, moved, stop, sessions) = (&schema, &counted, &moved, &stop, &sessions);
-            let (transactions, deadlocks) = (&transactions, &deadlocks);
+            let (transactions, deadlocks, is_installed) = (&transactions, &deadlocks, &is_installed);
             all.push(scope.spawn(move || {
                 let mut random = rand::rng();
                 let mut connection: Option<Conn> = None;
@@ -176,6 +193,12 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                                 continue;
                             }
                         }
+                        // The package is being removed: the call has not counted.
+                        Some((_, mysql::Error::MySqlError(error))) if error.code == 1305 && !is_installed.load(SeqCst) => {
+                            if session.query_drop("ROLLBACK").is_err() {
+                                continue;
+                            }
+                        }
                         // Killed: whether it has counted is not known.
                         Some(_) => {
                             if !rolled_back {
@@ -192,10 +215,14 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
         }
         for size in [1, 9, 1000] {
             let (schema, stop, sessions, rolled_up, killing) = (&schema, &stop, &sessions, &rolled_up, &killing);
-            let conflicts = &conflicts;
+            let (conflicts, is_installed) = (&conflicts, &is_installed);
             all.push(scope.spawn(move || {
                 let mut connection: Option<Conn> = None;
                 while !stop.load(SeqCst) {
+                    if !is_installed.load(SeqCst) {
+                        thread::sleep(Duration::from_millis(2));
+                        continue;
+                    }
                     let mut session = connection.take().unwrap_or_else(|| {
                         let session = schema.connect();
                         sessions.lock().expect("sessions").push(session.connection_id());
@@ -226,13 +253,21 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
             }));
         }
         for read in ["SELECT articles_views_get(?)", "SELECT total FROM articles_views_totals WHERE id = ?"] {
-            let (schema, stop, reads) = (&schema, &stop, &reads);
+            let (schema, stop, reads, is_installed) = (&schema, &stop, &reads, &is_installed);
             all.push(scope.spawn(move || {
                 let mut connection = schema.connect();
                 let mut last = BTreeMap::<u32, i64>::new();
                 while !stop.load(SeqCst) {
+                    if !is_installed.load(SeqCst) {
+                        thread::sleep(Duration::from_millis(2));
+                        continue;
+                    }
                     for id in 1..=ARTICLES {
-                        let total: i64 = connection.exec_first(read, (id,)).expect(read).expect("a row");
+                        let total: mysql::Result<Option<i64>> = connection.exec_first(read, (id,));
+                        if total.is_err() && !is_installed.load(SeqCst) {
+                            break;
+                        }
+                        let total = total.expect(read).expect("a row");
                         let before = last.insert(id, total).unwrap_or_default();
                         assert!(total >= before, "{read}: {total} of article {id} after {before}");
                         reads.fetch_add(1, SeqCst);
@@ -244,6 +279,8 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
         // KILL, in the milliseconds after the writers were moved one quarter further, and back.
         let mut administrator = schema.connect();
         let mut random = rand::rng();
+        tool(&schema, &["install", "--column", "articles.views"]);
+        is_installed.store(true, SeqCst);
         for (phase, share) in [1, 2, 3, 1, 2, 3, 3, 1, 0].into_iter().enumerate() {
             moved.store(share, SeqCst);
             killing.store(phase > 2, SeqCst);
@@ -269,13 +306,15 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                 _ = administrator.query_drop(chosen);
             }
         }
+        is_installed.store(false, SeqCst);
+        tool(&schema, &["uninstall", "--column", "articles.views"]);
         drop(end);
         all.into_iter().for_each(|session| session.join().expect("a session"));
     });
     // A session that was killed can still commit or roll back.
     thread::sleep(Duration::from_millis(300));
-    schema.run(ROLLUP);
-    schema.run(ROLLUP);
+    let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    assert_eq!(schema.first::<u64>(left), 0);
     assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM articles_views"), 0, "every slot has become empty");
     for (id, (least, most)) in counted.0.into_inner().expect("no session failed") {
         let views = views(&schema, id).expect("views") - i64::from(id);
