@@ -219,220 +219,218 @@ BEGIN
   END WHILE;
 END;;
 
-/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
-CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
-  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_amount BIGINT,
-  IN p_total DECIMAL(65, 0),
-  IN p_autocommit BOOLEAN
-)
-  SQL SECURITY DEFINER
-  COMMENT 'Private. Fails if the total is less than the amount for certain, and returns if it is not. p_total is the total of the
-  snapshot, which is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.'
-BEGIN
-  DECLARE v_total DECIMAL(65, 0) DEFAULT p_total;
-  DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_new BOOLEAN;
-
-  -- Outside a transaction, each SELECT has a new snapshot. At READ UNCOMMITTED, a SELECT sees changes that are rolled back later.
-  SET v_new = p_autocommit AND /*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */ <> 'READ-UNCOMMITTED';
-  -- A snapshot of MariaDB can have a change without an earlier one that commits at this moment. The next one has both.
-  IF v_new /*!80000 AND FALSE */ THEN
-    SELECT SUM(counter)
-      INTO v_total
-      FROM `bounded_counters`
-     WHERE counter_name = p_counter_name;
-    SET v_new = v_total <=> p_total;
-  END IF;
-  IF NOT v_new THEN
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT SUM(amount), SUM(slot = 1) > 0
-      INTO v_total, v_complete
-      FROM (
-        (SELECT counter_id AS slot, counter AS amount
-           FROM `bounded_counters`
-          WHERE counter_name = p_counter_name
-            AND counter_id = 1
-           LOCK IN SHARE MODE)
-        UNION ALL
-        (SELECT counter_id AS slot, counter AS amount
-           FROM `bounded_counters`
-          WHERE counter_name = p_counter_name
-            AND counter_id > 1
-          ORDER BY counter_id DESC
-          LIMIT 10000
-           LOCK IN SHARE MODE)
-      ) AS locked;
-  END IF;
-  IF v_total IS NULL THEN
-    CALL `_bounded_counter_unknown`('bounded_counter_take', p_counter_name);
-  ELSEIF v_total < p_amount AND v_complete THEN
-    CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 59), ''''));
-  END IF;
-END;;
-
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
   IN p_amount BIGINT,
-  IN p_autocommit BOOLEAN
+  IN p_total DECIMAL(65, 0),
+  OUT p_taken BOOLEAN
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. A take whose slot has less than the amount. p_autocommit: outside a transaction. Each way to the amount is one
-  statement that decides by rows that it has locked. The counts that are left go to slot 1 when there are few, so that calls
-  wait for one row instead of searching.'
-BEGIN
-  DECLARE v_total DECIMAL(65, 0);
+  COMMENT 'Private. Takes from other slots than that of the connection. p_total is a hint: other transactions can have changed the slots since.
+  Each way to the amount is one statement that decides by rows that it has locked. The counts that are left go to slot 1 when
+  there are few, so that calls wait for one row instead of searching.'
+take: BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
   DECLARE v_other BIGINT;
   DECLARE v_distance BIGINT;
   DECLARE v_tries INT;
   DECLARE v_all BOOLEAN;
-  DECLARE v_tried BOOLEAN DEFAULT FALSE;
+
+  SET p_taken = TRUE;
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+  SELECT MAX(counter_id)
+    INTO v_slots
+    FROM `bounded_counters`
+   WHERE counter_name = LEFT(p_counter_name, 100);
+  SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
+        CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+        v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))),
+      v_distance = 0,
+      v_tries = 3;
+  IF p_total - p_amount < 10 * v_slots THEN
+    -- 1. Few are left: they are in slot 1. If they are not, the next statement also locks slot 1 first.
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    UPDATE `bounded_counters`
+       SET counter = counter - p_amount
+     WHERE counter_name = p_counter_name
+       AND counter_id = 1
+       AND counter >= p_amount
+       AND CHAR_LENGTH(p_counter_name) <= 100;
+    IF ROW_COUNT() > 0 THEN
+      LEAVE take;
+    END IF;
+    SET v_tries = 0;
+  END IF;
+
+  -- 2. Another slot shares what it has with the slot of the connection. Does not wait: tries three slots, those of this
+  --    node of a cluster first.
+  WHILE v_tries > 0 DO
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    SELECT MIN(MOD(counter_id - v_slot + v_slots, v_slots)
+             + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000))
+      INTO v_distance
+      FROM `bounded_counters`
+     WHERE counter_name = p_counter_name
+       AND counter >= GREATEST(p_amount, p_total DIV (2 * v_slots))
+       AND MOD(counter_id - v_slot + v_slots, v_slots)
+           + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000) > v_distance;
+    SET v_other = 1 + MOD(v_slot - 1 + MOD(v_distance, 100000), v_slots),
+        v_tries = IF(v_other IS NULL, 0, v_tries - 1);
+    IF v_other IS NOT NULL THEN
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
+      SELECT p_counter_name, slot, NOW(), (total - p_amount + (slot = v_slot)) DIV 2
+        FROM (
+          SELECT slot,
+                 SUM(amount) OVER () AS total,
+                 COUNT(*) OVER () AS found
+            FROM (
+              (SELECT counter_id AS slot, counter AS amount
+                 FROM `bounded_counters`
+                WHERE counter_name = p_counter_name
+                  AND counter_id = v_slot
+                  FOR UPDATE SKIP LOCKED)
+              UNION ALL
+              (SELECT counter_id AS slot, counter AS amount
+                 FROM `bounded_counters`
+                WHERE counter_name = p_counter_name
+                  AND counter_id = v_other
+                  FOR UPDATE SKIP LOCKED)
+            ) AS locked
+        ) AS pair
+       WHERE found = 2
+         AND total >= p_amount
+      ON DUPLICATE KEY UPDATE counter = (pair.total - p_amount + (pair.slot = v_slot)) DIV 2;
+      IF ROW_COUNT() > 0 THEN
+        LEAVE take;
+      END IF;
+    END IF;
+  END WHILE;
+
+  -- 3. The slots that no other transaction has locked, then all slots. Few go to slot 1, many are spread over the slots.
+  SET v_all = FALSE;
+  REPEAT
+    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+    INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
+    SELECT p_counter_name, slot, NOW(), share
+      FROM (
+        SELECT slot, total, firsts,
+               CASE
+                 WHEN total - p_amount >= 10 * slots THEN (total - p_amount + slots - number) DIV slots
+                 WHEN slot = 1 THEN total - p_amount
+                 ELSE 0
+               END AS share
+          FROM (
+            SELECT slot,
+                   SUM(amount) OVER () AS total,
+                   COUNT(*) OVER () AS slots,
+                   SUM(slot = 1) OVER () AS firsts,
+                   ROW_NUMBER() OVER (ORDER BY slot) AS number
+              FROM (
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id = 1
+                    FOR UPDATE)
+                UNION ALL
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id > 1
+                    AND NOT v_all
+                  ORDER BY counter_id DESC
+                  LIMIT 10000
+                    FOR UPDATE SKIP LOCKED)
+                UNION ALL
+                (SELECT counter_id AS slot, counter AS amount
+                   FROM `bounded_counters`
+                  WHERE counter_name = p_counter_name
+                    AND counter_id > 1
+                    AND v_all
+                  ORDER BY counter_id DESC
+                  LIMIT 10000
+                    FOR UPDATE)
+              ) AS locked
+          ) AS summed
+      ) AS spread
+     WHERE total >= p_amount
+       AND firsts = 1
+    ON DUPLICATE KEY UPDATE counter = spread.share;
+    IF ROW_COUNT() > 0 THEN
+      LEAVE take;
+    END IF;
+    SET v_all = NOT v_all;
+  UNTIL NOT v_all END REPEAT;
+  SET p_taken = FALSE;
+END;;
+
+/*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
+CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
+  IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
+  IN p_amount BIGINT,
+  IN p_autocommit BOOLEAN
+)
+  SQL SECURITY DEFINER
+  COMMENT 'Private. A take whose slot has less than the amount. Fails if the total is less for certain, and otherwise takes from other slots.
+  The total of a snapshot is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each
+  other.'
+BEGIN
+  DECLARE v_total, v_again DECIMAL(65, 0);
+  DECLARE v_complete BOOLEAN DEFAULT TRUE;
+  DECLARE v_new, v_taken BOOLEAN;
 
   IF p_amount IS NULL OR p_amount < 1 OR CHAR_LENGTH(p_counter_name) > 100 THEN
     CALL `_bounded_counter_check`('bounded_counter_take', p_counter_name);
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
 
-  take: LOOP
-    -- A hint where to look. Other transactions can have changed the slots since.
+  REPEAT
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT SUM(counter)
       INTO v_total
       FROM `bounded_counters`
      WHERE counter_name = p_counter_name;
-    IF v_tried OR v_total IS NULL OR v_total < p_amount THEN
-      CALL `_bounded_counter_reject`(p_counter_name, p_amount, v_total, p_autocommit);
-    END IF;
-
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT MAX(counter_id)
-      INTO v_slots
-      FROM `bounded_counters`
-     WHERE counter_name = LEFT(p_counter_name, 100);
-    SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
-          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-          v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))),
-        v_distance = 0,
-        v_tries = 3;
-    IF v_total - p_amount < 10 * v_slots THEN
-      -- 1. Few are left: they are in slot 1. If they are not, the next statement also locks slot 1 first.
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      UPDATE `bounded_counters`
-         SET counter = counter - p_amount
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         AND counter >= p_amount
-         AND CHAR_LENGTH(p_counter_name) <= 100;
-      IF ROW_COUNT() > 0 THEN
-        LEAVE take;
+    IF v_taken IS NOT NULL OR v_total IS NULL OR v_total < p_amount THEN
+      -- Outside a transaction, each SELECT has a new snapshot. At READ UNCOMMITTED, a SELECT sees changes that are rolled back later.
+      SET v_new = p_autocommit AND /*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */ <> 'READ-UNCOMMITTED';
+      -- A snapshot of MariaDB can have a change without an earlier one that commits at this moment. The next one has both.
+      IF v_new /*!80000 AND FALSE */ THEN
+        SELECT SUM(counter)
+          INTO v_again
+          FROM `bounded_counters`
+         WHERE counter_name = p_counter_name;
+        SET v_new = v_again <=> v_total;
       END IF;
-      SET v_tries = 0;
-    END IF;
-
-    -- 2. Another slot shares what it has with the slot of the connection. Does not wait: tries three slots, those of this
-    --    node of a cluster first.
-    WHILE v_tries > 0 DO
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT MIN(MOD(counter_id - v_slot + v_slots, v_slots)
-               + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000))
-        INTO v_distance
-        FROM `bounded_counters`
-       WHERE counter_name = p_counter_name
-         AND counter >= GREATEST(p_amount, v_total DIV (2 * v_slots))
-         AND MOD(counter_id - v_slot + v_slots, v_slots)
-             + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000) > v_distance;
-      SET v_other = 1 + MOD(v_slot - 1 + MOD(v_distance, 100000), v_slots),
-          v_tries = IF(v_other IS NULL, 0, v_tries - 1);
-      IF v_other IS NOT NULL THEN
+      IF NOT v_new THEN
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-        INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-        SELECT p_counter_name, slot, NOW(), (total - p_amount + (slot = v_slot)) DIV 2
+        SELECT SUM(amount), SUM(slot = 1) > 0
+          INTO v_total, v_complete
           FROM (
-            SELECT slot,
-                   SUM(amount) OVER () AS total,
-                   COUNT(*) OVER () AS found
-              FROM (
-                (SELECT counter_id AS slot, counter AS amount
-                   FROM `bounded_counters`
-                  WHERE counter_name = p_counter_name
-                    AND counter_id = v_slot
-                    FOR UPDATE SKIP LOCKED)
-                UNION ALL
-                (SELECT counter_id AS slot, counter AS amount
-                   FROM `bounded_counters`
-                  WHERE counter_name = p_counter_name
-                    AND counter_id = v_other
-                    FOR UPDATE SKIP LOCKED)
-              ) AS locked
-          ) AS pair
-         WHERE found = 2
-           AND total >= p_amount
-        ON DUPLICATE KEY UPDATE counter = (pair.total - p_amount + (pair.slot = v_slot)) DIV 2;
-        IF ROW_COUNT() > 0 THEN
-          LEAVE take;
-        END IF;
+            (SELECT counter_id AS slot, counter AS amount
+               FROM `bounded_counters`
+              WHERE counter_name = p_counter_name
+                AND counter_id = 1
+               LOCK IN SHARE MODE)
+            UNION ALL
+            (SELECT counter_id AS slot, counter AS amount
+               FROM `bounded_counters`
+              WHERE counter_name = p_counter_name
+                AND counter_id > 1
+              ORDER BY counter_id DESC
+              LIMIT 10000
+               LOCK IN SHARE MODE)
+          ) AS locked;
       END IF;
-    END WHILE;
-
-    -- 3. The slots that no other transaction has locked, then all slots. Few go to slot 1, many are spread over the slots.
-    SET v_all = FALSE;
-    REPEAT
-      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-      SELECT p_counter_name, slot, NOW(), share
-        FROM (
-          SELECT slot, total, firsts,
-                 CASE
-                   WHEN total - p_amount >= 10 * slots THEN (total - p_amount + slots - number) DIV slots
-                   WHEN slot = 1 THEN total - p_amount
-                   ELSE 0
-                 END AS share
-            FROM (
-              SELECT slot,
-                     SUM(amount) OVER () AS total,
-                     COUNT(*) OVER () AS slots,
-                     SUM(slot = 1) OVER () AS firsts,
-                     ROW_NUMBER() OVER (ORDER BY slot) AS number
-                FROM (
-                  (SELECT counter_id AS slot, counter AS amount
-                     FROM `bounded_counters`
-                    WHERE counter_name = p_counter_name
-                      AND counter_id = 1
-                      FOR UPDATE)
-                  UNION ALL
-                  (SELECT counter_id AS slot, counter AS amount
-                     FROM `bounded_counters`
-                    WHERE counter_name = p_counter_name
-                      AND counter_id > 1
-                      AND NOT v_all
-                    ORDER BY counter_id DESC
-                    LIMIT 10000
-                      FOR UPDATE SKIP LOCKED)
-                  UNION ALL
-                  (SELECT counter_id AS slot, counter AS amount
-                     FROM `bounded_counters`
-                    WHERE counter_name = p_counter_name
-                      AND counter_id > 1
-                      AND v_all
-                    ORDER BY counter_id DESC
-                    LIMIT 10000
-                      FOR UPDATE)
-                ) AS locked
-            ) AS summed
-        ) AS spread
-       WHERE total >= p_amount
-         AND firsts = 1
-      ON DUPLICATE KEY UPDATE counter = spread.share;
-      IF ROW_COUNT() > 0 THEN
-        LEAVE take;
+      IF v_total IS NULL THEN
+        CALL `_bounded_counter_unknown`('bounded_counter_take', p_counter_name);
+      ELSEIF v_total < p_amount AND v_complete THEN
+        CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ''', LEFT(p_counter_name, 59), ''''));
       END IF;
-      SET v_all = NOT v_all;
-    UNTIL NOT v_all END REPEAT;
-    SET v_tried = TRUE;
-  END LOOP;
+    END IF;
+    CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount, v_total, v_taken);
+  UNTIL v_taken END REPEAT;
 END;;
 
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_add_many_unknown` */;;
@@ -813,7 +811,7 @@ BEGIN
      AND p_amount > 0
      AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
-    CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount, v_autocommit);
+    CALL `_bounded_counter_reject`(p_counter_name, p_amount, v_autocommit);
   END IF;
 END;;
 

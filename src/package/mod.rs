@@ -65,10 +65,10 @@ pub enum Routine {
     AddElsewhere,
     /// Creates the first slot of a record.
     First,
-    /// Decides that a total is not enough.
-    Reject,
     /// Takes from other slots than that of the connection.
     TakeElsewhere,
+    /// Decides whether a total is not enough.
+    Reject,
     /// Says which counter does not exist.
     AddManyUnknown,
     /// Rejects a deletion that was interrupted.
@@ -116,8 +116,8 @@ impl Routine {
         Self::Unknown,
         Self::AddElsewhere,
         Self::First,
-        Self::Reject,
         Self::TakeElsewhere,
+        Self::Reject,
         Self::AddManyUnknown,
         Self::DeleteKilled,
         Self::InSteps,

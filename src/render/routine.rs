@@ -122,7 +122,7 @@ impl<'a> Routine<'a> {
         count(change: &'a str, amount: &'a str, condition: &'a str) "counters/_count.sql"
         /// Deletes all slots of a record.
         delete_record() "slotted_counters/_delete.sql"
-        /// Sets `v_new`: whether the snapshot of `p_total` is certainly new. `total` is the same sum as an expression.
+        /// Sets `v_new`: whether the snapshot of `v_total` is certainly new. `total` is the same sum as an expression.
         find_certainty(total: &'a str) "bounded/_certain.sql"
         /// Rejects a text that is not a JSON array, or an array that is too long.
         check_array() "shared/_check_array.sql"

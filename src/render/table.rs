@@ -407,10 +407,10 @@ impl<'a> Table<'a> {
         self.locked_slots(&[Range::one("1"), unlocked, all], Lock::Update)
     }
 
-    /// The slots with shared locks, and the first slot first if `v_first` is TRUE.
+    /// The slots with shared locks, and the first slot first if `v_before` is TRUE.
     pub(super) fn first_if_found_and_others(&self) -> String {
-        let first = Range::one("0").only_if("v_first");
-        self.locked_slots(&[first, Range::of(Slot::From("v_first"))], Lock::Share)
+        let first = Range::one("0").only_if("v_before");
+        self.locked_slots(&[first, Range::of(Slot::From("v_before"))], Lock::Share)
     }
 
     /// How many numbers slots of a bounded record can have.

@@ -8,9 +8,9 @@ SET v_new = p_autocommit AND {% match package.options.servers -%}
 -- A snapshot of MariaDB can have a change without an earlier one that commits at this moment. The next one has both.
 IF v_new{% if package.options.servers == Servers::Both %} /*!80000 AND FALSE */{% endif %} THEN
   SELECT {{ total }}
-    INTO v_total
+    INTO v_again
     FROM {{ table.name }}
    WHERE {{ table.key.equals("")|indent(2) }};
-  SET v_new = v_total <=> p_total;
+  SET v_new = v_again <=> v_total;
 END IF;
 {%- endif %}
