@@ -320,6 +320,7 @@ fn statement(text: &str) {
         Some(SourceColumn {
             name: Ident::new(name).ok()?,
             kind: "int".into(),
+            definition: "int".into(),
             scale: 0,
             collation: None,
             null: false,

@@ -1164,6 +1164,7 @@ mod tests {
         let column = |(name, kind): &(&str, &str)| SourceColumn {
             name: Ident::new(*name).expect("a name"),
             kind: kind.split(' ').next().unwrap_or_default().into(),
+            definition: (*kind).into(),
             scale: 2,
             collation: None,
             null: false,

@@ -122,7 +122,8 @@ pub fn read(
         ));
     }
     let columns = columns(connection, schema.name(), table.name()).doing("read the columns of the table")?;
-    let (index, key) = key(connection, &schema, &table, &columns)?;
+    let (index, key) =
+        key(connection, schema.name(), table.name(), &columns).doing("read the indexes of the table")?;
     let mut source = Source {
         schema,
         table,
@@ -207,12 +208,12 @@ fn of_row(limit: &Limit, source: &Source) -> Result<Limit> {
 pub(crate) fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql::Result<Vec<SourceColumn>> {
     let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COALESCE(NUMERIC_SCALE, 0), COLLATION_NAME,
                         IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%',
-                        LOWER(COLUMN_TYPE) LIKE '%unsigned%'
+                        LOWER(COLUMN_TYPE) LIKE '%unsigned%', COLUMN_TYPE
                    FROM information_schema.COLUMNS
                   WHERE TABLE_SCHEMA = ?
                     AND TABLE_NAME = ?
                   ORDER BY ORDINAL_POSITION";
-    let row = |(name, kind, scale, collation, null, generated, on_update, unsigned): (
+    let row = |(name, kind, scale, collation, null, generated, on_update, unsigned, definition): (
         String,
         String,
         u64,
@@ -221,11 +222,13 @@ pub(crate) fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql
         bool,
         bool,
         bool,
+        String,
     )| {
         SourceColumn {
             name: ident(&name),
             unsigned: unsigned && !["enum", "set"].contains(&kind.as_str()),
             kind,
+            definition,
             scale,
             collation,
             null,
@@ -269,21 +272,22 @@ pub(crate) fn checks(connection: &mut Conn, schema: &str, table: &str) -> mysql:
 }
 
 /// The primary key, or another unique index whose columns do not allow NULL, and its columns.
-fn key(
+///
+/// # Errors
+/// The connection fails.
+pub(crate) fn key(
     connection: &mut Conn,
-    schema: &Ident,
-    table: &Ident,
+    schema: &str,
+    table: &str,
     columns: &[SourceColumn],
-) -> Result<(Option<Ident>, Vec<SourceColumn>)> {
+) -> mysql::Result<(Option<Ident>, Vec<SourceColumn>)> {
     let query = "SELECT INDEX_NAME, COLUMN_NAME
                    FROM information_schema.STATISTICS
                   WHERE TABLE_SCHEMA = ?
                     AND TABLE_NAME = ?
                     AND NON_UNIQUE = 0
                   ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
-    let parts: Vec<(String, Option<String>)> = connection
-        .exec(query, (schema.name(), table.name()))
-        .doing("read the indexes of the table")?;
+    let parts: Vec<(String, Option<String>)> = connection.exec(query, (schema, table))?;
     for index in parts.chunk_by(|one, next| one.0 == next.0) {
         // A part of an index on an expression has no column.
         let column = |(_, name): &(String, Option<String>)| {

@@ -4,7 +4,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::preflight::Problem;
-use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn};
+use crate::adopt;
+use crate::package::{Collation, Ident, Key, KeyType, Package, SourceColumn, TableColumn};
 use crate::render;
 
 /// The key of the table and the properties of its columns that a package depends on.
@@ -19,20 +20,6 @@ pub struct Parent {
     /// Whether a column of the key has a type that MySQL does not have.
     pub mariadb: bool,
 }
-
-/// A column in information_schema.COLUMNS: the name, the data type, the whole type, the collation, the characters of a string, the digits
-/// of a fraction of a second, whether it allows NULL, whether the server computes it, and whether an UPDATE of another one changes it.
-type Row = (
-    String,
-    String,
-    String,
-    Option<String>,
-    Option<u64>,
-    Option<u64>,
-    bool,
-    bool,
-    bool,
-);
 
 /// Reads the table of a column in the current database.
 ///
@@ -68,59 +55,38 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
         }
         Some(_) => {}
     }
-    let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COLUMN_TYPE, COLLATION_NAME, CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION,
-                        IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
-                   FROM information_schema.COLUMNS
-                  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?
-                  ORDER BY ORDINAL_POSITION";
-    let columns: Vec<Row> = connection.exec(query, (column.table.name(),))?;
-    let named = |name: &str| {
-        columns
-            .iter()
-            .find(|one| one.0.to_lowercase() == name.to_lowercase())
-    };
-    match named(column.column.name()) {
+    let database: Option<String> = connection.query_first("SELECT DATABASE()")?;
+    let database = database.unwrap_or_default();
+    let columns = adopt::columns(connection, &database, column.table.name())?;
+    let found = columns
+        .iter()
+        .find(|one| one.name.name().to_lowercase() == column.column.name().to_lowercase());
+    match found {
         None => {
             let what = format!("{name} has no column {}", column.column.plain());
             return Ok(Err(problem(what, "give a column of the table")));
         }
-        Some((_, kind, whole, .., generated, _)) => {
-            if !["tinyint", "smallint", "mediumint", "int", "bigint"].contains(&&kind[..]) {
-                let what = format!("{column} is {whole}: counts are integers");
-                return Ok(Err(problem(
-                    what,
-                    "give an integer column, or change its type with ALTER TABLE",
-                )));
-            }
-            if *generated {
-                return Ok(Err(problem(
-                    format!("{column} is a generated column"),
-                    "give the column that it is computed from",
-                )));
-            }
+        Some(found) if !found.is_integer() || found.kind == "decimal" => {
+            let what = format!("{column} is {}: counts are integers", found.definition);
+            return Ok(Err(problem(
+                what,
+                "give an integer column, or change its type with ALTER TABLE",
+            )));
         }
+        Some(found) if found.generated => {
+            return Ok(Err(problem(
+                format!("{column} is a generated column"),
+                "give the column that it is computed from",
+            )));
+        }
+        Some(_) => {}
     }
-    let query = "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART
-                   FROM information_schema.STATISTICS
-                  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND NON_UNIQUE = 0
-                  ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
-    let parts: Vec<(String, Option<String>, Option<u64>)> = connection.exec(query, (column.table.name(),))?;
-    // A part of an index on an expression has no column, and one on a prefix does not identify a row.
-    let complete = |index: &&[(String, Option<String>, Option<u64>)]| {
-        let part = |(_, name, prefix): &(String, Option<String>, Option<u64>)| {
-            prefix.is_none() && name.as_deref().and_then(named).is_some_and(|column| !column.6)
-        };
-        index.iter().all(part)
-    };
-    let Some(index) = parts.chunk_by(|one, next| one.0 == next.0).find(complete) else {
+    let (index, key) = adopt::key(connection, &database, column.table.name(), &columns)?;
+    if index.is_none() {
         let what = format!("{name} has no primary key, and no unique index whose columns are NOT NULL");
         return Ok(Err(problem(what, "add a primary key")));
-    };
-    let key: Vec<_> = index
-        .iter()
-        .filter_map(|(_, name, _)| named(name.as_deref()?))
-        .collect();
-    let mut collations: Vec<_> = key.iter().filter_map(|column| column.3.clone()).collect();
+    }
+    let mut collations: Vec<_> = key.iter().filter_map(|column| column.collation.clone()).collect();
     collations.dedup();
     let collation = match &collations[..] {
         [] => None,
@@ -141,17 +107,17 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
     };
     let definitions: Vec<_> = key
         .iter()
-        .map(|column| format!("{} {}", ident(&column.0).plain(), kind(column)))
+        .map(|column| format!("{} {}", column.name.plain(), kind(column)))
         .collect();
     match definitions.join(", ").parse::<Key>() {
         Ok(key_columns) => Ok(Ok(Parent {
-            mariadb: key.iter().any(|column| column.1 == "uuid"),
+            mariadb: key.iter().any(|column| column.kind == "uuid"),
             key: key_columns,
             collation,
             on_update: columns
                 .iter()
-                .filter(|one| one.8)
-                .map(|one| ident(&one.0))
+                .filter(|one| one.on_update)
+                .map(|one| one.name.clone())
                 .collect(),
         })),
         Err(error) => {
@@ -168,26 +134,15 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
 }
 
 /// The type of a key column as an option has it. MariaDB writes a display width.
-fn kind((_, kind, whole, _, characters, fraction, ..): &Row) -> String {
-    let kind = kind.to_uppercase();
-    match &kind[..] {
-        "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT"
-            if whole.to_lowercase().contains("unsigned") =>
-        {
-            format!("{kind} UNSIGNED")
-        }
-        "CHAR" | "VARCHAR" | "BINARY" | "VARBINARY" => format!("{kind}({})", characters.unwrap_or_default()),
-        "ENUM" => whole.clone(),
-        "DATETIME" if fraction.is_some_and(|digits| digits > 0) => {
-            format!("DATETIME({})", fraction.unwrap_or_default())
-        }
-        _ => kind,
+fn kind(column: &SourceColumn) -> String {
+    let kind = column.kind.to_uppercase();
+    match column.kind.as_str() {
+        _ if column.is_integer() && column.unsigned => format!("{kind} UNSIGNED"),
+        _ if column.is_integer() => kind,
+        // The values of an ENUM keep their case.
+        "enum" => column.definition.clone(),
+        _ => column.definition.to_uppercase(),
     }
-}
-
-/// The name of an object of the server.
-fn ident(name: &str) -> Ident {
-    Ident::new(name).expect("the server has it")
 }
 
 /// What an administrator has to know about the server of a package whose counts belong to a column: each with what to do.

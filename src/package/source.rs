@@ -58,6 +58,8 @@ pub struct SourceColumn {
     pub name: Ident,
     /// The data type in lower case, without a length, as in `DATA_TYPE` of `information_schema.COLUMNS`.
     pub kind: String,
+    /// The whole type, as in `COLUMN_TYPE`.
+    pub definition: String,
     /// The digits after the point of a DECIMAL.
     pub scale: u64,
     /// The collation of a string.
@@ -352,6 +354,7 @@ mod tests {
         let column = |text: &str| SourceColumn {
             name: name(text),
             kind: "int".into(),
+            definition: "int".into(),
             scale: 0,
             collation: None,
             null: false,

@@ -51,6 +51,28 @@ impl<'a> Rollup<'a> {
         joined(slots) "joined"
         /// The condition for the row of the parent table of a record, whose key is in the arguments.
         parent_of_arguments() "parent_of_arguments"
+        /// The condition for the slots of the record of a row of the parent table.
+        slots_of_parent() "slots_of_parent"
+        /// The condition for the records of the roll-up. `alias` is empty or ends with a point.
+        in_same(alias) "in_same"
+        /// The same, and another condition, which may be empty.
+        same_where(condition) "same_where"
+        /// The condition that two sets of slots have the same slot of a record of the roll-up.
+        slot_of(target, source) "slot_of"
+        /// The condition for the records of the roll-up from `p_first` to `p_last`.
+        in_range(alias) "in_range"
+        /// The condition that the records from `p_first` to `p_last` are one.
+        one_record() "one_record"
+        /// The condition that a record is beyond the one in the variables, in the direction of the sign.
+        is_beyond(alias, sign, name, or_equal) "is_beyond"
+        /// The condition that a record follows the one in the variables.
+        follows(name) "follows"
+        /// The condition that it follows or is the same.
+        follows_or_equals(name) "follows_or_equals"
+        /// The condition for the row of the parent table of the record in the variables.
+        parent_of(name) "parent_of"
+        /// The condition that the table of the column has a CHECK.
+        has_check() "has_check"
         /// The condition for slots that this server moves, after AND, or empty. `alias` is empty or ends with a point.
         of_node(alias) "of_node"
         /// Sets the variables to the first record that meets a condition, which may be empty, or to NULL.
@@ -148,30 +170,6 @@ impl<'a> Rollup<'a> {
         self.table.key.columns().iter().map(value).collect()
     }
 
-    /// The condition for the slots of the record of a row of the parent table.
-    pub(super) fn slots_of_parent(&self) -> String {
-        let equal = self.key_of_parent().into_iter();
-        let equal: Vec<_> = equal
-            .map(|(name, value)| format!("slots.{} = {value}", name.typed()))
-            .collect();
-        equal.join("\n   AND ")
-    }
-
-    /// The condition that two sets of slots have the same slot of a record of the roll-up.
-    pub(super) fn slot_of(&self, target: &str, source: &str) -> String {
-        let alias = format!("{target}.");
-        let names = self
-            .records
-            .iter()
-            .map(|column| column.name.typed())
-            .chain(["slot".to_owned()]);
-        let equal = names.map(|name| format!("{target}.{name} = {source}.{name}"));
-        self.same(&alias)
-            .chain(equal)
-            .collect::<Vec<_>>()
-            .join("\n   AND ")
-    }
-
     /// The beginning of a message about a record.
     pub(super) fn cannot_have(&self) -> String {
         format!("{} cannot have the total of ", self.column())
@@ -183,6 +181,11 @@ impl<'a> Rollup<'a> {
             1 => vec![name.to_owned()],
             several => (1..=several).map(|number| format!("{name}_{number}")).collect(),
         }
+    }
+
+    /// The key columns as records are compared, each with the variable.
+    pub(super) fn compared(&self, alias: &str, name: &str) -> Vec<(String, String)> {
+        self.values(alias).into_iter().zip(self.bounds(name)).collect()
     }
 
     /// The type of the variables of a record, if it has one column.
@@ -210,11 +213,6 @@ impl<'a> Rollup<'a> {
             .collect()
     }
 
-    /// The condition that a record follows the one in the variables, or also is the same.
-    pub(super) fn follows(&self, name: &str, or_equal: bool) -> String {
-        self.compared("", '>', name, or_equal)
-    }
-
     /// A batch after the other.
     pub(super) fn batches(&self) -> String {
         #[derive(Template)]
@@ -227,70 +225,6 @@ impl<'a> Rollup<'a> {
             rollup: self,
             table: self.table,
         })
-    }
-
-    /// The conditions for the records of the roll-up. `alias` is empty or ends with a point.
-    fn same<'s>(&'s self, alias: &'s str) -> impl Iterator<Item = String> + 's {
-        let same = self.model.same.iter();
-        same.map(move |(name, value)| format!("{alias}{} = {}", name.typed(), value.sql()))
-    }
-
-    /// The condition for the records of the roll-up that meet another condition, which may be empty.
-    pub(super) fn same_where(&self, condition: &str) -> String {
-        let condition = Some(condition.to_owned()).filter(|condition| !condition.is_empty());
-        self.same("")
-            .chain(condition)
-            .collect::<Vec<_>>()
-            .join("\n   AND ")
-    }
-
-    /// The condition for the records of the roll-up from `p_first` to `p_last`.
-    pub(super) fn in_range(&self, alias: &str) -> String {
-        let (values, first, last) = (self.values(alias), self.bounds("p_first"), self.bounds("p_last"));
-        let mut conditions: Vec<_> = self.same(alias).collect();
-        conditions.push(format!("{} BETWEEN {} AND {}", values[0], first[0], last[0]));
-        if values.len() > 1 {
-            conditions.push(self.compared(alias, '>', "p_first", true));
-            conditions.push(self.compared(alias, '<', "p_last", true));
-        }
-        conditions.join("\n   AND ")
-    }
-
-    /// The comparison of a record of several columns: in words of the first, then of the second if the first is the same.
-    fn compared(&self, alias: &str, sign: char, name: &str, or_equal: bool) -> String {
-        let columns: Vec<_> = self.values(alias).into_iter().zip(self.bounds(name)).collect();
-        let equal = |(value, bound): &(String, String)| format!("{value} = {bound} AND ");
-        let part = |(at, (value, bound)): (usize, &(String, String))| {
-            let before: String = columns[..at].iter().map(equal).collect();
-            let last = at + 1 == columns.len();
-            let sign = if or_equal && last {
-                format!("{sign}=")
-            } else {
-                sign.to_string()
-            };
-            format!("{before}{value} {sign} {bound}")
-        };
-        let parts: Vec<_> = columns.iter().enumerate().map(part).collect();
-        match &parts[..] {
-            [one] => one.clone(),
-            several => format!("({})", several.join("\n     OR ")),
-        }
-    }
-
-    /// The condition that the records from `p_first` to `p_last` are one.
-    pub(super) fn one_record(&self) -> String {
-        let pairs = self.bounds("p_first").into_iter().zip(self.bounds("p_last"));
-        let equal: Vec<_> = pairs.map(|(first, last)| format!("{first} = {last}")).collect();
-        equal.join(" AND ")
-    }
-
-    /// The condition for the row of the parent table of the record in the variables.
-    pub(super) fn parent_of(&self, name: &str) -> String {
-        let pairs = self.model.ids.iter().zip(self.bounds(name));
-        let equal: Vec<_> = pairs
-            .map(|(id, value)| format!("parent.{} = {value}", id.typed()))
-            .collect();
-        equal.join("\n   AND ")
     }
 
     /// The columns of the slots that identify a record of the roll-up, separated by commas. `alias` is empty or ends with a point.
@@ -336,11 +270,6 @@ impl<'a> Rollup<'a> {
         values.collect::<Vec<_>>().join(", ")
     }
 
-    /// The condition for the slots of the records of the roll-up. `alias` is empty or ends with a point.
-    pub(super) fn in_same(&self, alias: &str) -> String {
-        self.same(alias).collect::<Vec<_>>().join("\n   AND ")
-    }
-
     /// The beginning of the names of its statements without a routine.
     pub(super) fn name(&self) -> String {
         format!("{}_{}", self.model.table.name(), self.model.target.name())
@@ -348,11 +277,9 @@ impl<'a> Rollup<'a> {
 
     /// The records of the roll-up, for a text.
     pub(super) fn same_text(&self) -> String {
-        let same: Vec<_> = self.same("").collect();
-        if same.is_empty() {
-            String::new()
-        } else {
-            format!(" with {}", same.join(" AND "))
+        match &self.model.same[..] {
+            [] => String::new(),
+            _ => format!(" with {}", self.in_same("").replace("\n  ", "")),
         }
     }
 }

@@ -5,8 +5,7 @@ BEGIN
   DECLARE v_message VARCHAR(512) CHARACTER SET utf8mb4;
 
 {%- if table.mariadb() %}
-  {{ table.only_mariadb("begin") }}IF EXISTS (SELECT * FROM information_schema.TABLE_CONSTRAINTS
-              WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND CONSTRAINT_TYPE = 'CHECK') THEN
+  {{ table.only_mariadb("begin") }}IF {{ rollup.has_check()|indent(4) }} THEN
     SET v_most = 1, v_size = 1;
   END IF;{{ table.only_mariadb("end") }}
 {%- endif %}
@@ -21,7 +20,7 @@ BEGIN
       -- NULL without a message.
       SET v_rejected = COALESCE(v_rejected, LEFT(CONCAT({{ rollup.cannot_have()|sql_string }}, {{ rollup.record_text("v_last") }}, ': ', v_message), {{ MESSAGE_MAX }})),
           v_size = LEAST(v_most, 2 * v_size);
-      {{ rollup.next_record("v_first", rollup.follows("v_last", false).as_str())|indent(6) }}
+      {{ rollup.next_record("v_first", rollup.follows("v_last").as_str())|indent(6) }}
     END IF;
   END WHILE;
 END;

@@ -26,6 +26,90 @@ parent.{{ id.typed() }} = {{ slots }}.{{ column.name.typed() }}{% if !loop.last 
 {%- endif -%}
 {%- endblock %}
 
+{#- The slots of the record of a row of the parent table. -#}
+{% block slots_of_parent -%}
+{%- for (name, value) in rollup.key_of_parent() -%}
+slots.{{ name.typed() }} = {{ value }}{% if !loop.last %}
+   AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The records of the roll-up. -#}
+{% block in_same -%}
+{%- for (name, value) in rollup.model.same -%}
+{{ alias }}{{ name.typed() }} = {{ value.sql() }}{% if !loop.last %}
+   AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The records of the roll-up that meet another condition. -#}
+{% block same_where -%}
+{{ rollup.in_same("") }}{% if !rollup.model.same.is_empty() && !condition.is_empty() %}
+   AND {% endif %}{{ condition }}
+{%- endblock %}
+
+{#- The same slot of a record in two sets of slots. -#}
+{% block slot_of -%}
+{%- for (name, value) in rollup.model.same -%}
+{{ target }}.{{ name.typed() }} = {{ value.sql() }}
+   AND {% endfor -%}
+{%- for column in rollup.records -%}
+{{ target }}.{{ column.name.typed() }} = {{ source }}.{{ column.name.typed() }}
+   AND {% endfor -%}
+{{ target }}.slot = {{ source }}.slot
+{%- endblock %}
+
+{#- The records of the roll-up from p_first to p_last. BETWEEN of the first column lets the server read a range of the index. -#}
+{% block in_range -%}
+{{ rollup.in_same(alias) }}{% if !rollup.model.same.is_empty() %}
+   AND {% endif %}{{ rollup.values(alias)[0] }} BETWEEN {{ rollup.bounds("p_first")[0] }} AND {{ rollup.bounds("p_last")[0] }}
+{%- if rollup.records.len() > 1 %}
+   AND {{ rollup.is_beyond(alias, ">", "p_first", "=") }}
+   AND {{ rollup.is_beyond(alias, "<", "p_last", "=") }}
+{%- endif -%}
+{%- endblock %}
+
+{% block follows -%}
+{{ rollup.is_beyond("", ">", name, "") }}
+{%- endblock %}
+
+{% block follows_or_equals -%}
+{{ rollup.is_beyond("", ">", name, "=") }}
+{%- endblock %}
+
+{#- A record of several columns is compared by the first, then by the second if the first is the same. The last sign can have `or_equal`. -#}
+{% block is_beyond -%}
+{%- let columns = rollup.compared(alias, name) -%}
+{%- if columns.len() > 1 %}({% endif -%}
+{%- for (value, bound) in columns.iter() -%}
+{%- for (other, other_bound) in columns.iter().take(loop.index - 1) -%}
+{{ other }} = {{ other_bound }} AND {% endfor -%}
+{{ value }} {{ sign }}{% if loop.last %}{{ or_equal }}{% endif %} {{ bound }}{% if !loop.last %}
+     OR {% endif %}
+{%- endfor -%}
+{%- if columns.len() > 1 %}){% endif -%}
+{%- endblock %}
+
+{% block one_record -%}
+{%- for (first, last) in rollup.bounds("p_first").into_iter().zip(rollup.bounds("p_last")) -%}
+{{ first }} = {{ last }}{% if !loop.last %} AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- The row of the parent table of the record in the variables. -#}
+{% block parent_of -%}
+{%- for (id, value) in rollup.model.ids.iter().zip(rollup.bounds(name)) -%}
+parent.{{ id.typed() }} = {{ value }}{% if !loop.last %}
+   AND {% endif %}
+{%- endfor -%}
+{%- endblock %}
+
+{#- Whether the table of the column has a CHECK. -#}
+{% block has_check -%}
+EXISTS (SELECT * FROM information_schema.TABLE_CONSTRAINTS
+         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND CONSTRAINT_TYPE = 'CHECK')
+{%- endblock %}
+
 {#- Each node of a cluster moves the slots that it writes itself. -#}
 {% block of_node -%}
 {%- if table.on_nodes() %}
@@ -63,7 +147,7 @@ SELECT {{ rollup.records_with("MAX(", ")") }}
 SELECT {{ rollup.records_with("MAX(", ")") }}
   INTO {{ rollup.bound_list("v_last") }}
   FROM (
-{%- let condition = rollup.follows("v_first", true) %}
+{%- let condition = rollup.follows_or_equals("v_first") %}
 {%- if rollup.plain_record().is_some() %}
     SELECT DISTINCT {{ rollup.sorted_as() }}
       FROM {{ table.name }}

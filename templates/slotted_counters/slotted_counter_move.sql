@@ -58,8 +58,7 @@ BEGIN
     FROM {{ rollup.pending()|indent(4) }};
 {%- if table.mariadb() %}
   {{ table.only_mariadb("begin") }}IF v_pending > 0 AND {{ rollup.one_record() }}
-    AND EXISTS (SELECT * FROM information_schema.TABLE_CONSTRAINTS
-                WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND CONSTRAINT_TYPE = 'CHECK') THEN
+    AND {{ rollup.has_check()|indent(7) }} THEN
     -- Changes the column and undoes it: no handler of MariaDB catches the CHECK of an UPDATE of several tables (4025).
     SAVEPOINT slotted_steps;{{ table.only_mariadb("end") }}
     {{ table.over_snapshot()|before(4) }}{{ table.only_mariadb("begin") }}UPDATE {{ rollup.model.table }} AS parent
