@@ -3,7 +3,8 @@
 //! A promise that needs a server is one test for each server: `locks::an_increment_locks_one_row::mysql_9_7`. The servers
 //! are those of `scripts/servers`, or those of SLOTTED_TEST_URLS. A server of `scripts/servers` is started for the first
 //! test that needs it, and stopped at the end of the run. Filters, `--list` and the other arguments of Rust tests work.
-//! SLOTTED_TEST_QUICK leaves out what `scripts/test --quick` leaves out.
+//! SLOTTED_TEST_QUICK leaves out what `scripts/test --quick` leaves out. SLOTTED_TEST_FRAMEWORKS runs the promises of `scripts/test frameworks`,
+//! which no other run has.
 
 mod support;
 
@@ -46,6 +47,7 @@ promises! {
     existing_tables
     faults
     files
+    frameworks
     hostile
     hot_rows
     in_your_application
