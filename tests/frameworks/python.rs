@@ -1,22 +1,83 @@
 //! Frameworks of Python.
 
-use crate::support::{Module, Server};
+use std::fs;
+
+use crate::support::{Module, Server, package, root};
 
 use super::{Application, counts_with};
 
 pub fn promises(module: &mut Module<'_>) {
     module
+        .plain(the_page_has_the_versions_and_the_settings_of_the_frameworks)
         .on_families(a_team_counts_with_django)
-        .on_families(django_truncates_the_slots_with_one_line);
+        .on_families(a_team_counts_with_sqlalchemy)
+        .on_families(django_keeps_and_truncates_the_slots_with_one_line)
+        .on_families(alembic_ignores_the_slots_with_one_line)
+        .on_families(a_truncating_test_with_sqlalchemy_names_the_slots);
+}
+
+/// What scripts/servers installs is in the table, and what the table has in code is in the files of the example.
+fn the_page_has_the_versions_and_the_settings_of_the_frameworks() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let (page, script) = (read("examples/frameworks/README.md"), read("scripts/servers"));
+    let (_, python) = script.split_once("frameworks_of_python() {\n").expect("the function");
+    let (_, wanted) = python.split_once("wanted=(").expect("the list");
+    let wanted: Vec<_> = wanted.split(')').next().unwrap_or_default().split([' ', '"']).filter(|word| !word.is_empty()).collect();
+    assert!(wanted.len() > 3, "{wanted:?}");
+    for package in wanted {
+        let (name, version) = package.split_once("==").expect("a version");
+        // The table has the name as its project writes it, without extras.
+        let name = name.split('[').next().unwrap_or_default().to_lowercase();
+        assert!(page.to_lowercase().contains(&format!("{name} {version}")), "{package}");
+    }
+    for (framework, others) in [("django", "django/articles/migrations/0001_initial.py"), ("sqlalchemy", "sqlalchemy/migrations/env.py")] {
+        let example = format!("{framework}/counted.py");
+        let row = page.lines().find(|line| line.contains(&format!("({example})"))).expect("a row");
+        let text = read(&format!("examples/frameworks/{example}")) + &read(&format!("examples/frameworks/{others}"));
+        let (_, settings) = row.split_once(&format!("({example})")).expect("settings");
+        for code in settings.split('`').skip(1).step_by(2) {
+            assert!(text.contains(code.trim_end_matches("()")), "{example}: {code}");
+        }
+    }
 }
 
 fn a_team_counts_with_django(server: &Server) {
     counts_with(server, "django");
 }
 
-fn django_truncates_the_slots_with_one_line(server: &Server) {
+fn a_team_counts_with_sqlalchemy(server: &Server) {
+    counts_with(server, "sqlalchemy");
+}
+
+fn django_keeps_and_truncates_the_slots_with_one_line(server: &Server) {
     let application = Application::new(server, "django");
     application.without("counted.py", "        slots_of(model, self)");
-    let printed = application.fails("sed -i 's/^python manage.py makemigrations --check$//' run; sh run");
-    assert!(printed.contains("FAIL: test_starts_at_zero"), "{printed}");
+    // With the line, `run` passes both.
+    let check = application.fails("sh run");
+    assert!(check.contains("Delete model ArticleViews"), "{check}");
+    let tests = application.fails("python manage.py test");
+    assert!(tests.contains("FAIL: test_starts_at_zero"), "{tests}");
+}
+
+fn alembic_ignores_the_slots_with_one_line(server: &Server) {
+    let application = Application::new(server, "sqlalchemy");
+    application.runs("sed '/alembic downgrade/,$d' run | sh");
+    let revision = "alembic revision --autogenerate -m Compared >/dev/null; cat migrations/versions/*_compared.py; rm migrations/versions/*_compared.py";
+    application.runs("alembic check");
+    assert!(!application.runs(revision).contains("drop_table"));
+    // The table of named counters, which no model counts with.
+    application.schema.install(&package(|_| {}));
+    assert!(application.fails("alembic check").contains("'counters'"));
+    application.runs("echo 'Counter.tables.add(\"counters\")' >> articles.py; alembic check");
+    application.without("migrations/env.py", "include_name");
+    let check = application.fails("alembic check");
+    assert!(check.contains("remove_table") && check.contains("articles_views"), "{check}");
+    assert!(application.runs(revision).contains("op.drop_table('articles_views')"));
+}
+
+fn a_truncating_test_with_sqlalchemy_names_the_slots(server: &Server) {
+    let application = Application::new(server, "sqlalchemy");
+    application.runs("sed -i 's/, views.slots\\]/]/' test_articles.py");
+    let tests = application.fails("sh run");
+    assert!(tests.contains("FAIL: test_starts_at_zero"), "{tests}");
 }

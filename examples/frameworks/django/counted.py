@@ -90,13 +90,13 @@ class CreateCounter(migrations.RunSQL):
 
 
 def repeated(work, attempts=10):
-    """Calls `work` in a transaction, which is repeated after an error that has rolled it back. A lost connection (2006, 2013) is
-    not repeated, because the transaction may have counted, nor is an error of the package (30000 and above)."""
+    """Calls `work` in a transaction, which is repeated after an error that has rolled it back. A lost connection (2006,
+    2013, then 0) is not repeated, because the transaction may have counted, nor is an error of the package (30000 and above)."""
     for attempt in range(attempts):
         try:
             with transaction.atomic():
                 return work()
         except DatabaseError as error:
-            if error.args[0] not in (1213, 1205, 1020) or attempt == attempts - 1 or connection.in_atomic_block:
+            if error.args[0] not in (1213, 1205, 1020, 3101) or attempt == attempts - 1 or connection.in_atomic_block:
                 raise
             time.sleep(0.01 * attempt)

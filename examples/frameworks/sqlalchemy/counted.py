@@ -1,0 +1,84 @@
+"""A column of a model that is counted by the routines of `slotted install --column`. Copy this file.
+
+    views = Counter(Article.views)                                for `views: Mapped[int]` of the model Article
+    session.execute(views.add(article.id, 2))                     counts, in the transaction of the session
+    select(Article, views.total).order_by(Article.views.desc())   exact totals, also in where() and order_by()
+
+All functions return a statement, so that an AsyncSession executes them, too. In env.py of Alembic, the line
+`include_name=counted.include_name` in context.configure() leaves the tables of the slots alone.
+"""
+
+import asyncio
+import time
+
+from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, cast, event, func, select, text
+from sqlalchemy.exc import DBAPIError
+
+
+class Counter:
+    """Counts of a column, which is the total up to the last roll-up. A session writes the columns alone that a program has
+    assigned: do not assign this one after the row is inserted."""
+
+    tables = set()
+
+    def __init__(self, attribute):
+        column, key = attribute.property.columns[0], attribute.class_.id
+        self.name = f"{column.table.name}_{column.name}"
+        Counter.tables.add(self.name)
+        id, count = Column("id", BigInteger, primary_key=True), Column("count", BigInteger)
+        # In metadata of its own, because create_all() does not create the routines.
+        self.slots = Table(self.name, MetaData(), id, Column("slot", Integer, primary_key=True), count)
+        pending = select(func.sum(count)).where(id == key).scalar_subquery()
+        self.total = cast(attribute + func.coalesce(pending, 0), BigInteger).label("total")
+        # A DELETE statement does not delete the counts of its rows.
+        event.listen(attribute.class_, "after_delete", lambda _, connection, row: connection.execute(self.delete(row.id)))
+
+    def call(self, routine, **arguments):
+        names = ", ".join(f":{name}" for name in arguments)
+        return text(f"CALL {self.name}_{routine}({names})").bindparams(**arguments)
+
+    def add(self, key, amount=1):
+        return self.call("add", key=key, amount=amount)
+
+    def reset(self, key, total):
+        return self.call("reset", key=key, total=total)
+
+    def delete(self, key):
+        return self.call("delete", key=key)
+
+    def rollup(self):
+        return self.call("rollup", batch=None)
+
+
+def include_name(name, kind, _parents):
+    return kind != "table" or name not in Counter.tables
+
+
+def repeatable(error):
+    """Whether the transaction was rolled back and can be repeated. A lost connection is error.connection_invalidated: the
+    transaction may have counted. Other numbers, 30000 and above, are errors of the package."""
+    return error.orig.args[0] in (1213, 1205, 1020, 3101)
+
+
+def repeated(sessions, work, attempts=10):
+    """Calls work(session) in a transaction, which is repeated if it can be."""
+    for attempt in range(attempts):
+        try:
+            with sessions.begin() as session:
+                return work(session)
+        except DBAPIError as error:
+            if not repeatable(error) or attempt == attempts - 1:
+                raise
+            time.sleep(0.01 * attempt)
+
+
+async def repeated_async(sessions, work, attempts=10):
+    """The same with an AsyncSession."""
+    for attempt in range(attempts):
+        try:
+            async with sessions.begin() as session:
+                return await work(session)
+        except DBAPIError as error:
+            if not repeatable(error) or attempt == attempts - 1:
+                raise
+            await asyncio.sleep(0.01 * attempt)
