@@ -11,13 +11,13 @@ All functions return a statement, so that an AsyncSession executes them, too. In
 import asyncio
 import time
 
-from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, cast, event, func, select, text
+from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, cast, event, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 
 class Counter:
-    """Counts of a column, which is the total up to the last roll-up. A session writes the columns alone that a program has
-    assigned: do not assign this one after the row is inserted."""
+    """Counts of a column, which is the total up to the last roll-up. After the row is inserted, a session does not write the
+    column: an assignment, also that of merge(), is ignored."""
 
     tables = set()
 
@@ -30,6 +30,7 @@ class Counter:
         self.slots = Table(self.name, MetaData(), id, Column("slot", Integer, primary_key=True), count)
         pending = select(func.sum(count)).where(id == key).scalar_subquery()
         self.total = cast(attribute + func.coalesce(pending, 0), BigInteger).label("total")
+        event.listen(attribute, "set", kept, retval=True, active_history=True)
         # A DELETE statement does not delete the counts of its rows.
         event.listen(attribute.class_, "after_delete", lambda _, connection, row: connection.execute(self.delete(row.id)))
 
@@ -48,6 +49,10 @@ class Counter:
 
     def rollup(self):
         return self.call("rollup", batch=None)
+
+
+def kept(row, value, old, _event):
+    return old if inspect(row).persistent else value
 
 
 def include_name(name, kind, _parents):
