@@ -157,7 +157,12 @@ class Truncated(unittest.IsolatedAsyncioTestCase):
             await session.execute(views.add(article.id, 2))
             return await session.scalar(total(article))
 
+        async def remove(session):
+            await session.delete(await session.get(Article, article.id))
+            return (await session.scalars(select(views.slots))).all()
+
         self.assertEqual(await repeated_async(sessions, work), 2)
+        self.assertEqual(await repeated_async(sessions, remove), [])
         with self.assertRaises(DBAPIError) as raised:
             await repeated_async(sessions, lambda session: session.execute(views.add(None)))
         self.assertEqual(raised.exception.orig.args[0], 30009)
