@@ -54,7 +54,7 @@ impl<'a> Application<'a> {
         let system = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&system))).expect("a path");
         let output = Command::new("timeout")
-            .args(["300", "sh", "-ec", script])
+            .args(["900", "sh", "-ec", script])
             .current_dir(self.folder.path())
             .envs([("SLOTTED_HOST", "127.0.0.1"), ("SLOTTED_PORT", &self.network.port), ("SLOTTED_PASSWORD", "secret")])
             .envs([("SLOTTED_USER", &self.schema.name), ("SLOTTED_DATABASE", &self.schema.name)])
