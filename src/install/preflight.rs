@@ -138,6 +138,20 @@ impl Preflight<'_> {
                 "upgrade the server to MySQL 8.0.16 or later",
             );
         }
+        // Early releases of these series execute the comments for MariaDB 10.11.8 and later, and do not have the variable in them.
+        if self.mariadb() && ((11, 0)..=(11, 4)).contains(&(version.major, version.minor)) {
+            let query = "SHOW GLOBAL VARIABLES LIKE 'innodb_snapshot_isolation'";
+            let variable: Option<(String, String)> = connection.query_first(query)?;
+            if variable.is_none() {
+                self.say(
+                    format!(
+                        "{version}.{} has no innodb_snapshot_isolation, which the routines set",
+                        version.patch
+                    ),
+                    "upgrade the server to MariaDB 11.4.2 or later",
+                );
+            }
+        }
         let alone = self
             .package
             .options
