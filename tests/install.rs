@@ -694,4 +694,10 @@ fn counter_package_returns_the_options(server: &Server) {
         of("counters --slots 7 --security invoker"),
     ];
     assert_eq!(row, expected);
+    // A column that is NOT NULL has the default '', which tools that write code from the schema do not quote.
+    let untyped: u64 = schema.first(
+        "SELECT COUNT(*) FROM information_schema.COLUMNS
+          WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'counter_package' AND IS_NULLABLE = 'NO' AND DATA_TYPE <> 'int'",
+    );
+    assert_eq!(untyped, 0);
 }

@@ -173,22 +173,23 @@ SELECT counter_name,
   FROM `bounded_counters`
  GROUP BY counter_name;
 
+
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `bounded_counter_package` AS
-SELECT '0.1.0' AS version,
-       'counters' AS package,
-       'counter_name VARCHAR(100)' AS key_columns,
-       'per-counter' AS slots,
+SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
+       CAST('counters' AS CHAR CHARSET utf8mb4) AS package,
+       CAST('counter_name VARCHAR(100)' AS CHAR CHARSET utf8mb4) AS key_columns,
+       CAST('per-counter' AS CHAR CHARSET utf8mb4) AS slots,
        5 AS default_slots,
-       'connection' AS pick,
-       'bounded_counters' AS table_name,
-       'bounded_counter_' AS prefix,
-       'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security,
-       NULL AS definer,
-       'both' AS servers,
-       'counters --bounded' AS arguments;
+       CAST('connection' AS CHAR CHARSET utf8mb4) AS pick,
+       CAST('bounded_counters' AS CHAR CHARSET utf8mb4) AS table_name,
+       CAST('bounded_counter_' AS CHAR CHARSET utf8mb4) AS prefix,
+       CAST('utf8mb4_general_ci' AS CHAR CHARSET utf8mb4) AS collation_name,
+       CAST('definer' AS CHAR CHARSET utf8mb4) AS security,
+       CAST(NULL AS CHAR(288) CHARSET utf8mb4) AS definer,
+       CAST('both' AS CHAR CHARSET utf8mb4) AS servers,
+       CAST('counters --bounded' AS CHAR CHARSET utf8mb4) AS arguments;
 
 DELIMITER ;;
 

@@ -70,22 +70,23 @@ SELECT record_type,
   FROM `slotted_counters`
  GROUP BY record_type, record_id;
 
+
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `slotted_counter_package` AS
-SELECT '0.1.0' AS version,
-       'slotted_counters' AS package,
-       'record_type INT, record_id BIGINT' AS key_columns,
-       '521' AS slots,
+SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
+       CAST('slotted_counters' AS CHAR CHARSET utf8mb4) AS package,
+       CAST('record_type INT, record_id BIGINT' AS CHAR CHARSET utf8mb4) AS key_columns,
+       CAST('521' AS CHAR CHARSET utf8mb4) AS slots,
        521 AS default_slots,
-       'connection' AS pick,
-       'slotted_counters' AS table_name,
-       'slotted_counter_' AS prefix,
-       'utf8mb4_general_ci' AS collation_name,
-       'definer' AS security,
-       NULL AS definer,
-       'both' AS servers,
-       'slotted_counters' AS arguments;
+       CAST('connection' AS CHAR CHARSET utf8mb4) AS pick,
+       CAST('slotted_counters' AS CHAR CHARSET utf8mb4) AS table_name,
+       CAST('slotted_counter_' AS CHAR CHARSET utf8mb4) AS prefix,
+       CAST('utf8mb4_general_ci' AS CHAR CHARSET utf8mb4) AS collation_name,
+       CAST('definer' AS CHAR CHARSET utf8mb4) AS security,
+       CAST(NULL AS CHAR(288) CHARSET utf8mb4) AS definer,
+       CAST('both' AS CHAR CHARSET utf8mb4) AS servers,
+       CAST('slotted_counters' AS CHAR CHARSET utf8mb4) AS arguments;
 
 DELIMITER ;;
 

@@ -282,7 +282,18 @@ pub(super) fn values(query: &str, dialect: Dialect) -> Option<BTreeMap<String, O
         return None;
     }
     let value = |item: &[String]| match item {
-        [value, keyword, name] if keyword.eq_ignore_ascii_case("as") => {
+        [column @ .., keyword, name] if keyword.eq_ignore_ascii_case("as") => {
+            let value = match column {
+                [value] => value,
+                [cast, open, value, kind @ .., close] => {
+                    let kind = kind.join(" ");
+                    let is_text = kind.eq_ignore_ascii_case("as char charset utf8mb4")
+                        || kind.eq_ignore_ascii_case("as char ( 288 ) charset utf8mb4");
+                    let is_cast = cast.eq_ignore_ascii_case("cast") && open == "(" && close == ")";
+                    (is_text && is_cast).then_some(value)?
+                }
+                _ => return None,
+            };
             let number = value.bytes().all(|digit| digit.is_ascii_digit());
             let value = match value.strip_prefix('\'') {
                 Some(text) => Some(text.to_owned()),
@@ -394,10 +405,17 @@ mod tests {
         assert_eq!(found["version"].as_deref(), Some(r"0.1'\"));
         assert_eq!(found["n"].as_deref(), Some("5"));
         assert_eq!(found["definer"], None);
+        let typed = "select cast('0.1' as char charset utf8mb4) AS `version`,cast(NULL as char(288) charset utf8mb4) AS `definer`";
+        let found = values(typed, MYSQL).expect("values");
+        assert_eq!(found["version"].as_deref(), Some("0.1"));
+        assert_eq!(found["definer"], None);
         for query in [
             "select `f`() AS `a`",
             "select 1 AS `a` from `t`",
             "select (1) AS `a`",
+            "select cast(`f`() as char charset utf8mb4) AS `a`",
+            "select cast('a' as char charset latin1) AS `a`",
+            "select `cast`('a' as char charset utf8mb4) AS `a`",
             "",
             "select",
             "with x as (select 1)",
