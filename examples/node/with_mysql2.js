@@ -10,8 +10,8 @@ const ATTEMPTS = 10;
 
 class ConnectionLost extends Error {}
 
-// An error of the server has an SQLSTATE. An error of the network has only a code, such as PROTOCOL_CONNECTION_LOST.
-const isLost = (error) => error.code !== undefined && error.sqlState === undefined;
+// The connection cannot be used any more. After an error of the server, it can.
+const isLost = (error) => error.fatal === true;
 
 const settings = {
   host: process.env.SLOTTED_HOST,
