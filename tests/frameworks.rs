@@ -1,6 +1,7 @@
 //! The frameworks of examples/frameworks, as a team uses them: from an empty folder and an empty database, with an account that has
 //! privileges on this database alone. On MySQL, the binary log is on, so that this account creates no function and no trigger.
 
+mod node;
 mod python;
 
 use std::fs;
@@ -14,6 +15,7 @@ use crate::support::{Module, Network, Schema, Server, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     let module = module.needs("frameworks").private();
+    node::promises(module);
     python::promises(module);
 }
 
@@ -131,4 +133,30 @@ fn counts_with(server: &Server, framework: &str) {
     let application = Application::new(server, framework);
     application.runs("sh run");
     application.has_counted();
+}
+
+/// Asserts of a list in scripts/servers, and of the row of each framework in the table of examples/frameworks/README.md: the table has the
+/// versions that are installed, and what it has in code is in the file to copy or in others of the folder.
+fn the_page_has(list: &str, before_version: &str, frameworks: &[(&str, &[&str])]) {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let (page, script) = (read("examples/frameworks/README.md"), read("scripts/servers"));
+    let (_, function) = script.split_once(&format!("{list}() {{\n")).expect("the function");
+    let (_, wanted) = function.split_once("wanted=(").expect("the list");
+    let wanted: Vec<_> = wanted.split(')').next().unwrap_or_default().split([' ', '"']).filter(|word| !word.is_empty()).collect();
+    assert!(wanted.len() > 3, "{wanted:?}");
+    for package in wanted {
+        let (name, version) = package.split_once(before_version).expect("a version");
+        // The table has the name as its project writes it, without extras.
+        let name = name.split('[').next().unwrap_or_default().to_lowercase();
+        assert!(page.to_lowercase().contains(&format!("{name} {version}")), "{package}");
+    }
+    for (framework, others) in frameworks {
+        let of = |name: &str| read(&format!("examples/frameworks/{framework}/{name}"));
+        let example = page.lines().find_map(|line| line.split_once(&format!("]({framework}/counted.")));
+        let (kind, settings) = example.and_then(|(_, rest)| rest.split_once(')')).expect("a row");
+        let text: String = others.iter().map(|name| of(name)).chain([of(&format!("counted.{kind}"))]).collect();
+        for code in settings.split('`').skip(1).step_by(2) {
+            assert!(text.contains(code.trim_end_matches("()")), "{framework}: {code}");
+        }
+    }
 }

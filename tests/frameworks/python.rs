@@ -1,14 +1,12 @@
 //! Frameworks of Python.
 
-use std::fs;
+use crate::support::{Module, Server, package};
 
-use crate::support::{Module, Server, package, root};
-
-use super::{Application, counts_with};
+use super::{Application, counts_with, the_page_has};
 
 pub fn promises(module: &mut Module<'_>) {
     module
-        .plain(the_page_has_the_versions_and_the_settings_of_the_frameworks)
+        .plain(the_page_has_the_versions_and_the_settings_of_python)
         .on_families(a_team_counts_with_django)
         .on_families(a_team_counts_with_sqlalchemy)
         .on_families(django_keeps_and_truncates_the_slots_with_one_line)
@@ -16,29 +14,12 @@ pub fn promises(module: &mut Module<'_>) {
         .on_families(a_truncating_test_with_sqlalchemy_names_the_slots);
 }
 
-/// What scripts/servers installs is in the table, and what the table has in code is in the files of the example.
-fn the_page_has_the_versions_and_the_settings_of_the_frameworks() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let (page, script) = (read("examples/frameworks/README.md"), read("scripts/servers"));
-    let (_, python) = script.split_once("frameworks_of_python() {\n").expect("the function");
-    let (_, wanted) = python.split_once("wanted=(").expect("the list");
-    let wanted: Vec<_> = wanted.split(')').next().unwrap_or_default().split([' ', '"']).filter(|word| !word.is_empty()).collect();
-    assert!(wanted.len() > 3, "{wanted:?}");
-    for package in wanted {
-        let (name, version) = package.split_once("==").expect("a version");
-        // The table has the name as its project writes it, without extras.
-        let name = name.split('[').next().unwrap_or_default().to_lowercase();
-        assert!(page.to_lowercase().contains(&format!("{name} {version}")), "{package}");
-    }
-    for (framework, others) in [("django", "django/articles/migrations/0001_initial.py"), ("sqlalchemy", "sqlalchemy/migrations/env.py")] {
-        let example = format!("{framework}/counted.py");
-        let row = page.lines().find(|line| line.contains(&format!("({example})"))).expect("a row");
-        let text = read(&format!("examples/frameworks/{example}")) + &read(&format!("examples/frameworks/{others}"));
-        let (_, settings) = row.split_once(&format!("({example})")).expect("settings");
-        for code in settings.split('`').skip(1).step_by(2) {
-            assert!(text.contains(code.trim_end_matches("()")), "{example}: {code}");
-        }
-    }
+fn the_page_has_the_versions_and_the_settings_of_python() {
+    the_page_has(
+        "frameworks_of_python",
+        "==",
+        &[("django", &["articles/migrations/0001_initial.py"]), ("sqlalchemy", &["migrations/env.py"])],
+    );
 }
 
 fn a_team_counts_with_django(server: &Server) {
