@@ -1,4 +1,4 @@
-//! A source and a replica: MySQL with row-based replication, MariaDB with the format MIXED.
+//! A source and a replica: MySQL with row-based replication, MariaDB with the format MIXED, and both with STATEMENT.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::thread;
@@ -8,16 +8,18 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
 use serde_json::Value as Json;
-use slotted::package::{Options, Package};
+use slotted::package::{Options, Package, Slots};
 
 use crate::advise::{printed, slotted, url};
-use crate::support::{Module, Schema, Server, calls, error_of, file, free_ports, keyed, package, repeatable};
+use crate::rollup::of_column;
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, calls, error_of, file, free_ports, keyed, package, repeatable, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .private()
         .on_servers(a_replica_has_the_same_rows_and_can_become_the_source)
-        .on_servers(status_of_a_source_and_its_replica_finds_nothing);
+        .on_servers(status_of_a_source_and_its_replica_finds_nothing)
+        .on_servers(statements_leave_the_totals_of_the_page);
 }
 
 /// The schema on both servers.
@@ -36,11 +38,16 @@ struct Pair {
 
 impl Pair {
     fn start(server: &Server) -> Self {
+        Self::of_format(server, if server.is_mysql() { "ROW" } else { "MIXED" })
+    }
+
+    fn of_format(server: &Server, format: &str) -> Self {
         let port = free_ports(1)[0];
+        let format = format!("--binlog-format={format}");
         let formats: &[&str] = if server.is_mysql() {
-            &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-format=ROW"]
+            &["--gtid-mode=ON", "--enforce-gtid-consistency=ON", &format]
         } else {
-            &["--binlog-format=MIXED", "--slave-parallel-threads=4"]
+            &["--slave-parallel-threads=4", &format]
         };
         let port_argument = format!("--port={port}");
         let start = |own: &[&str]| {
@@ -309,4 +316,215 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
         assert!(start.elapsed() < TIMEOUT, "the event does not run");
         thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// A row of the table in docs/operations.md about `binlog_format = STATEMENT`: a package, what is called after its prefix, and the
+/// statements around them. {k} is a counter or record, {n} an amount.
+struct Load {
+    row: &'static str,
+    package: Package,
+    key: &'static str,
+    before: &'static str,
+    calls: &'static [&'static str],
+    more: &'static [&'static str],
+}
+
+fn loads() -> Vec<Load> {
+    let named: &[&str] = &[
+        "increment('{k}')", "add('{k}', {n})", "add('{k}', -{n})", "add_many('[[\"{k}\", {n}], [\"1\", 3]]')", "resize('{k}', {n})", "reset('{k}', {n}, TRUE)",
+    ];
+    let fixed: &[&str] = &["increment('{k}')", "add('{k}', -{n})", "add_many('[[\"{k}\", {n}], [\"1\", 3]]')", "reset('{k}', {n}, TRUE)", "resize('{k}', NULL)"];
+    let deleted: &[&str] = &["CALL counter_delete('{k}')", "CALL counter_setup('{k}', NULL, NULL, {n})"];
+    let setup = "CALL counter_setup('1', NULL, NULL, 0); CALL counter_setup('2', NULL, NULL, 0); CALL counter_setup('3', NULL, NULL, 0)";
+    let of_counters = "| `counters`, `counters-fixed` | all | equal |";
+    let of_bounded = "| bounded | all but those of the next row | equal |";
+    vec![
+        Load { row: of_counters, package: package(|_| {}), key: "counter_name", before: setup, calls: named, more: deleted },
+        Load {
+            row: of_counters,
+            package: package(|options| options.slots = Slots::Fixed(7)),
+            key: "counter_name",
+            before: setup,
+            calls: fixed,
+            more: deleted,
+        },
+        Load {
+            row: "| `slotted_counters` | all | equal |",
+            package: keyed(|_| {}),
+            key: "record_id",
+            before: "DO 0",
+            calls: &[
+                "increment(1, {k})", "add(1, {k}, -{n})", "add_many('[[1, {k}, {n}], [1, 3, 3]]')", "compact(1, {k})", "compact_idle(0, NULL)", "reset(1, {k}, {n})",
+                "delete(1, {k})",
+            ],
+            more: &[],
+        },
+        Load {
+            row: "| of a [column](columns.md) | all but those of the next row | equal, but the column can have another part of it |",
+            package: articles(),
+            key: "id",
+            before: "INSERT INTO articles VALUES (1, 100), (2, 0), (3, 7)",
+            calls: &["increment({k})", "add({k}, -{n})", "add_many('[[{k}, {n}], [3, 3]]')", "rollup(NULL)", "rollup(1)", "compact({k})", "reset({k}, {n})"],
+            more: &["UPDATE articles SET views = views + 1 WHERE id = {k}"],
+        },
+        Load {
+            row: of_bounded,
+            package: bounded(|_| {}),
+            key: "counter_name",
+            before: "CALL bounded_counter_setup('1', NULL, NULL, 0); CALL bounded_counter_setup('2', NULL, NULL, 0); \
+                     CALL bounded_counter_setup('3', NULL, NULL, 0)",
+            calls: &["increment('{k}')", "add('{k}', {n})", "add_many('[[\"{k}\", {n}]]')", "resize('{k}', {n})", "reset('{k}', {n}, TRUE)"],
+            more: &["CALL bounded_counter_delete('{k}')", "CALL bounded_counter_setup('{k}', NULL, NULL, {n})"],
+        },
+        Load {
+            row: of_bounded,
+            package: bounded_keyed(|_| {}),
+            key: "record_id",
+            before: "DO 0",
+            calls: &["increment(1, {k})", "add(1, {k}, {n})", "add_many('[[1, {k}, {n}]]')", "compact(1, {k})", "reset(1, {k}, {n})", "delete(1, {k})", "setup(1, {k}, {n})"],
+            more: &[],
+        },
+    ]
+}
+
+fn articles() -> Package {
+    of_column("articles.views", "id BIGINT", |_| {})
+}
+
+/// A schema of the source with the package.
+fn installed<'a>(source: &'a Server, package: &Package) -> Schema<'a> {
+    let schema = source.schema();
+    schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB");
+    schema.install(package);
+    schema
+}
+
+impl Load {
+    /// Six connections call at random, half of them in transactions, of which some are rolled back.
+    fn run(&self, schema: &Schema<'_>) {
+        let prefix = self.package.options.prefix.name();
+        let statements: Vec<String> =
+            self.calls.iter().map(|call| format!("CALL {prefix}{call}")).chain(self.more.iter().map(|one| (*one).to_owned())).collect();
+        let connection = || {
+            let (mut connection, mut random) = (schema.connect(), rand::rng());
+            for _ in calls(40) {
+                let transaction = random.random_bool(0.5);
+                let mut all: Vec<String> = (0..random.random_range(1..4))
+                    .map(|_| {
+                        let statement = &statements[random.random_range(0..statements.len())];
+                        filled(statement, random.random_range(1..=3), random.random_range(1..=9))
+                    })
+                    .collect();
+                if transaction {
+                    all.insert(0, "START TRANSACTION".into());
+                    all.push(if random.random_bool(0.2) { "ROLLBACK" } else { "COMMIT" }.into());
+                }
+                for statement in &all {
+                    match connection.query_drop(statement) {
+                        // A counter that exists or not, and a record that is created while it is deleted.
+                        Err(mysql::Error::MySqlError(error)) if [30003, 30004, 1317].contains(&error.code) => {}
+                        Err(error) => {
+                            // MariaDB 11.8 rejects the change of a row that has changed since the snapshot.
+                            if !matches!(&error, mysql::Error::MySqlError(error) if error.code == 1020) {
+                                repeatable(error);
+                            }
+                            connection.query_drop("ROLLBACK").expect("a rollback");
+                            break;
+                        }
+                        Ok(()) => {}
+                    }
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(connection);
+            }
+        });
+    }
+}
+
+fn filled(statement: &str, key: u32, amount: u32) -> String {
+    statement.replace("{k}", &key.to_string()).replace("{n}", &amount.to_string())
+}
+
+/// The totals on the source and on the replica.
+fn totals(pair: &Pair, schema: &Schema<'_>, package: &Package, key: &str) -> [Vec<(String, i64)>; 2] {
+    let query = format!("SELECT CAST({key} AS CHAR), total FROM {} ORDER BY 1", package.totals);
+    let mut replica = Conn::new(pair.replica.options().db_name(Some(&schema.name))).expect("a connection");
+    [schema.query(&query), replica.query(&query).expect("the totals")]
+}
+
+/// A replica skips other locked rows than the source did (SKIP LOCKED).
+fn statements_leave_the_totals_of_the_page(server: &Server) {
+    let page = std::fs::read_to_string(root().join("docs/operations.md")).expect("the page");
+    let pair = Pair::of_format(server, "STATEMENT");
+    let loads = loads();
+    let schemas: Vec<_> = loads.iter().map(|load| installed(&pair.source, &load.package)).collect();
+    for (load, schema) in loads.iter().zip(&schemas) {
+        assert!(page.contains(load.row), "{}", load.row);
+        schema.run(load.before);
+        load.run(schema);
+    }
+    pair.wait();
+    for (load, schema) in loads.iter().zip(&schemas) {
+        let [source, replica] = totals(&pair, schema, &load.package, load.key);
+        assert_eq!(source, replica, "{}", load.row);
+        // The calls of a session at READ COMMITTED.
+        let mut connection = schema.isolated("READ COMMITTED");
+        let call = format!("CALL {}{}", load.package.options.prefix.name(), filled(load.calls[1], 1, 5));
+        let called = connection.query_drop(&call);
+        assert_eq!(error_of(called).0, 1665, "{call}");
+        let said = printed(&slotted(&["status", "--url", &url(&pair.source, schema)]));
+        let of_column = load.package.options.column().map(|column| format!("--column {column}"));
+        let install = of_column.unwrap_or_else(|| load.package.options.arguments());
+        let install = format!("install {install} --url {}", url(&pair.source, schema));
+        let installed = printed(&slotted(&install.split(' ').collect::<Vec<_>>()));
+        for said in [said, installed] {
+            assert!(said.contains("warning: binlog_format is STATEMENT: calls at READ COMMITTED fail (1665)"), "{said}");
+            assert_eq!(said.contains("after takes"), load.package.options.bounded, "{said}");
+            assert_eq!(said.contains("another part of the total"), load.package.options.column().is_some(), "{said}");
+        }
+    }
+    differs_after_a_take(&pair, &page);
+    differs_after_a_deletion(&pair, &page);
+}
+
+/// B takes from the slots that A has not locked. On the replica, B also empties the slot of A, and then A finds too little there.
+fn differs_after_a_take(pair: &Pair, page: &str) {
+    assert!(page.contains("| bounded | `take`, `add` of a negative amount | can differ |"));
+    let package = bounded(|_| {});
+    let schema = installed(&pair.source, &package);
+    schema.run("CALL bounded_counter_setup('a', NULL, 3, 0); UPDATE bounded_counters SET counter = 10");
+    let (mut a, mut b) = (schema.connect_with_id(2, 3), schema.connect_with_id(1, 3));
+    a.query_drop("START TRANSACTION").expect("a transaction");
+    a.query_drop("CALL bounded_counter_take('a', 10)").expect("a take");
+    b.query_drop("CALL bounded_counter_take('a', 15)").expect("a take");
+    // Otherwise, the replica can execute both at the same time, as the source did.
+    pair.wait();
+    a.query_drop("COMMIT").expect("a commit");
+    pair.wait();
+    let [source, replica] = totals(pair, &schema, &package, "counter_name");
+    assert_eq!((source[0].1, replica[0].1), (5, 15));
+}
+
+/// The roll-up skips a slot that A has locked, and moves it on the replica. The deletion of the slots leaves the column.
+fn differs_after_a_deletion(pair: &Pair, page: &str) {
+    assert!(page.contains("| of a column | `delete`, and statements that set the column | can differ |"));
+    let package = articles();
+    let schema = installed(&pair.source, &package);
+    schema.run("INSERT INTO articles VALUES (1, 100); INSERT INTO articles_views VALUES (1, 1, 5), (1, 2, 3)");
+    let mut a = schema.connect_with_id(1, 521);
+    a.query_drop("START TRANSACTION").expect("a transaction");
+    a.query_drop("CALL articles_views_increment(1)").expect("an increment");
+    schema.run("CALL articles_views_rollup(NULL)");
+    pair.wait();
+    a.query_drop("COMMIT").expect("a commit");
+    pair.wait();
+    let [source, replica] = totals(pair, &schema, &package, "id");
+    assert_eq!((source[0].1, replica[0].1), (109, 109));
+    schema.run("CALL articles_views_delete(1)");
+    pair.wait();
+    let [source, replica] = totals(pair, &schema, &package, "id");
+    assert_eq!((source[0].1, replica[0].1), (103, 108));
 }

@@ -98,7 +98,7 @@ impl Install {
                 clash.run.replace('\n', "\n  ")
             );
         }
-        for warning in column::warnings(&mut connection, &package)? {
+        for warning in preflight::warnings(&mut connection, &package)? {
             note!("warning: {}\n  {}", warning.what, warning.remedy);
         }
         if plan.steps.is_empty() {

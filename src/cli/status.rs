@@ -17,7 +17,7 @@ use crate::cluster::{self, CannotSee, Clash, Node};
 use crate::connect::{Session, cause};
 use crate::install::column::{self, Pending};
 use crate::install::compare::{self, ObjectState, State};
-use crate::install::preflight::Problem;
+use crate::install::preflight::{self, Problem};
 use crate::number::count;
 use crate::package::{KeyType, Kind, Package, Slots, SqlStr};
 use crate::render::ObjectKind;
@@ -193,7 +193,7 @@ impl Found {
                 states,
                 counters,
                 pending,
-                warnings: column::warnings(&mut connections[0], &package)?,
+                warnings: preflight::warnings(&mut connections[0], &package)?,
                 package,
             });
         }

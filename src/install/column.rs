@@ -145,36 +145,6 @@ fn kind(column: &SourceColumn) -> String {
     }
 }
 
-/// What an administrator has to know about the server of a package whose counts belong to a column: each with what to do.
-///
-/// # Errors
-/// The connection fails.
-pub fn warnings(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
-    let mut warnings = Vec::new();
-    if package.options.rollup_every.is_some() {
-        let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
-        if scheduler.as_deref() != Some("ON") {
-            warnings.push(Problem {
-                what: "the event scheduler is not ON: no event calls the roll-up".into(),
-                remedy: "SET GLOBAL event_scheduler = ON, and the same in my.cnf".into(),
-            });
-        }
-    }
-    let binary_log: Option<(bool, String)> =
-        connection.query_first("SELECT @@GLOBAL.log_bin, @@GLOBAL.binlog_format")?;
-    if !package.options.rollups.is_empty()
-        && binary_log.is_some_and(|(on, format)| on && format == "STATEMENT")
-    {
-        warnings.push(Problem {
-            what: "binlog_format is STATEMENT: a roll-up on a replica can move other slots than on the source. The totals are equal, the column \
-                   can be another one"
-                .into(),
-            remedy: "set binlog_format to ROW or MIXED".into(),
-        });
-    }
-    Ok(warnings)
-}
-
 /// What the tables of the roll-ups do not have, before an installation changes anything.
 ///
 /// # Errors

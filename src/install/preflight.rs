@@ -354,3 +354,36 @@ impl Preflight<'_> {
         Ok(())
     }
 }
+
+/// What an administrator has to know about the server of a package: each with what to do.
+///
+/// # Errors
+/// The connection fails.
+pub fn warnings(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
+    let mut warnings = Vec::new();
+    if package.options.rollup_every.is_some() {
+        let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
+        if scheduler.as_deref() != Some("ON") {
+            warnings.push(Problem {
+                what: "the event scheduler is not ON: no event calls the roll-up".into(),
+                remedy: "SET GLOBAL event_scheduler = ON, and the same in my.cnf".into(),
+            });
+        }
+    }
+    let binary_log: Option<(bool, String)> =
+        connection.query_first("SELECT @@GLOBAL.log_bin, @@GLOBAL.binlog_format")?;
+    if binary_log.is_some_and(|(on, format)| on && format == "STATEMENT") {
+        let more = if package.options.bounded {
+            ", and the totals of a replica or a restored server can be others after takes"
+        } else if !package.options.rollups.is_empty() {
+            ", and the column of a replica or a restored server can have another part of the total"
+        } else {
+            ""
+        };
+        warnings.push(Problem {
+            what: format!("binlog_format is STATEMENT: calls at READ COMMITTED fail (1665){more}"),
+            remedy: "set binlog_format to ROW or MIXED".into(),
+        });
+    }
+    Ok(warnings)
+}
