@@ -41,6 +41,7 @@ promises! {
     demo
     documents
     drivers
+    dumps
     ending
     exactness
     examples

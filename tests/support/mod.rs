@@ -15,7 +15,7 @@ pub use cluster::{Cluster, clusters};
 pub use network::Network;
 pub use promises::{Module, Promises};
 pub use schema::{SESSIONS, Schema, error_of, repeatable};
-pub use servers::{Server, quick, stop_servers};
+pub use servers::{Server, quick, servers_of_this_run, stop_servers};
 pub use slotted::server::free_ports;
 
 use std::path::PathBuf;

@@ -72,6 +72,14 @@ pub fn given() -> bool {
     urls().is_some()
 }
 
+/// All servers of this run, started if they were not.
+pub fn servers_of_this_run() -> Vec<Arc<Server>> {
+    let started = all()
+        .iter()
+        .map(|needed| needed.get().unwrap_or_else(|why| panic!("{why}")));
+    started.collect()
+}
+
 /// The name of the newest MariaDB of this run.
 pub fn newest_mariadb() -> Option<&'static str> {
     let mariadbs = all().iter().filter(|needed| needed.name.starts_with("mariadb"));

@@ -1,0 +1,112 @@
+//! Rows that move between MySQL and MariaDB, as docs/operations.md describes it.
+
+use std::process::Command;
+
+use mysql::prelude::Queryable;
+use slotted::package::Package;
+
+use crate::rollup::of_column;
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, error_of, keyed, package, root, servers_of_this_run};
+
+pub fn promises(mut module: Module<'_>) {
+    module.on_servers(rows_of_a_dump_move_to_the_other_server);
+}
+
+/// The packages, with the queries of their totals, and the calls after which these totals are `41`.
+fn packages() -> [(Package, &'static str, &'static str); 6] {
+    let of_hashes = keyed(|options| {
+        options.key = "hash BINARY(4)".parse().expect("a key");
+        options.table = "hashes".parse().expect("a name");
+        options.prefix = "hash_".parse().expect("a prefix");
+    });
+    [
+        (package(|_| {}), "SELECT counter_get('\u{e9}\u{1F600}')", "CALL counter_setup('\u{e9}\u{1F600}', 'it''s', 7, 40); CALL counter_increment('\u{c9}\u{1F600}')"),
+        (keyed(|_| {}), "SELECT slotted_counter_get(1, 2)", "CALL slotted_counter_add(1, 2, 41)"),
+        (of_hashes, "SELECT hash_get(0x00FF275C)", "CALL hash_add(0x00FF275C, 41)"),
+        (
+            of_column("articles.views", "url VARCHAR(50)", |_| {}),
+            "SELECT articles_views_get('/\u{4e2d}')",
+            "INSERT INTO articles VALUES ('/\u{4e2d}', 30); CALL articles_views_add('/\u{4e2d}', 11)",
+        ),
+        (bounded(|_| {}), "SELECT bounded_counter_get('seats')", "CALL bounded_counter_setup('seats', NULL, 3, 50); CALL bounded_counter_take('seats', 9)"),
+        (
+            bounded_keyed(|_| {}),
+            "SELECT bounded_slotted_counter_get(1, 2)",
+            "CALL bounded_slotted_counter_setup(1, 2, 50); CALL bounded_slotted_counter_take(1, 2, 9)",
+        ),
+    ]
+}
+
+/// A schema with the tables and the packages.
+fn created(server: &Server) -> Schema<'_> {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE articles (url VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PRIMARY KEY, views BIGINT NOT NULL CHECK (views >= 0)) \
+         ENGINE = InnoDB",
+    );
+    packages().iter().for_each(|(package, ..)| schema.install(package));
+    schema
+}
+
+/// The options of the page.
+fn options() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/operations.md")).expect("the page");
+    let (_, section) = page.split_once("## Between MySQL and MariaDB").expect("the section");
+    let (_, command) = section.split_once("mysqldump ").expect("a dump");
+    let (options, _) = command.split_once(" mydb > ").expect("a dump of the database");
+    options.split(' ').map(str::to_owned).collect()
+}
+
+fn dump(schema: &Schema<'_>, options: &[String]) -> String {
+    let account = schema.client().command(&[], root());
+    let mut account: Vec<_> = account.get_args().collect();
+    // The last one names the schema.
+    account.pop();
+    let mut dump = Command::new(schema.server.dump());
+    let output = dump.args(account).args(options).arg(&schema.name).output().expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn rows_of_a_dump_move_to_the_other_server(server: &Server) {
+    let schema = created(server);
+    packages().iter().for_each(|(_, _, calls)| schema.run(calls));
+    let rows = dump(&schema, &options());
+    let mut whole = options();
+    whole.retain(|option| option != "--no-create-info");
+    whole.push("--routines".into());
+    let whole = dump(&schema, &whole);
+    for other in servers_of_this_run().iter().filter(|other| other.is_mysql() != server.is_mysql()) {
+        let moved = created(other);
+        let said = moved.client().pipe(&[], &rows);
+        assert!(said.success, "to {}: {said:?}", other.version);
+        for (package, query, _) in packages() {
+            let table = &package.options.table;
+            assert_eq!(moved.rows(table), schema.rows(table), "to {}: {table}", other.version);
+            assert_eq!(moved.first::<i64>(query), 41, "to {}: {query}", other.version);
+        }
+        moved.run("CALL counter_increment('\u{e9}\u{1F600}'); CALL articles_views_rollup(NULL); CALL articles_views_increment('/\u{4e2d}')");
+        let totals = "SELECT counter_get('\u{e9}\u{1F600}'), views, articles_views_get(url) FROM articles";
+        assert_eq!(moved.first::<(i64, i64, i64)>(totals), (42, 41, 42), "to {}", other.version);
+        assert_eq!(error_of(moved.connect().query_drop("CALL bounded_counter_take('seats', 42)")).0, 30016);
+        // The page says that a whole dump does not fit.
+        let empty = other.schema();
+        let said = empty.client().pipe(&[], &whole);
+        assert!(!said.success, "to {}: {said:?}", other.version);
+    }
+    // So does it of generated columns.
+    if !server.is_mysql() {
+        let own = server.schema();
+        own.run("CREATE TABLE doubled (n INT PRIMARY KEY, twice INT AS (2 * n) VIRTUAL) ENGINE = InnoDB; INSERT INTO doubled (n) VALUES (1)");
+        let rows = dump(&own, &options());
+        for other in servers_of_this_run().iter().filter(|other| other.is_mysql()) {
+            let moved = other.schema();
+            moved.run("CREATE TABLE doubled (n INT PRIMARY KEY, twice INT AS (2 * n) VIRTUAL) ENGINE = InnoDB");
+            let said = moved.client().pipe(&[], &rows);
+            assert!(said.stderr.contains("ERROR 3105"), "{said:?}");
+            moved.run("ALTER TABLE doubled DROP COLUMN twice, ADD COLUMN twice INT");
+            let said = moved.client().pipe(&[], &rows);
+            assert!(said.success, "{said:?}");
+        }
+    }
+}
