@@ -21,6 +21,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(every_sql_mode_installs_equal_routines)
         .on_servers(every_default_collation_works_and_uses_the_key)
         .on_servers(safe_updates_reject_no_call)
+        .on_servers(a_temporary_table_with_the_name_of_the_table_has_the_counts_of_its_session)
         .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged)
         .private()
         .on_servers(nodes_of_a_cluster_use_different_slots)
@@ -270,6 +271,39 @@ fn safe_updates_reject_no_call(server: &Server) {
         "CALL slotted_counter_delete(1, 2)",
     ] {
         connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
+/// As docs/guarantees.md says. A roll-up of such a session on MySQL ends the server.
+fn a_temporary_table_with_the_name_of_the_table_has_the_counts_of_its_session(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 100)");
+    schema.install(&package(|_| {}));
+    schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
+    schema.run(
+        "CALL counter_setup('a', NULL, 5, 40); CALL articles_views_add(1, 5); CREATE TABLE counters_copy AS SELECT * FROM counters; \
+         CREATE TABLE copied LIKE counters; CREATE TABLE articles_copied LIKE articles",
+    );
+    let mut connection = schema.connect();
+    let mut run = |statement: &str| connection.query_drop(statement);
+    run("CREATE TEMPORARY TABLE counters LIKE copied").expect("a temporary table");
+    run("INSERT INTO counters SELECT * FROM counters_copy").expect("its slots");
+    run("CALL counter_increment('a')").expect("an increment");
+    for call in ["add_many('[[\"a\", 1]]')", "resize('a', 3)", "reset('a', 9, FALSE)", "delete('a')"] {
+        let called = run(&format!("CALL counter_{call}"));
+        if server.is_mysql() {
+            assert_eq!(error_of(called).0, 1137, "{call}");
+        } else {
+            called.expect(call);
+        }
+    }
+    run("DROP TEMPORARY TABLE counters").expect("a table");
+    assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 40);
+    if !server.is_mysql() {
+        run("CREATE TEMPORARY TABLE articles LIKE articles_copied").expect("a temporary table");
+        run("INSERT INTO articles VALUES (1, 0)").expect("a row");
+        run("CALL articles_views_rollup(NULL)").expect("a roll-up");
+        assert_eq!(schema.first::<i64>("SELECT articles_views_get(1)"), 100);
     }
 }
 
