@@ -317,30 +317,30 @@ fn an_upgrade_and_another_number_of_slots_lose_no_increment(server: &Server) {
 }
 
 /// An account and two roles that are dropped at the end of the test.
-struct Account<'a> {
+pub struct Account<'a> {
     schema: &'a Schema<'a>,
-    name: String,
+    pub name: String,
 }
 
 impl<'a> Account<'a> {
-    fn new(schema: &'a Schema<'a>) -> Self {
+    pub fn new(schema: &'a Schema<'a>) -> Self {
         let name = format!("app_{}", &schema.name["slotted_test_".len()..]);
         schema.run(&format!("CREATE USER '{name}'@'%' IDENTIFIED BY 'secret'"));
         Self { schema, name }
     }
 
     /// The roles of a package for this account. Other tests use the same server, so they have names of their own.
-    fn roles(&self) -> Roles {
+    pub fn roles(&self) -> Roles {
         format!("{0}_counts,{0}_manages", self.name).parse().expect("roles")
     }
 
-    fn connect(&self) -> Conn {
+    pub fn connect(&self) -> Conn {
         let options = self.schema.options().user(Some(&self.name)).pass(Some("secret"));
         Conn::new(options).expect("the account may connect")
     }
 
     /// Sources grants.sql and grants one of its roles to the account.
-    fn grant_role(&self, package: &Package, role: &Ident) {
+    pub fn grant_role(&self, package: &Package, role: &Ident) {
         let said = self.schema.client().pipe(&[], &file(package, "grants.sql"));
         assert!(said.success, "{said:?}");
         let (to, name) = (if self.schema.server.is_mysql() { "TO" } else { "FOR" }, &self.name);

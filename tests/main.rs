@@ -67,6 +67,7 @@ promises! {
     replication
     report
     resize
+    roles
     rollup
     round_trips
     security

@@ -17,7 +17,7 @@ use crate::connect::Session;
 use crate::install::column;
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Plan};
-use crate::package::{Ident, Package, PackageError, Routine};
+use crate::package::{Ident, Package, PackageError, Roles, Routine};
 use crate::render::{self, Object, ObjectKind};
 
 /// Remove the routines, views and events of a package from a database.
@@ -239,6 +239,15 @@ impl Uninstall {
             } else {
                 note!("the table {} and its counts are kept", table.name());
             }
+        }
+        if !nothing {
+            let Roles { application, admin } = package.roles();
+            let account = package.options.definer.as_ref();
+            let account = account.map_or_else(String::new, |account| format!("; DROP USER {account}"));
+            note!(
+                "the roles and accounts of the package are kept. If they exist and no other database uses them: \
+                 DROP ROLE {application}, {admin}{account}"
+            );
         }
         Ok(Outcome::Fine)
     }
