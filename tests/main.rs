@@ -76,6 +76,7 @@ promises! {
     slotted_counters
     surroundings
     transactions
+    without_function
 }
 
 fn main() {

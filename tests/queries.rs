@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use mysql::prelude::{FromRow, Queryable};
-use mysql::{Conn, Params, Row, Value};
+use mysql::{Conn, Params, Row, TxOpts, Value};
 use slotted::package::{Package, Pick, Slots};
 use slotted::script::{self, Query};
 
@@ -174,12 +174,18 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
 fn check_parameters(server: &Server, package: &Package) {
     let schema = with_table(server, package);
     schema.run("CREATE TABLE parents (id VARCHAR(200) COLLATE utf8mb4_general_ci PRIMARY KEY, n BIGINT)");
-    let mut connection = schema.connect();
+    executes_all(&mut schema.connect(), package);
+}
+
+/// Executes all statements of queries.sql, each in a transaction of its own that is rolled back.
+pub fn executes_all(connection: &mut Conn, package: &Package) {
     for (name, query) in Queries::of(package).0 {
-        let statement = connection.prep(&query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut transaction = connection.start_transaction(TxOpts::default()).expect("a transaction");
+        let statement = transaction.prep(&query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(usize::from(statement.num_params()), query.parameters.len(), "{name}");
         let values = vec![Value::from("12"); statement.num_params().into()];
-        connection.exec::<Row, _, _>(&statement, Params::Positional(values)).expect(&name);
+        transaction.exec::<Row, _, _>(&statement, Params::Positional(values)).expect(&name);
+        transaction.rollback().expect("a rollback");
     }
 }
 

@@ -52,26 +52,7 @@ impl Cells {
     fn statements(&self, package: &Package) -> Vec<String> {
         let (table, prefix) = (&package.options.table, package.options.prefix.name());
         let named = package.options.kind == Kind::Counters;
-        let key = match (named, package.options.column()) {
-            (true, _) => "'a'",
-            (_, None) => "1, 1",
-            _ => "1",
-        };
-        let routine = |word: &str| match word {
-            "increment" | "delete" | "drop" | "compact" => format!("CALL {prefix}{word}({key})"),
-            "add" => format!("CALL {prefix}add({key}, 2)"),
-            "take" => format!("CALL {prefix}take({key}, 1)"),
-            "add_many" => format!("CALL {prefix}add_many('[[{}, 1]]')", key.replace('\'', "\"")),
-            "get" => format!("SELECT {prefix}get({key})"),
-            "reset" if named => format!("CALL {prefix}reset('a', 7, TRUE)"),
-            "reset" => format!("CALL {prefix}reset({key}, 7)"),
-            "setup" if named => format!("CALL {prefix}setup('new', NULL, NULL, 1)"),
-            "setup" => format!("CALL {prefix}setup(9, 9, 1)"),
-            "resize" => format!("CALL {prefix}resize('a', 5)"),
-            "compact_idle" => format!("CALL {prefix}compact_idle(0, NULL)"),
-            "rollup" => format!("CALL {prefix}rollup(NULL)"),
-            other => panic!("{other}"),
-        };
+        let routine = |word| call(package, word);
         match &self.action[..] {
             "`get`, read the views" => {
                 vec![routine("get"), format!("SELECT * FROM {}", package.totals), format!("SELECT * FROM {}", package.package)]
@@ -92,13 +73,40 @@ impl Cells {
     }
 }
 
-fn packages() -> [Package; 6] {
+/// A call of a routine by the end of its name, for the counter or record of [`set_up`].
+pub fn call(package: &Package, word: &str) -> String {
+    let prefix = package.options.prefix.name();
+    let named = package.options.kind == Kind::Counters;
+    let key = match (named, package.options.column()) {
+        (true, _) => "'a'",
+        (_, None) => "1, 1",
+        _ => "1",
+    };
+    match word {
+        "increment" | "delete" | "drop" | "compact" => format!("CALL {prefix}{word}({key})"),
+        "add" => format!("CALL {prefix}add({key}, 2)"),
+        "take" => format!("CALL {prefix}take({key}, 1)"),
+        "add_many" => format!("CALL {prefix}add_many('[[{}, 1]]')", key.replace('\'', "\"")),
+        "get" => format!("SELECT {prefix}get({key})"),
+        "reset" if named => format!("CALL {prefix}reset('a', 7, TRUE)"),
+        "reset" => format!("CALL {prefix}reset({key}, 7)"),
+        "setup" if named => format!("CALL {prefix}setup('new', NULL, NULL, 1)"),
+        "setup" => format!("CALL {prefix}setup(9, 9, 1)"),
+        "resize" => format!("CALL {prefix}resize('a', 5)"),
+        "compact_idle" => format!("CALL {prefix}compact_idle(0, NULL)"),
+        "rollup" => format!("CALL {prefix}rollup(NULL)"),
+        other => panic!("{other}"),
+    }
+}
+
+/// A package of each kind.
+pub fn packages() -> [Package; 6] {
     let column = of_column("articles.views", "id BIGINT", |_| {});
     [package(|_| {}), package(|options| options.slots = Slots::Fixed(5)), keyed(|_| {}), bounded(|_| {}), bounded_keyed(|_| {}), column]
 }
 
 /// A named counter or a record with some counts.
-fn set_up(schema: &Schema<'_>, package: &Package) {
+pub fn set_up(schema: &Schema<'_>, package: &Package) {
     let prefix = package.options.prefix.name();
     match package.options.kind {
         Kind::Counters => {
