@@ -32,6 +32,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(the_client_keeps_comments_for_mariadb)
         .on_servers(every_routine_has_its_manual)
         .on_servers(counter_package_returns_the_options)
+        .on_servers(totals_of_views_are_integers_that_are_not_null)
         .private()
         .on_servers(a_read_only_server_rejects_the_account_of_the_routines)
         .on_servers(a_dump_is_restored_by_an_account_without_super);
@@ -610,6 +611,18 @@ fn the_client_keeps_comments_for_mariadb(server: &Server) {
          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = 'counter_increment'",
     );
     assert!(body.contains("SET STATEMENT innodb_snapshot_isolation=OFF FOR"), "{body}");
+}
+
+/// Typed libraries read the type of a column from the server.
+fn totals_of_views_are_integers_that_are_not_null(server: &Server) {
+    for package in crate::roles::packages() {
+        let schema = server.schema();
+        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT UNSIGNED) ENGINE = InnoDB");
+        schema.install(&package);
+        let query = "SELECT TABLE_NAME, DATA_TYPE, IS_NULLABLE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND COLUMN_NAME = 'total'";
+        let totals = package.totals.name().to_owned();
+        assert_eq!(schema.query::<(String, String, String)>(query), [(totals, "bigint".into(), "NO".into())]);
+    }
 }
 
 fn every_routine_has_its_manual(server: &Server) {
