@@ -26,14 +26,15 @@ BEGIN
       END IF;
     END;
 {%- if package.options.servers != Servers::Mariadb %}
-  -- A temporary table with the name of one of the tables fails here (1137): MySQL 9.7.4 crashes if it fails in a statement with SET_VAR.
+  -- A temporary table with the name of one of the tables fails here (1137): MySQL 9.7.4 crashes if it fails in a statement with SET_VAR. No other
+  -- aliases than below, for LOCK TABLES.
   DO (
     SELECT COUNT(*)
       FROM {{ table.name }} AS slots
-      JOIN {{ table.name }} AS same
+      JOIN {{ table.name }} AS target
       JOIN {{ rollup.model.table }} AS parent
         ON {{ rollup.joined("slots")|indent(4) }}
-      JOIN {{ rollup.model.table }} AS again
+      JOIN {{ rollup.model.table }}
      WHERE FALSE
   );
 {%- endif %}
