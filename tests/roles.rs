@@ -10,7 +10,8 @@ use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, bounded_keyed, error_of, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
-    module.on_servers(each_role_can_do_what_the_table_says).on_one_server(the_table_of_roles_has_each_routine);
+    module.on_one_server(the_table_of_roles_has_each_routine);
+    module.on_servers(each_role_can_do_what_the_table_says);
 }
 
 /// A row of the table: the action, the packages, and what each role gets.
