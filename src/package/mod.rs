@@ -266,12 +266,14 @@ impl Routine {
         [&[E::NameEmpty, E::NameTooLong], own].concat()
     }
 
-    /// Whether the role of applications calls the routine. The role of administrators calls all of them.
-    pub fn of_applications(self) -> bool {
-        matches!(
-            self,
-            Self::Increment | Self::Add | Self::AddMany | Self::Take | Self::Get
-        )
+    /// Whether the role of applications calls the routine. The role of administrators calls all of them. An application deletes the counts
+    /// of its rows, with SQL SECURITY INVOKER by a trigger: otherwise it would need DELETE on the table of the slots.
+    pub fn of_applications(self, options: &Options) -> bool {
+        match self {
+            Self::Increment | Self::Add | Self::AddMany | Self::Take | Self::Get => true,
+            Self::Delete => options.column().is_some() && options.security != Security::Invoker,
+            _ => false,
+        }
     }
 
     /// Whether a routine that applications call calls it.
@@ -414,7 +416,7 @@ impl Package {
             if routine.is_private() {
                 invoker && (admin || routine.serves_applications())
             } else {
-                admin || routine.of_applications()
+                admin || routine.of_applications(&self.options)
             }
         })
     }
