@@ -1,0 +1,227 @@
+# Counts views of articles with ActiveRecord. From an empty database: ruby articles_test.rb
+require "json"
+require "active_record"
+require "active_support/test_case"
+require "minitest/autorun"
+require_relative "slotted_counter"
+
+DATABASE = {
+  adapter: "mysql2", encoding: "utf8mb4",
+  host: ENV.fetch("SLOTTED_HOST"), port: ENV.fetch("SLOTTED_PORT").to_i,
+  username: ENV.fetch("SLOTTED_USER"), password: ENV.fetch("SLOTTED_PASSWORD"), database: ENV.fetch("SLOTTED_DATABASE")
+}.freeze
+ActiveRecord::Base.configurations = { "test" => DATABASE }
+ActiveRecord::Base.establish_connection(:test)
+ActiveRecord::Migration.verbose = false
+ActiveRecord::Tasks::DatabaseTasks.env = "test"
+ActiveRecord::Tasks::DatabaseTasks.db_dir = __dir__
+
+# config/application.rb
+ActiveRecord.raise_on_assign_to_attr_readonly = true
+# config.active_record.schema_format = :sql: schema.rb has no routines and no views. The dump has the events, and needs no
+# privilege of the server. The client of MySQL 9.7 executes SOURCE, with which Rails loads the file, only with --commands.
+ActiveRecord::Tasks::DatabaseTasks.structure_dump_flags =
+  %w[--events --no-tablespaces --loose-set-gtid-purged=OFF --loose-skip-masking-policies]
+ActiveRecord::Tasks::DatabaseTasks.structure_load_flags = ["--loose-commands"]
+
+# db/migrate/1_create_articles.rb
+class CreateArticles < ActiveRecord::Migration[7.2]
+  def change
+    create_table :articles do |t|
+      t.string :title, null: false
+      t.bigint :views, null: false, default: 0
+      t.bigint :comments_count, null: false, default: 0
+      t.index :views
+    end
+    create_table(:comments) { |t| t.references :article, null: false }
+  end
+end
+
+# db/migrate/2_count_articles.rb. The files are written once, and belong to the migration:
+#   slotted generate slotted_counters --column articles.views --key 'id BIGINT' --format statements --out db/views
+# --no-function: on MySQL with a binary log, a function requires SUPER. --rollup-every: an EVENT, see db/seeds.rb.
+class CountArticles < ActiveRecord::Migration[7.2]
+  def up = execute_all("up")
+  def down = execute_all("down")
+
+  def execute_all(name)
+    %w[views comments_count].each do |column|
+      JSON.parse(File.read("db/#{column}/slotted_counters/#{name}.json")).each { |statement| execute statement }
+    end
+  end
+end
+
+# app/models
+class Article < ActiveRecord::Base
+  include SlottedCounter
+  has_slotted_counter :views
+  has_slotted_counter :comments_count
+  has_many :comments
+end
+
+# A counter of associated rows. Conditions and other amounts are Ruby: after_create ..., if: :published?
+class Comment < ActiveRecord::Base
+  belongs_to :article
+  after_create { Article.increment_counter(:comments_count, article_id) }
+  after_destroy { Article.decrement_counter(:comments_count, article_id) }
+end
+
+unless Article.table_exists?
+  generate = "slotted generate slotted_counters --key 'id BIGINT' --no-function --format statements"
+  system("#{generate} --column articles.views --rollup-every '1 HOUR' --out db/views > log", exception: true)
+  system("#{generate} --column articles.comments_count --out db/comments_count >> log", exception: true)
+  [CreateArticles, CountArticles].each { |migration| migration.migrate(:up) }
+end
+
+# Each test is rolled back. The fixtures of the slots have no rows: Rails deletes the pending counts together with the articles.
+class ArticleTest < ActiveSupport::TestCase
+  include ActiveRecord::TestFixtures
+  self.fixture_paths = ["#{__dir__}/fixtures"]
+  fixtures :all
+  set_fixture_class articles: Article
+
+  setup do
+    @one, @two = articles(:one, :two)
+  end
+
+  def views = Article.with_totals.order(:title).map(&:views_total)
+
+  test "counts in a transaction" do
+    Article.transaction do
+      Article.increment_counter(:views, @one.id)
+      @one.increment!(:views, 2)
+      Article.update_counters([@two.id, @one.id], views: 5)
+    end
+    assert_equal [48, 12], views
+    Article.transaction(requires_new: true) do
+      Article.decrement_counter(:views, @one.id)
+      assert_equal [47, 12], views
+      raise ActiveRecord::Rollback
+    end
+    assert_equal [48, 12], views
+    assert_equal [48, 40, 40], [@one.views_total, @one.views, @one.reload.views]
+  end
+
+  test "a page has the order of the column and exact totals" do
+    Article.update_counters(@two.id, views: 90)
+    page = -> { Article.with_totals.order(views: :desc).limit(1).map { |article| [article.title, article.views_total] } }
+    assert_equal [["One", 40]], page.call
+    Article.roll_up
+    assert_equal [["Two", 97]], page.call
+  end
+
+  test "a read after a count is current in the query cache" do
+    Article.cache do
+      assert_equal [40, 7], views
+      Article.increment_counter(:views, @one.id)
+      assert_equal [41, 7], views
+    end
+  end
+
+  test "save does not write the column" do
+    Article.increment_counter(:views, @one.id)
+    Article.roll_up
+    assert_raises(ActiveRecord::ReadonlyAttributeError) { @one.views = 5 }
+    @one.update!(title: "Uno")
+    assert_equal ["Uno", 41], Article.where(id: @one.id).pick(:title, :views)
+  end
+
+  test "the counts are deleted with the row" do
+    Article.increment_counter(:views, @one.id)
+    @one.destroy!
+    assert_equal 0, Article.connection.select_value("SELECT COUNT(*) FROM articles_views")
+  end
+
+  test "associated rows count, and a recount adds what is missing" do
+    comments = Array.new(3) { @one.comments.create! }
+    comments.first.destroy!
+    assert_equal 2, @one.comments_count_total
+    comments.last.delete
+    Article.increment_counter(:comments_count, @two.id)
+    Article.recount(:comments_count, "SELECT COUNT(*) FROM comments WHERE article_id = articles.id")
+    assert_equal [1, 0], Article.with_totals.order(:title).map(&:comments_count_total)
+  end
+
+  test "the number of an error says whether to repeat the transaction" do
+    deadlock = assert_raises(ActiveRecord::Deadlocked) do
+      Article.connection.execute("SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock found'")
+    end
+    assert_includes SlottedCounter::REPEATABLE, SlottedCounter.error_number(deadlock)
+    rejected = assert_raises(ActiveRecord::StatementInvalid) { Article.update_counters(@one.id, views: nil) }
+    assert_equal 30007, SlottedCounter.error_number(rejected)
+    assert_match "articles_views_add: ", rejected.message
+    assert_equal [40, 7], views
+  end
+end
+
+class CommittedTest < ActiveSupport::TestCase
+  setup { @article = Article.create!(title: "One", views: 40) }
+  teardown { truncate }
+
+  # As DatabaseTasks.truncate_all and DatabaseCleaner: all tables, also those of the slots.
+  def truncate
+    tables = Article.connection.tables - %w[schema_migrations ar_internal_metadata]
+    Article.connection.truncate_tables(*tables)
+  end
+
+  test "after a truncation, a new row with the same ID has no counts" do
+    [-> { truncate }, -> { Article.truncate_slots; Article.connection.truncate("articles") }].each do |empty|
+      Article.increment_counter(:views, @article.id)
+      empty.call
+      assert_equal 1, (@article = Article.create!(title: "One", views: 40)).id
+      assert_equal 40, @article.views_total
+    end
+  end
+
+  test "a lost connection is no error to repeat, and the next call connects again" do
+    thread = Article.connection.select_value("SELECT CONNECTION_ID()")
+    lost = assert_raises(ActiveRecord::ActiveRecordError) do
+      Article.transaction do
+        Article.increment_counter(:views, @article.id)
+        Article.connection.execute("KILL #{thread}")
+        Article.increment_counter(:views, @article.id)
+      end
+    end
+    assert_includes [1317, 2006, 2013, 1927], SlottedCounter.error_number(lost), lost.full_message
+    Article.connection.reconnect!
+    Article.increment_counter(:views, @article.id)
+    assert_equal 41, @article.views_total
+  end
+
+  test "structure.sql has the routines and the event" do
+    reload(:sql) do |structure|
+      # The definer is the account of the dump. With another account, the load or the calls fail: 1227, 1449.
+      structure.write(structure.read.gsub(/ ?DEFINER *= *`[^`]*`@`[^`]*`/, ""))
+    end
+    counts
+    events = "SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()"
+    assert_equal 1, Article.connection.select_value(events)
+  end
+
+  test "schema.rb has the tables, and the second part of the migration adds the rest" do
+    reload(:ruby)
+    missing = assert_raises(ActiveRecord::StatementInvalid) { Article.increment_counter(:views, 1) }
+    assert_equal 1305, SlottedCounter.error_number(missing)
+    # Rake::Task["db:schema:load"].enhance { ... }
+    CountArticles.new.execute_all("routines_up")
+    counts
+  end
+
+  # Dumps the schema and loads it into an empty database: rails db:schema:dump, db:schema:load.
+  def reload(format)
+    config = ActiveRecord::Base.configurations.configs_for(env_name: "test").first
+    tasks = ActiveRecord::Tasks::DatabaseTasks
+    tasks.dump_schema(config, format)
+    yield Pathname(tasks.schema_dump_path(config, format)) if block_given?
+    tasks.purge(config)
+    tasks.load_schema(config, format)
+  end
+
+  def counts
+    @article = Article.create!(title: "One", views: 40)
+    Article.increment_counter(:views, @article.id)
+    assert_equal [41, 40], [@article.views_total, @article.views]
+    Article.roll_up
+    assert_equal 41, @article.reload.views
+  end
+end
