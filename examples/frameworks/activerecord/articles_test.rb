@@ -1,77 +1,6 @@
-# Counts views of articles with ActiveRecord. From an empty database: ruby articles_test.rb
-require "json"
-require "active_record"
 require "active_support/test_case"
 require "minitest/autorun"
-require_relative "slotted_counter"
-
-DATABASE = {
-  adapter: "mysql2", encoding: "utf8mb4",
-  host: ENV.fetch("SLOTTED_HOST"), port: ENV.fetch("SLOTTED_PORT").to_i,
-  username: ENV.fetch("SLOTTED_USER"), password: ENV.fetch("SLOTTED_PASSWORD"), database: ENV.fetch("SLOTTED_DATABASE")
-}.freeze
-ActiveRecord::Base.configurations = { "test" => DATABASE }
-ActiveRecord::Base.establish_connection(:test)
-ActiveRecord::Migration.verbose = false
-ActiveRecord::Tasks::DatabaseTasks.env = "test"
-ActiveRecord::Tasks::DatabaseTasks.db_dir = __dir__
-
-# config/application.rb
-ActiveRecord.raise_on_assign_to_attr_readonly = true
-# config.active_record.schema_format = :sql: schema.rb has no routines and no views. The dump has the events, and needs no
-# privilege of the server. The client of MySQL 9.7 executes SOURCE, with which Rails loads the file, only with --commands.
-ActiveRecord::Tasks::DatabaseTasks.structure_dump_flags =
-  %w[--events --no-tablespaces --loose-set-gtid-purged=OFF --loose-skip-masking-policies]
-ActiveRecord::Tasks::DatabaseTasks.structure_load_flags = ["--loose-commands"]
-
-# db/migrate/1_create_articles.rb
-class CreateArticles < ActiveRecord::Migration[7.2]
-  def change
-    create_table :articles do |t|
-      t.string :title, null: false
-      t.bigint :views, null: false, default: 0
-      t.bigint :comments_count, null: false, default: 0
-      t.index :views
-    end
-    create_table(:comments) { |t| t.references :article, null: false }
-  end
-end
-
-# db/migrate/2_count_articles.rb. The files are written once, and belong to the migration:
-#   slotted generate slotted_counters --column articles.views --key 'id BIGINT' --format statements --out db/views
-# --no-function: on MySQL with a binary log, a function requires SUPER. --rollup-every: an EVENT, see db/seeds.rb.
-class CountArticles < ActiveRecord::Migration[7.2]
-  def up = execute_all("up")
-  def down = execute_all("down")
-
-  def execute_all(name)
-    %w[views comments_count].each do |column|
-      JSON.parse(File.read("db/#{column}/slotted_counters/#{name}.json")).each { |statement| execute statement }
-    end
-  end
-end
-
-# app/models
-class Article < ActiveRecord::Base
-  include SlottedCounter
-  has_slotted_counter :views
-  has_slotted_counter :comments_count
-  has_many :comments
-end
-
-# A counter of associated rows. Conditions and other amounts are Ruby: after_create ..., if: :published?
-class Comment < ActiveRecord::Base
-  belongs_to :article
-  after_create { Article.increment_counter(:comments_count, article_id) }
-  after_destroy { Article.decrement_counter(:comments_count, article_id) }
-end
-
-unless Article.table_exists?
-  generate = "slotted generate slotted_counters --key 'id BIGINT' --no-function --format statements"
-  system("#{generate} --column articles.views --rollup-every '1 HOUR' --out db/views > log", exception: true)
-  system("#{generate} --column articles.comments_count --out db/comments_count >> log", exception: true)
-  [CreateArticles, CountArticles].each { |migration| migration.migrate(:up) }
-end
+require_relative "articles"
 
 # Each test is rolled back. The fixtures of the slots have no rows: Rails deletes the pending counts together with the articles.
 class ArticleTest < ActiveSupport::TestCase
@@ -171,6 +100,14 @@ class CommittedTest < ActiveSupport::TestCase
       assert_equal 1, (@article = Article.create!(title: "One", views: 40)).id
       assert_equal 40, @article.views_total
     end
+  end
+
+  test "fixtures delete what other tests have left in their tables" do
+    id = ActiveRecord::FixtureSet.identify(:one)
+    Article.increment_counter(:views, id)
+    ActiveRecord::FixtureSet.reset_cache
+    ActiveRecord::FixtureSet.create_fixtures("#{__dir__}/fixtures", %w[articles articles_views])
+    assert_equal 40, Article.find(id).views_total
   end
 
   test "a lost connection is no error to repeat, and the next call connects again" do

@@ -1,6 +1,9 @@
-//! Counts views of articles with Diesel. The table has the package of the column, see `install` in the tests.
+//! Counts views of articles with Diesel. A migration has installed the package of the column, see the file `run`.
+
+mod schema;
 
 use std::collections::HashMap;
+use std::env::var;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -8,21 +11,32 @@ use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_query;
 use diesel::sql_types::BigInt;
+use diesel_migrations::{FileBasedMigrations, MigrationHarness};
 
-diesel::table! {
-    articles (id) {
-        id -> BigInt,
-        title -> Varchar,
-        views -> BigInt,
-    }
-}
+pub use schema::articles;
 
-// The view, which has the exact totals. Not the function: on MySQL with a binary log, a function requires SUPER.
+// The view, which has the exact totals. `diesel print-schema` prints no views. Not the function: on MySQL with a binary log, a function requires SUPER.
 diesel::table! {
     articles_views_totals (id) {
         id -> BigInt,
         total -> BigInt,
     }
+}
+
+pub fn connect() -> MysqlConnection {
+    let setting = |name: &str| var(format!("SLOTTED_{name}")).expect(name);
+    let [user, password, host, port, database] =
+        ["USER", "PASSWORD", "HOST", "PORT", "DATABASE"].map(setting);
+    MysqlConnection::establish(&format!("mysql://{user}:{password}@{host}:{port}/{database}"))
+        .expect("a connection")
+}
+
+/// In place of `diesel migration run`.
+pub fn migrate(connection: &mut MysqlConnection) {
+    let migrations = FileBasedMigrations::from_path("migrations").expect("migrations");
+    connection
+        .run_pending_migrations(migrations)
+        .expect("a migration");
 }
 
 /// A row as it is changed. Without `views`: an old value would overwrite the counts of a roll-up.

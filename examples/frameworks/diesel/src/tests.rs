@@ -1,57 +1,20 @@
-use std::env::var;
-use std::fs;
-use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use diesel::connection::SimpleConnection;
 use diesel::dsl::count_star;
-use diesel_migrations::{FileBasedMigrations, MigrationHarness};
 
 use super::*;
 
 /// The tests share one database.
-static INSTALLED: Mutex<bool> = Mutex::new(false);
-
-/// The migrations of the application. The second one is up.sql of the package, for which the server needs no privilege.
-fn migrations() -> FileBasedMigrations {
-    let generate = "slotted generate slotted_counters --column articles.views --key 'id BIGINT' --no-function --format plain --out sql &&
-        mkdir -p migrations/1_create_articles migrations/2_count_articles &&
-        cp sql/slotted_counters/up.sql sql/slotted_counters/down.sql migrations/2_count_articles";
-    assert!(
-        Command::new("sh")
-            .args(["-c", generate])
-            .status()
-            .expect("a shell")
-            .success()
-    );
-    let articles = "CREATE TABLE articles (
-        id BIGINT AUTO_INCREMENT PRIMARY KEY,
-        title VARCHAR(100) NOT NULL,
-        views BIGINT NOT NULL DEFAULT 0,
-        KEY (views)
-      ) ENGINE = InnoDB";
-    fs::write("migrations/1_create_articles/up.sql", articles).expect("a migration");
-    fs::write("migrations/1_create_articles/down.sql", "DROP TABLE articles").expect("a migration");
-    FileBasedMigrations::from_path("migrations").expect("migrations")
-}
-
-fn connect() -> MysqlConnection {
-    let setting = |name: &str| var(format!("SLOTTED_{name}")).expect(name);
-    let [user, password, host, port, database] =
-        ["USER", "PASSWORD", "HOST", "PORT", "DATABASE"].map(setting);
-    MysqlConnection::establish(&format!("mysql://{user}:{password}@{host}:{port}/{database}"))
-        .expect("a connection")
-}
+static MIGRATED: Mutex<bool> = Mutex::new(false);
 
 /// A database with two articles, for one test at a time.
 fn database() -> (MysqlConnection, MutexGuard<'static, bool>) {
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut migrated = MIGRATED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut connection = connect();
-    if !*installed {
-        connection
-            .run_pending_migrations(migrations())
-            .expect("migrations");
-        *installed = true;
+    if !*migrated {
+        migrate(&mut connection);
+        *migrated = true;
     }
     // A truncated table starts its IDs again: without the second statement, the new articles would have the old counts.
     for statement in [
@@ -61,7 +24,7 @@ fn database() -> (MysqlConnection, MutexGuard<'static, bool>) {
     ] {
         sql_query(statement).execute(&mut connection).expect(statement);
     }
-    (connection, installed)
+    (connection, migrated)
 }
 
 fn article(id: i64, title: &str) -> Article {

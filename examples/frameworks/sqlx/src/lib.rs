@@ -1,9 +1,31 @@
-//! Counts views of articles with sqlx. The table has the package of the column, see `install` in the tests.
+//! Counts views of articles with sqlx. A migration has installed the package of the column, see the file `run`.
 
+use std::env::var;
+use std::path::Path;
 use std::time::Duration;
 
-use sqlx::mysql::{MySqlDatabaseError, MySqlPool};
+use sqlx::migrate::Migrator;
+use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPool, MySqlPoolOptions};
 use sqlx::{FromRow, MySqlConnection, Result};
+
+pub async fn connect() -> Result<MySqlPool> {
+    let setting = |name: &str| var(format!("SLOTTED_{name}")).expect(name);
+    let options = MySqlConnectOptions::new()
+        .host(&setting("HOST"))
+        .port(setting("PORT").parse().expect("a port"))
+        .username(&setting("USER"))
+        .password(&setting("PASSWORD"))
+        .database(&setting("DATABASE"));
+    MySqlPoolOptions::new()
+        .max_connections(4)
+        .connect_with(options)
+        .await
+}
+
+/// In place of `sqlx::migrate!()`, which reads the files when the program is compiled, and needs the feature macros.
+pub async fn migrate(pool: &MySqlPool) -> Result<()> {
+    Ok(Migrator::new(Path::new("migrations")).await?.run(pool).await?)
+}
 
 /// An article and its exact total.
 #[derive(Debug, FromRow, PartialEq)]

@@ -1,63 +1,20 @@
 use std::cell::Cell;
-use std::env::var;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use sqlx::Connection;
-use sqlx::migrate::Migrator;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::*;
 
 /// The tests share one database. `#[sqlx::test]` has one for each test, and requires an account that can create them.
-static INSTALLED: Mutex<bool> = Mutex::const_new(false);
-
-/// The migrations of the application. The second one is up.sql of the package, for which the server needs no privilege.
-fn migrations() -> &'static Path {
-    let generate = "slotted generate slotted_counters --column articles.views --key 'id BIGINT' --no-function --format plain --out sql &&
-        mkdir -p migrations && cp sql/slotted_counters/up.sql migrations/2_count_articles.sql";
-    assert!(
-        Command::new("sh")
-            .args(["-c", generate])
-            .status()
-            .expect("a shell")
-            .success()
-    );
-    let articles = "CREATE TABLE articles (
-        id BIGINT AUTO_INCREMENT PRIMARY KEY,
-        title VARCHAR(100) NOT NULL,
-        views BIGINT NOT NULL DEFAULT 0,
-        KEY (views)
-      ) ENGINE = InnoDB";
-    fs::write("migrations/1_create_articles.sql", articles).expect("a migration");
-    Path::new("migrations")
-}
+static MIGRATED: Mutex<bool> = Mutex::const_new(false);
 
 /// A database with two articles, for one test at a time.
 async fn database() -> (MySqlPool, MutexGuard<'static, bool>) {
-    let setting = |name: &str| var(format!("SLOTTED_{name}")).expect(name);
-    let options = MySqlConnectOptions::new()
-        .host(&setting("HOST"))
-        .port(setting("PORT").parse().expect("a port"))
-        .username(&setting("USER"))
-        .password(&setting("PASSWORD"))
-        .database(&setting("DATABASE"));
-    let pool = MySqlPoolOptions::new()
-        .max_connections(4)
-        .connect_with(options)
-        .await
-        .expect("a connection");
-    let mut installed = INSTALLED.lock().await;
-    if !*installed {
-        Migrator::new(migrations())
-            .await
-            .expect("migrations")
-            .run(&pool)
-            .await
-            .expect("a migration");
-        *installed = true;
+    let pool = connect().await.expect("a connection");
+    let mut migrated = MIGRATED.lock().await;
+    if !*migrated {
+        migrate(&pool).await.expect("migrations");
+        *migrated = true;
     }
     // A truncated table starts its IDs again: without the second statement, the new articles would have the old counts.
     for statement in [
@@ -67,7 +24,7 @@ async fn database() -> (MySqlPool, MutexGuard<'static, bool>) {
     ] {
         sqlx::query(statement).execute(&pool).await.expect(statement);
     }
-    (pool, installed)
+    (pool, migrated)
 }
 
 fn article(id: i64, title: &str, views: i64) -> Article {
