@@ -3,6 +3,8 @@
 
 mod node;
 mod python;
+mod ruby;
+mod rust;
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +19,8 @@ pub fn promises(mut module: Module<'_>) {
     let module = module.needs("frameworks").private();
     node::promises(module);
     python::promises(module);
+    ruby::promises(module);
+    rust::promises(module);
 }
 
 /// The folder of an application with a framework, and its database, whose account has the same name.
