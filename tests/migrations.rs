@@ -24,8 +24,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(rails_goes_up_and_down)
         .on_families(alembic_goes_up_and_down)
         .on_families(django_goes_up_and_down)
-        .on_families(knex_goes_up_and_down)
-        .on_families(active_record_does_not_write_the_column);
+        .on_families(knex_goes_up_and_down);
 }
 
 /// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
@@ -285,37 +284,6 @@ fn django_goes_up_and_down(server: &Server) {
     application.write("counting/__init__.py", "");
     application.write("counting/migrations/__init__.py", "");
     application.follows("Django");
-}
-
-/// The setting of a framework in docs/in-your-application.md that begins with these words.
-fn setting(begin: &str) -> String {
-    let page = fs::read_to_string(root().join("docs/in-your-application.md")).expect("the page");
-    let mut settings = page.lines().filter(|line| line.starts_with("| ")).flat_map(|line| line.split('`').skip(1).step_by(2));
-    settings.find(|setting| setting.starts_with(begin)).unwrap_or_else(|| panic!("{begin}")).to_owned()
-}
-
-fn active_record_does_not_write_the_column(server: &Server) {
-    let application = Application::new(server);
-    application.schema.run(
-        "CREATE TABLE articles (id BIGINT AUTO_INCREMENT PRIMARY KEY, title VARCHAR(9), views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB; \
-         INSERT INTO articles (title, views) VALUES ('One', 40)",
-    );
-    application.schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
-    // While a program has the row in memory, a roll-up adds 2 to the column.
-    let calls = ["CALL articles_views_add(1, 2)", "CALL articles_views_rollup(NULL)"];
-    application.write(
-        "program.rb",
-        &format!(
-            "require 'active_record'\nActiveRecord::Base.establish_connection(ENV['DATABASE_URL'].sub('mysql:', 'mysql2:'))\n\
-             class Article < ActiveRecord::Base\n  {}\nend\narticle = Article.find(1)\n\
-             {calls:?}.each {{ |call| Article.connection.execute(call) }}\n\
-             article.title = 'Ruby'\narticle.views_will_change!\narticle.save!\n",
-            setting("attr_readonly")
-        ),
-    );
-    application.runs("ruby program.rb");
-    let title_and_views: (String, i64) = application.schema.first("SELECT title, views FROM articles");
-    assert_eq!(title_and_views, ("Ruby".into(), 42));
 }
 
 fn knex_goes_up_and_down(server: &Server) {
