@@ -9,7 +9,6 @@ use slotted::package::committed;
 use slotted::render::{Format, files_of};
 use tempfile::TempDir;
 
-use crate::rollup::of_column;
 use crate::support::{Module, Network, Schema, Server, keyed, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
