@@ -26,23 +26,28 @@ fn the_page_has_the_versions_of_rust() {
     }
 }
 
+/// The program is compiled with the dependencies as they are.
+const OFFLINE: &str = "CARGO_NET_OFFLINE=true CARGO_INCREMENTAL=0 sh run";
+
 /// The application with the versions that scripts/servers has compiled.
 fn application<'a>(server: &'a Server, framework: &str) -> Application<'a> {
     let application = Application::new(server, framework);
     let lock = provided("frameworks").join("rust").join(framework).join("Cargo.lock");
     fs::copy(lock, application.folder.path().join("Cargo.lock")).expect("a copy");
+    // cargo keeps the programs of each folder that it has compiled in.
+    application.runs(r#"find "$CARGO_TARGET_DIR/debug" -depth -name '*articles[-_]*' -mmin +60 -exec rm -rf {} +"#);
     application
 }
 
 fn a_team_counts_with_sqlx(server: &Server) {
     let application = application(server, "sqlx");
-    application.runs("CARGO_NET_OFFLINE=true sh run");
+    application.runs(OFFLINE);
     application.has_counted();
 }
 
 fn a_team_counts_with_diesel(server: &Server) {
     let application = application(server, "diesel");
-    application.runs("CARGO_NET_OFFLINE=true sh run");
+    application.runs(OFFLINE);
     application.has_counted();
 }
 
