@@ -12,6 +12,7 @@
 #   Article.roll_up                           # every few seconds, in a job
 #   Article.recount(:comments_count, "SELECT COUNT(*) FROM comments WHERE article_id = articles.id")
 #   Article.truncate_slots                    # in a test that truncates the table
+#   SlottedCounter.transaction { ... }        # repeated after a deadlock
 module SlottedCounter
   extend ActiveSupport::Concern
 
@@ -22,6 +23,20 @@ module SlottedCounter
   def self.error_number(error)
     error = error.cause while error.cause
     error.error_number if error.respond_to?(:error_number)
+  end
+
+  # Executes a transaction, and repeats it after these errors. After a lost connection it may have counted, so it is not repeated.
+  def self.transaction(attempts: 10)
+    attempt ||= 0
+    ActiveRecord::Base.transaction { yield }
+  rescue ActiveRecord::StatementInvalid => error
+    attempt += 1
+    # Within another transaction, that one must be repeated.
+    outer = ActiveRecord::Base.connection.transaction_open?
+    raise if outer || attempt == attempts || !REPEATABLE.include?(error_number(error))
+
+    sleep(rand * 0.01 * attempt)
+    retry
   end
 
   included { class_attribute :slotted_counters, default: [] }
