@@ -1,10 +1,12 @@
 //! Files and output that a command writes.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
+
+use slotted::render;
 
 use crate::advise::{printed, slotted};
 use crate::support::{Module, Server, package};
@@ -12,6 +14,7 @@ use crate::support::{Module, Server, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_one_server(a_file_is_written_where_it_is)
+        .plain(generate_writes_each_file_where_it_is)
         .on_one_server(a_change_is_told_although_its_report_cannot_be_written);
 }
 
@@ -62,6 +65,65 @@ fn a_file_is_written_where_it_is(server: &Server) {
     let output = advise(server, &at("nowhere").join("page"));
     assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
     assert!(!printed(&output).contains("Watched"), "{}", printed(&output));
+}
+
+fn generate_writes_each_file_where_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out/counters");
+    let at = |name: &str| out.join(name);
+    let generate = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+        command.args(["generate", "counters", "--out", "out"]).args(more).current_dir(folder.path());
+        command.output().expect("slotted runs")
+    };
+    let text = |name: &str| render::files(&package(|_| {})).into_iter().find(|file| file.name == name).expect(name).text;
+    fs::create_dir_all(&out).expect("a folder");
+    // A longer file with another mode and another owner, which only root can give away.
+    fs::write(at("setup.sql"), "x".repeat(1_000_000)).expect("a file");
+    fs::set_permissions(at("setup.sql"), fs::Permissions::from_mode(0o600)).expect("a mode");
+    let _ = chown(at("setup.sql"), Some(65_534), None);
+    fs::hard_link(at("setup.sql"), folder.path().join("hard")).expect("a link");
+    let identity = || {
+        let found = fs::symlink_metadata(at("setup.sql")).expect("a file");
+        (found.ino(), found.mode(), found.uid(), found.nlink())
+    };
+    let before = identity();
+    symlink(folder.path().join("target"), at("grants.sql")).expect("a link");
+    let fifo = at("uninstall.sql");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let reader = thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read_to_string(fifo).expect("a script")
+    });
+    let output = generate(&[]);
+    assert!(output.status.success(), "{}", printed(&output));
+    assert_eq!(identity(), before);
+    assert_eq!(fs::read_to_string(folder.path().join("hard")).expect("a link"), text("setup.sql"));
+    assert!(fs::symlink_metadata(at("grants.sql")).expect("a link").is_symlink());
+    assert_eq!(fs::read_to_string(folder.path().join("target")).expect("its target"), text("grants.sql"));
+    assert!(fs::symlink_metadata(&fifo).expect("a FIFO").file_type().is_fifo());
+    assert_eq!(reader.join().expect("a reader"), text("uninstall.sql"));
+    // Reading the FIFO would wait for a writer.
+    let output = generate(&["--check"]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(printed(&output).contains("out/counters/uninstall.sql is not a file"), "{}", printed(&output));
+    // If one file cannot be written, none is.
+    fs::remove_file(&fifo).expect("a FIFO");
+    fs::create_dir(&fifo).expect("a folder");
+    fs::write(at("setup.sql"), "mine").expect("a file");
+    let output = generate(&[]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert_eq!(fs::read_to_string(at("setup.sql")).expect("a file"), "mine");
+    // A device is not replaced and not read: /dev/zero has no end.
+    fs::remove_dir(&fifo).expect("a folder");
+    for (device, code) in [("/dev/zero", 0), ("/dev/full", 2)] {
+        symlink(device, &fifo).expect("a link");
+        let output = generate(&[]);
+        assert_eq!(output.status.code(), Some(code), "{device}: {}", printed(&output));
+        assert_eq!(printed(&output).contains("No space left"), code == 2, "{device}: {}", printed(&output));
+        assert!(fs::metadata(device).expect("a device").file_type().is_char_device());
+        fs::remove_file(&fifo).expect("a link");
+    }
 }
 
 fn a_change_is_told_although_its_report_cannot_be_written(server: &Server) {

@@ -74,3 +74,8 @@ impl NewFile {
         Ok(())
     }
 }
+
+/// Whether a path is a file with this text. Does not read a FIFO or a device, which can wait or have no end.
+pub(super) fn has_text(path: &Path, text: &str) -> bool {
+    path.is_file() && fs::read(path).is_ok_and(|old| old == text.as_bytes())
+}

@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use similar::TextDiff;
 
 use super::Outcome;
+use super::file::{self, NewFile};
 use super::output::{note, out};
 use crate::install::column::Parent;
 use crate::package::{
@@ -281,20 +282,22 @@ impl Generate {
     }
 }
 
-/// Writes the files of a package. A file whose text is equal keeps its modification time.
+/// Writes the files of a package where they are, after a check that all can be written. A file whose text is equal keeps its
+/// modification time.
 fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    for file in render::files_of(package, format) {
-        let path = folder.join(file.name);
-        let same = fs::read(&path).is_ok_and(|old| old == file.text.as_bytes());
-        if !same {
-            fs::write(&path, &file.text).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut files = Vec::new();
+    for rendered in render::files_of(package, format) {
+        let path = folder.join(rendered.name);
+        let differs = !file::has_text(&path, &rendered.text);
+        let new = NewFile::create("--out", differs.then_some(path.as_path()))?;
+        files.push((path, new, rendered.text));
+    }
+    for (path, new, text) in files {
+        match new {
+            Some(new) => new.write(&text)?,
+            None => note!("unchanged {}", path.display()),
         }
-        note!(
-            "{} {}",
-            if same { "unchanged" } else { "wrote    " },
-            path.display()
-        );
     }
     Ok(())
 }
@@ -313,6 +316,10 @@ fn difference(package: &Package, format: Format, folder: &Path) -> anyhow::Resul
     }
     let mut difference = String::new();
     for (path, text) in expected {
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            // Reading a FIFO waits, and a device can have no end.
+            bail!("{} is not a file", path.display());
+        }
         let old = match fs::read(&path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
