@@ -534,14 +534,30 @@ fn the_waits_of_a_row_on_several_nodes_add_up(server: &Server) {
     let mut holder = schema.connect();
     holder.query_drop("START TRANSACTION").expect("a transaction");
     holder.query_drop("SELECT id FROM pages WHERE id = 7 FOR UPDATE").expect("the lock");
+    let mut witness = schema.connect();
+    let mut sessions = || {
+        let own = |row: &mysql::Row| row.get::<Option<String>, _>("db").flatten().as_ref() == Some(&schema.name);
+        witness.query::<mysql::Row, _>("SHOW FULL PROCESSLIST").expect("the sessions").iter().filter(|row| own(row)).count()
+    };
+    let before = sessions();
+    let mut until = |more: usize| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while sessions() < before + more {
+            assert!(Instant::now() < end, "no {more} sessions more than {before}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
     let report = thread::scope(|scope| {
         scope.spawn(|| schema.run("UPDATE pages SET hits = hits + 1 WHERE id = 7"));
+        until(1);
         // The session waits for less than half of the time. Both URLs are the same server, as two nodes to the command.
         let running = scope.spawn(|| {
             let arguments = ["advise", "--url", &url, "--url", &url, "--seconds", "6", "--json"];
             Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
         });
-        thread::sleep(Duration::from_millis(2_600));
+        // The time that a program takes to start is not a part of it.
+        until(3);
+        thread::sleep(Duration::from_millis(2_400));
         holder.query_drop("ROLLBACK").expect("a rollback");
         let output = running.join().expect("the command");
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))
