@@ -11,8 +11,13 @@
 -- call the roll-up on each other node.
 {%- endif %}
 {%- endif %}{% endfor %}
+{%- if package.rollups().count() > 0 %}
+{%- let again = "create_procedures.sql and the script again" %}
+{%- include "files/_waits.sql" %}
+{%- else %}
 {%- let again = "the script again" %}
 {%- include "files/_waits.sql" %}
+{%- endif %}
 
 {% include "files/_session_begin.sql" %}
 {% if package.options.rollup_every.is_some() %}{% if let Some(name) = package.event() %}
