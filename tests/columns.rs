@@ -16,6 +16,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(uninstall_moves_the_counts_of_open_transactions)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
+        .on_families(a_table_that_has_the_name_of_the_slots_is_kept)
+        .on_families(an_event_that_an_account_cannot_see_is_not_missing)
+        .on_families(the_routine_of_a_roll_up_that_a_package_loses_is_dropped)
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
         .on_families(rollup_repeats_until_it_is_stopped)
         .on_one_server(install_warns_of_what_the_server_does_not_do);
@@ -273,4 +276,78 @@ fn install_warns_of_what_the_server_does_not_do(server: &Server) {
     assert_eq!(said.contains("the event scheduler is not ON"), scheduler != "ON", "{said}");
     let enabled = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()";
     assert_eq!(schema.first::<String>(enabled), "ENABLED");
+}
+
+fn a_table_that_has_the_name_of_the_slots_is_kept(server: &Server) {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL DEFAULT 0) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5);
+         CREATE TABLE articles_views (id INT PRIMARY KEY, count INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles_views VALUES (1, 7)",
+    );
+    let mine = "SELECT COUNT(*) * 100 + SUM(count) FROM articles_views";
+    let rejected = slotted(&schema, &["install", "--column", "articles.views"]);
+    assert_eq!(rejected.status.code(), Some(2), "{}", printed(&rejected));
+    let said = printed(&rejected);
+    assert!(said.contains("other objects have the names of the package: table articles_views\n    choose another --table"), "{said}");
+    assert!(!said.contains("ALTER TABLE"), "{said}");
+    let options = ["slotted_counters", "--key", "id INT", "--table", "articles_views"];
+    let said = printed(&slotted(&schema, &[&["status"], &options[..]].concat()));
+    assert!(said.contains("table articles_views: foreign") && !said.contains("ALTER TABLE"), "{said}");
+    let data = slotted(&schema, &[&["uninstall", "--with-data", "--yes"], &options[..]].concat());
+    assert_eq!(data.status.code(), Some(2), "{}", printed(&data));
+    succeeds(&schema, &["install", "--column", "articles.views", "--table", "articles_views_slots"]);
+    schema.run("CALL articles_views_increment(1)");
+    succeeds(&schema, &["rollup"]);
+    succeeds(&schema, &["uninstall", "--with-data", "--yes"]);
+    assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 6);
+    assert_eq!(schema.first::<i64>(mine), 107);
+}
+
+fn an_event_that_an_account_cannot_see_is_not_missing(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+    succeeds(&schema, &["install", "--column", "articles.views", "--rollup-every", "1 HOUR"]);
+    let user = format!("{}_v", schema.name);
+    schema.run(&format!("CREATE USER '{user}'@'%'; GRANT SELECT, SHOW VIEW, EXECUTE ON {}.* TO '{user}'@'%'", schema.ident()));
+    let status = || {
+        let arguments = ["status", "--url", &server.url_of(&user, None), "--database", &schema.name];
+        printed(&Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs"))
+    };
+    let hidden = "event articles_views_rollup: not visible: this account needs the privilege EVENT on the database";
+    let said = status();
+    assert!(said.contains(hidden), "{said}");
+    // It cannot tell the two apart.
+    schema.run("DROP EVENT articles_views_rollup");
+    assert_eq!(status(), said);
+    schema.run(&format!("GRANT EVENT ON {}.* TO '{user}'@'%'", schema.ident()));
+    let said = status();
+    assert!(said.contains("event articles_views_rollup: missing"), "{said}");
+    succeeds(&schema, &["install", "--column", "articles.views", "--rollup-every", "1 HOUR"]);
+    let said = status();
+    assert!(!said.contains("event articles_views_rollup"), "{said}");
+    schema.run(&format!("DROP USER '{user}'@'%'"));
+}
+
+fn the_routine_of_a_roll_up_that_a_package_loses_is_dropped(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE parents (id BIGINT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c INT NOT NULL) ENGINE = InnoDB");
+    let rollups = ["--rollup", "record_type=1:parents.id:a", "--rollup", "record_type=2:parents.id:b", "--rollup", "record_type=3:parents.id:c"];
+    let with = |command: &'static str, number: usize| [&[command, "slotted_counters"], &rollups[..2 * number]].concat();
+    // A routine of this name with another end is not of a package.
+    schema.run("CREATE PROCEDURE _slotted_counter_move_it() DO 0");
+    for (number, lost) in [(3, &[][..]), (1, &["_slotted_counter_move_2", "_slotted_counter_move_3"]), (2, &[]), (0, &["_slotted_counter_move_2", "_slotted_counter_move"])] {
+        let before = slotted(&schema, &with("status", number));
+        for name in lost {
+            let line = format!("procedure {name}: obsolete: other options of the package have created it");
+            assert!(printed(&before).contains(&line), "{number}: {name}: {}", printed(&before));
+        }
+        let said = succeeds(&schema, &with("install", number));
+        for name in lost {
+            assert!(said.contains(&format!("drop procedure {name}, of other options")), "{number}: {said}");
+        }
+        let after = succeeds(&schema, &["status"]);
+        assert!(!after.contains("obsolete"), "{number}: {after}");
+    }
+    let left: Vec<String> = schema.query("SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME LIKE '%move%'");
+    assert_eq!(left, ["_slotted_counter_move_it"]);
 }

@@ -55,9 +55,9 @@ impl Uninstall {
         states: &[ObjectState],
     ) -> anyhow::Result<Option<(u64, String)>> {
         let has = |name: &Ident| {
-            states
-                .iter()
-                .any(|object| object.name == *name && object.state != State::Missing)
+            states.iter().any(|object| {
+                object.name == *name && !matches!(object.state, State::Missing | State::Foreign)
+            })
         };
         let Some(rollup) = package
             .routine(Routine::Rollup)

@@ -15,7 +15,7 @@ use super::facts::Facts;
 use super::privileges::Privileges;
 use super::table;
 use super::view::{self, Qualifiers};
-use crate::package::{Ident, Options, Package, Routine, quoted};
+use crate::package::{Ident, Kind, Options, Package, Routine, quoted};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::{Dialect, tokens};
 use crate::server::Version;
@@ -246,6 +246,14 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
             routine.state = hidden(dialect);
         }
     }
+    let event =
+        |object: &&mut ObjectState| object.kind == ObjectKind::Event && object.state == State::Missing;
+    if let Some(event) = states.iter_mut().find(event)
+        && !Privileges::read(connection)?.has(EVENT)
+    {
+        event.state = State::Hidden(EVENT.into());
+    }
+    let further_moves = further_moves(connection, package)?;
     let mut obsolete = |kind, name: &Ident| -> mysql::Result<()> {
         if facts.created(connection, kind, name)?.is_some() {
             states.push(ObjectState {
@@ -259,10 +267,37 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
     for (routine, name) in absent {
         obsolete(kind_of(&routine), name)?;
     }
+    for name in further_moves {
+        obsolete(ObjectKind::Procedure, &name)?;
+    }
     if let (None, Some(name)) = (&package.options.rollup_every, package.event()) {
         obsolete(ObjectKind::Event, name)?;
     }
     Ok(states)
+}
+
+/// The routines that move the counts of roll-ups which the package does not have any more.
+fn further_moves(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Ident>> {
+    let Some(beginning) = package.further_moves() else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<String> = connection.exec(
+        "SELECT ROUTINE_NAME
+           FROM information_schema.ROUTINES
+          WHERE ROUTINE_SCHEMA = DATABASE()
+            AND LOCATE(?, ROUTINE_NAME) = 1
+          ORDER BY ROUTINE_NAME",
+        (&beginning,),
+    )?;
+    let most = package.options.rollups.len().max(1);
+    let is_further = |name: &String| {
+        let number = name.get(beginning.len()..).and_then(|rest| rest.parse().ok());
+        number.is_some_and(|number: usize| number > most)
+    };
+    let names = names.into_iter().filter(is_further);
+    Ok(names
+        .map(|name| Ident::new(name).expect("the server has it"))
+        .collect())
 }
 
 fn state(
@@ -308,6 +343,9 @@ fn state(
         }
     }
 }
+
+/// The server shows no event to an account without it.
+const EVENT: &str = "EVENT";
 
 fn hidden(dialect: Dialect) -> State {
     State::Hidden(
@@ -475,9 +513,28 @@ pub fn problem(connection: &mut Conn, check: &str) -> mysql::Result<Option<Strin
 }
 
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    match table_type(connection, &package.options.table)?.as_deref() {
+    let slot = match package.options.kind {
+        Kind::Counters => "counter_id",
+        Kind::SlottedCounters => "slot",
+    };
+    let found: Option<(String, bool)> = connection.exec_first(
+        "SELECT TABLE_TYPE,
+                EXISTS (
+                  SELECT *
+                    FROM information_schema.COLUMNS AS columns
+                   WHERE columns.TABLE_SCHEMA = tables.TABLE_SCHEMA
+                     AND columns.TABLE_NAME = tables.TABLE_NAME
+                     AND columns.COLUMN_NAME = ?
+                )
+           FROM information_schema.TABLES AS tables
+          WHERE TABLE_SCHEMA = DATABASE()
+            AND TABLE_NAME = ?",
+        (slot, package.options.table.name()),
+    )?;
+    match found.as_ref().map(|(kind, has_slots)| (&kind[..], *has_slots)) {
         None => return Ok(State::Missing),
-        Some(BASE_TABLE | "SYSTEM VERSIONED") => {}
+        // A table without slots is none of a package, whatever has been changed in it.
+        Some((BASE_TABLE | "SYSTEM VERSIONED", true)) => {}
         Some(_) => return Ok(State::Foreign),
     }
     let mut differences = Vec::new();

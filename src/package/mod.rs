@@ -426,6 +426,17 @@ impl Package {
         self.absent.iter().map(|(routine, name)| (*routine, name))
     }
 
+    /// The beginning of the names of the routines that move the counts of the second roll-up and of further ones, before the number.
+    /// None if packages of this kind have no roll-ups.
+    pub fn further_moves(&self) -> Option<String> {
+        self.event()?;
+        Some(format!(
+            "_{}{}_",
+            self.options.prefix.name(),
+            Routine::Move.suffix()
+        ))
+    }
+
     /// The name of the EVENT that calls the roll-ups, also if the package does not have it; None if packages of this kind
     /// have no roll-ups.
     pub fn event(&self) -> Option<&Ident> {
