@@ -9,7 +9,8 @@ use super::generate::OptionFlags;
 use super::output::{in_line, note, out};
 use super::{Outcome, hinted, interrupt};
 use crate::install::compare::{self, ObjectState, State};
-use crate::install::{self, InstallError, Plan, column, preflight};
+use crate::install::preflight::Problem;
+use crate::install::{self, InstallError, Plan, column, definer, preflight};
 use crate::package::{Kind, Package, Routine, TableColumn};
 
 /// Install or upgrade a package in a database.
@@ -103,7 +104,7 @@ impl Install {
         }
         if plan.steps.is_empty() {
             note!("{name} is already installed; nothing to do");
-            warnings(&package, &plan.states);
+            warnings(&mut connection, &package, &plan.states)?;
             return Ok(Outcome::Fine);
         }
         if self.dry_run {
@@ -119,7 +120,8 @@ impl Install {
         if let Some(column) = package.options.column() {
             out!("{}", next_steps(&package, &column, &database))?;
         }
-        warnings(&package, &compare::states(&mut connection, &package)?);
+        let states = compare::states(&mut connection, &package)?;
+        warnings(&mut connection, &package, &states)?;
         Ok(Outcome::Fine)
     }
 }
@@ -160,8 +162,9 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String
     )
 }
 
-/// What an installation does not correct: a table that somebody has changed, and a definer that does not exist.
-fn warnings(package: &Package, states: &[ObjectState]) {
+/// What an installation does not correct: a table that somebody has changed, a definer that does not exist, and one that can do more than
+/// the routines need.
+fn warnings(connection: &mut Conn, package: &Package, states: &[ObjectState]) -> anyhow::Result<()> {
     let mut no_definer = false;
     for object in states {
         let State::Changed(differences) = &object.state else {
@@ -174,8 +177,15 @@ fn warnings(package: &Package, states: &[ObjectState]) {
         no_definer |= object.lacks_definer();
     }
     if no_definer && package.options.definer.is_some() {
-        note!("hint: accounts.sql of the package creates the definer and grants it what the routines need");
+        note!(
+            "hint: accounts.sql creates the definer and grants it what the routines need: slotted generate {}",
+            package.options.arguments()
+        );
     }
+    if let Some(Problem { what, remedy }) = definer::note(connection, package)? {
+        note!("note: {}\n  {remedy}", in_line(&what));
+    }
+    Ok(())
 }
 
 /// Says that a step waits for open transactions.

@@ -17,6 +17,7 @@ use crate::cluster::{self, CannotSee, Clash, Node};
 use crate::connect::{Session, cause};
 use crate::install::column::{self, Pending};
 use crate::install::compare::{self, ObjectState, State};
+use crate::install::definer;
 use crate::install::preflight::{self, Problem};
 use crate::number::count;
 use crate::package::{KeyType, Kind, Package, Slots, SqlStr};
@@ -77,6 +78,8 @@ struct Report {
     pending: Vec<Pending>,
     /// What the server does not do for the columns.
     warnings: Vec<Problem>,
+    /// What the account of the routines can do outside the database.
+    note: Option<Problem>,
 }
 
 /// What the command has found.
@@ -194,6 +197,7 @@ impl Found {
                 counters,
                 pending,
                 warnings: preflight::warnings(&mut connections[0], &package)?,
+                note: definer::note(&mut connections[0], &package)?,
                 package,
             });
         }
@@ -256,6 +260,7 @@ impl Found {
                 "counters": report.counters,
                 "pending": report.pending,
                 "warnings": report.warnings,
+                "note": report.note,
             })
         });
         json!({
@@ -371,6 +376,9 @@ impl Report {
                     State::Same => continue,
                     State::Changed(differences) => format!("changed: {}", in_line(&differences.join("; "))),
                     State::Missing => "missing".into(),
+                    State::Hidden(privilege) if object.kind == ObjectKind::Event => {
+                        format!("not visible: this account needs the privilege {privilege} on the database")
+                    }
                     State::Hidden(privilege) => {
                         format!("hidden: to read the definition, this account needs {privilege} ON *.*")
                     }
@@ -389,7 +397,8 @@ impl Report {
         }
         let mut objects = self.states.iter().flatten();
         if self.package.options.definer.is_some() && objects.clone().any(ObjectState::lacks_definer) {
-            text += "  To create the definer: source accounts.sql of the package\n";
+            text +=
+                &format!("  To create the definer: source accounts.sql of slotted generate {arguments}\n");
         }
         if objects.any(|object| object.is_left(&self.package)) {
             text += &format!("  To install what differs: slotted install {arguments}\n");
@@ -427,6 +436,10 @@ impl Report {
         }
         for Problem { what, remedy } in &self.warnings {
             text += &format!("  warning: {what}\n    {remedy}\n");
+        }
+        if let Some(Problem { what, remedy }) = &self.note {
+            let remedy = remedy.replace('\n', "\n  ");
+            text += &format!("  note: {}\n    {remedy}\n", in_line(what));
         }
         if self.counters.is_empty() {
             return text;

@@ -2,6 +2,7 @@
 
 pub mod column;
 pub mod compare;
+pub mod definer;
 mod facts;
 mod kept;
 pub mod preflight;

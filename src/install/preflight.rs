@@ -265,7 +265,7 @@ impl Preflight<'_> {
         {
             self.say(
                 format!("the definer {plain} does not exist"),
-                format!("create it: CREATE USER {definer} ACCOUNT LOCK; and run accounts.sql after the installation"),
+                format!("create it: CREATE USER {definer} ACCOUNT LOCK; after the installation, source accounts.sql of slotted generate {}", self.package.options.arguments()),
             );
         }
     }
@@ -300,6 +300,8 @@ impl Preflight<'_> {
         for object in self.states {
             match &object.state {
                 State::Foreign => others.push(object.to_string()),
+                // The account does not have EVENT, which it needs for the installation, too.
+                State::Hidden(_) if object.kind == ObjectKind::Event => {}
                 State::Hidden(privilege) => hidden = hidden.or(Some((object.to_string(), privilege.clone()))),
                 _ => {}
             }
@@ -310,7 +312,7 @@ impl Preflight<'_> {
                     "other objects have the names of the package: {}",
                     others.join(", ")
                 ),
-                "choose another --prefix or --table, or drop them if they are not needed",
+                "choose another --table or --prefix, or drop them if they are not needed",
             );
         }
         if let Some((object, privilege)) = hidden {
@@ -330,12 +332,13 @@ impl Preflight<'_> {
 
     /// The checks of the scripts.
     fn checks(&mut self, connection: &mut Conn) -> Result<(), InstallError> {
-        let creates_table = self.any(|kind| kind == ObjectKind::Table, |state| *state == State::Missing);
+        let no_table = [State::Missing, State::Foreign];
+        let no_table = self.any(|kind| kind == ObjectKind::Table, |state| no_table.contains(state));
         let function = self.any(|kind| kind == ObjectKind::Function, |state| *state != State::Same);
         for check in render::checks(self.package) {
             let (applies, check) = match check {
                 Check::Function(check) => (function, check),
-                Check::Table(check) | Check::Slots(check) => (!creates_table, check),
+                Check::Table(check) | Check::Slots(check) => (!no_table, check),
             };
             if !applies {
                 continue;

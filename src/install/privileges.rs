@@ -27,20 +27,39 @@ impl Privileges {
     /// # Errors
     /// The connection fails.
     pub fn read(connection: &mut Conn) -> mysql::Result<Self> {
-        let names: Option<(String, Option<String>)> =
-            connection.query_first("SELECT CURRENT_USER(), DATABASE()")?;
-        let (account, schema) = names.unwrap_or_default();
-        let lines: Vec<String> = connection.query("SHOW GRANTS")?;
-        Ok(Self::of(account, &schema.unwrap_or_default(), &lines))
+        Self::shown(connection, None)
     }
 
-    /// The privileges in the lines of SHOW GRANTS.
-    fn of(account: String, schema: &str, lines: &[String]) -> Self {
-        let escaped = schema
-            .replace('`', "``")
-            .replace('\\', "\\\\")
-            .replace('_', "\\_")
-            .replace('%', "\\%");
+    /// Reads the privileges of an account, such as root@localhost, on all databases and on the current one.
+    ///
+    /// # Errors
+    /// The connection fails, the account does not exist, or it is another one and this account has no SELECT on the database mysql.
+    pub fn of_account(connection: &mut Conn, account: String) -> mysql::Result<Self> {
+        Self::shown(connection, Some(account))
+    }
+
+    /// Without an account, those of the connection.
+    fn shown(connection: &mut Conn, account: Option<String>) -> mysql::Result<Self> {
+        let place: Option<(String, Option<String>, bool)> = connection
+            .query_first("SELECT CURRENT_USER(), DATABASE(), /*!80016 @@GLOBAL.partial_revokes + */ 0")?;
+        let (own, schema, literal) = place.unwrap_or_default();
+        let of_account = account.as_deref().map(grantee);
+        let of_account = of_account.map_or_else(String::new, |account| format!(" FOR {account}"));
+        let lines: Vec<String> = connection.query(format!("SHOW GRANTS{of_account}"))?;
+        let account = account.unwrap_or(own);
+        Ok(Self::of(account, &schema.unwrap_or_default(), &lines, literal))
+    }
+
+    /// The privileges in the lines of SHOW GRANTS. `literal` says that the names of databases in them are no patterns, as with
+    /// partial_revokes. Source: MySQL manual, "GRANT Statement".
+    fn of(account: String, schema: &str, lines: &[String], literal: bool) -> Self {
+        let mut escaped = schema.replace('`', "``");
+        if !literal {
+            escaped = escaped
+                .replace('\\', "\\\\")
+                .replace('_', "\\_")
+                .replace('%', "\\%");
+        }
         let mut privileges = Self {
             account,
             pattern: format!("`{escaped}`"),
@@ -68,7 +87,9 @@ impl Privileges {
             let scope = rest.split(" TO ").next().unwrap_or_default();
             let into = match scope.strip_suffix(".*") {
                 Some("*") => &mut privileges.global,
-                Some(pattern) if matches(pattern, schema) => {
+                Some(pattern)
+                    if literal && pattern == quoted(schema) || !literal && matches(pattern, schema) =>
+                {
                     // Another pattern for the same database would hide the privileges of this one.
                     privileges.pattern = pattern.to_owned();
                     &mut privileges.schema
@@ -119,12 +140,13 @@ impl Privileges {
 
     /// The account, quoted for a statement.
     pub fn grantee(&self) -> String {
-        let (user, host) = self
-            .account
-            .rsplit_once('@')
-            .unwrap_or((self.account.as_str(), "%"));
-        format!("{}@{}", SqlStr(user), SqlStr(host))
+        grantee(&self.account)
     }
+}
+
+fn grantee(account: &str) -> String {
+    let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
+    format!("{}@{}", SqlStr(user), SqlStr(host))
 }
 
 /// Whether the database in a GRANT is this one. `_` and `%` are wildcards unless a backslash is before them.
@@ -153,7 +175,7 @@ mod tests {
             "REVOKE INSERT, CREATE ROUTINE ON `app`.* FROM `a`@`b`".to_owned(),
             "GRANT INSERT ON `other`.* TO `a`@`b`".to_owned(),
         ];
-        let has = |schema: &str, name: &str| Privileges::of("a@b".into(), schema, &lines).has(name);
+        let has = |schema: &str, name: &str| Privileges::of("a@b".into(), schema, &lines, true).has(name);
         assert!(has("app", "SELECT") && !has("app", "INSERT") && !has("app", "CREATE ROUTINE"));
         assert!(has("other", "INSERT") && has("more", "CREATE ROUTINE"));
     }
