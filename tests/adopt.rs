@@ -194,6 +194,11 @@ fn a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0(server: &Serve
         rejected(&schema, &of(column, &prefix("counter_")), &tables, &message, hint);
     }
 
+    // On a server that has run many promises, the table of digests has no place for other statements, as adopt warns.
+    let full = "SELECT COUNT(*) >= @@performance_schema_digests_size FROM performance_schema.events_statements_summary_by_digest";
+    if server.is_mysql() && schema.first::<bool>(full) {
+        schema.run("TRUNCATE TABLE performance_schema.events_statements_summary_by_digest");
+    }
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let sold = AtomicU64::new(0);
     // The server shows the statements that run, if it does not keep those of the past. A transaction keeps them waiting.

@@ -438,6 +438,11 @@ fn follow(server: &Server, schema: &Schema<'_>, table: &str, said: &[Said], rule
             thread::sleep(Duration::from_millis(20));
             commands(server, schema, run);
             moved.store(true, SeqCst);
+            let end = Instant::now() + Duration::from_secs(60);
+            let waits = || said.iter().zip(&done).any(|(one, done)| !one.adds.is_empty() && done.load(SeqCst) == 0);
+            while waits() && Instant::now() < end {
+                thread::sleep(Duration::from_millis(10));
+            }
             thread::sleep(Duration::from_millis(200));
         }));
         stop.store(true, SeqCst);

@@ -581,7 +581,7 @@ fn concurrent_calls_never_make_a_total_or_a_slot_negative(server: &Server) {
             });
         });
         eprintln!("{}: {done:?} calls", server.version);
-        assert!(done.load(SeqCst) > 100, "{done:?}");
+        assert!(done.load(SeqCst) > 20, "{done:?}");
         assert_eq!(below.load(SeqCst), 0);
         assert_eq!(case.total(&schema), 300 + moved.load(SeqCst));
     }
