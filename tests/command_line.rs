@@ -149,7 +149,7 @@ fn check_fails_if_a_file_differs() {
         let output = check();
         assert_eq!(output.status.code(), Some(1), "{edit}");
         assert!(text(&output.stdout).contains("--- here/counters/setup.sql"), "{}", text(&output.stdout));
-        assert!(text(&output.stderr).contains("hint: run slotted generate"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("hint: run slotted generate --out here, and review the differences"), "{}", text(&output.stderr));
         assert_eq!(fs::read_to_string(&script).expect("a script"), text_with_edit, "--check writes no file");
     }
     fs::write(&script, &rendered).expect("the rendered text");

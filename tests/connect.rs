@@ -356,6 +356,15 @@ fn an_account_that_is_rejected_is_explained(server: &Server) {
     fails(&mut network.command(&ADVISE, &user), "ERROR 1045", "user@127.0.0.1");
     let missing = [&user[..], &["--password=right", "--database", "missing"]].concat();
     fails(&mut network.command(&ADVISE, &missing), "ERROR 1049 (42000)", "create the database");
+    if server.is_mysql() {
+        let mut connection = network.server.connect();
+        connection.query_drop("CREATE USER 'old'@'%' IDENTIFIED WITH sha256_password BY 's3cret'").expect("an account");
+        let old = ["--user", "old", "--password=s3cret"];
+        fails(&mut network.command(&ADVISE, &old), "protocol: `sha256_password`", "check the user: MySQL answers with any plugin if the account does not exist. If it exists, its plugin sha256_password is not supported: ALTER USER");
+        // As the hint says.
+        connection.query_drop("ALTER USER 'old'@'%' IDENTIFIED WITH caching_sha2_password BY 's3cret'").expect("an account");
+        fails(&mut network.command(&ADVISE, &[&old[..], &["--database", "missing"]].concat()), "ERROR 1044 (42000)", "");
+    }
     network.server.connect().query_drop("SET GLOBAL max_connections = 10").expect("a setting");
     let open: Vec<_> = (0..11).map_while(|_| mysql::Conn::new(network.server.options()).ok()).collect();
     assert!(open.len() >= 10, "{}", open.len());

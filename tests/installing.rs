@@ -752,6 +752,13 @@ fn objects_that_are_not_of_a_package_are_not_touched(server: &Server) {
     assert!(uninstall.contains("kept procedure counter_add, which is not of a package"), "{uninstall}");
     assert_eq!(mine(), before);
 
+    // A view in the place of the table.
+    schema.run("RENAME TABLE counters TO mine; CREATE VIEW counters AS SELECT * FROM mine");
+    let install = run(&schema, &["install", "counters"]);
+    assert_eq!(install.status.code(), Some(2), "{}", printed(&install));
+    assert!(printed(&install).contains("table counters, view counter_totals") && !printed(&install).contains("ALTER TABLE"), "{}", printed(&install));
+    schema.run("DROP VIEW counters; RENAME TABLE mine TO counters");
+
     // Options that differ from those of the database name other objects.
     succeeds(&schema, &["install", "counters", "--table", "tt", "--prefix", "tt_"]);
     let other = run(&schema, &["uninstall", "counters", "--prefix", "tt_"]);
