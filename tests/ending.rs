@@ -39,10 +39,22 @@ fn command(server: &Server, schema: &Schema<'_>, arguments: &[&str]) -> Command 
     command
 }
 
+/// Whether a process handles SIGHUP, SIGINT and SIGTERM. One that has just begun ends at once.
+fn handles_signals(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0x4003 == 0x4003)
+}
+
 /// Sends a signal to a command when it is `ready`. Returns what it prints until it ends.
 fn signalled(mut command: Command, signal: &str, ready: impl FnOnce()) -> Output {
     let started = command.spawn().expect("slotted runs");
     ready();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !handles_signals(started.id()) {
+        assert!(Instant::now() < end, "{command:?} does not handle signals");
+        thread::sleep(Duration::from_millis(10));
+    }
     let sent = Instant::now();
     assert!(Command::new("kill").args([signal, &started.id().to_string()]).status().expect("kill").success());
     let output = started.wait_with_output().expect("the end");

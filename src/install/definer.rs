@@ -5,7 +5,7 @@ use mysql::prelude::Queryable;
 
 use super::preflight::Problem;
 use super::privileges::Privileges;
-use crate::package::{Options, Package, Routine, Security};
+use crate::package::{Options, Package, Routine, Security, SqlStr};
 
 /// The account that `accounts.sql` creates in the advice.
 const OWN: &str = "slotted@localhost";
@@ -26,14 +26,14 @@ pub fn note(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Pr
     else {
         return Ok(None);
     };
-    let definer: Option<Vec<u8>> = connection.exec_first(
+    let definer: Option<Vec<u8>> = connection.query_first(format!(
         "SELECT DEFINER
            FROM information_schema.ROUTINES
           WHERE ROUTINE_SCHEMA = DATABASE()
-            AND ROUTINE_NAME = ?
+            AND ROUTINE_NAME = {}
             AND SECURITY_TYPE = 'DEFINER'",
-        (increment.name(),),
-    )?;
+        SqlStr(increment.name())
+    ))?;
     let Some(definer) = definer.and_then(|definer| String::from_utf8(definer).ok()) else {
         return Ok(None);
     };
