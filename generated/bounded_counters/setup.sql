@@ -365,7 +365,7 @@ take: BEGIN
     SET v_all = NOT v_all;
   UNTIL NOT v_all END REPEAT;
   SET p_taken = FALSE;
-END;;
+END take;;
 
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(

@@ -91,4 +91,4 @@ take: BEGIN
     SET v_all = NOT v_all;
   UNTIL NOT v_all END REPEAT;
   SET p_taken = FALSE;
-END
+END take

@@ -127,4 +127,4 @@ take: BEGIN
     SET v_all = NOT v_all;
   UNTIL NOT v_all OR p_first IS NULL END REPEAT;
   SET p_taken = FALSE;
-END
+END take
