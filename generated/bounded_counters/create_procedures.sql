@@ -173,7 +173,6 @@ SELECT counter_name,
   FROM `bounded_counters`
  GROUP BY counter_name;
 
-
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `bounded_counter_package` AS

@@ -70,7 +70,6 @@ SELECT counter_name,
   FROM `counters`
  GROUP BY counter_name;
 
-
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `counter_package` AS

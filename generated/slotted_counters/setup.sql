@@ -70,7 +70,6 @@ SELECT record_type,
   FROM `slotted_counters`
  GROUP BY record_type, record_id;
 
-
 CREATE OR REPLACE
   SQL SECURITY DEFINER
   VIEW `slotted_counter_package` AS

@@ -1,4 +1,4 @@
-{#- Without CAST, MySQL gives the columns the default '', and tools that introspect the schema write code with a syntax error. #}
+{#- Without CAST, MySQL gives the columns the default '', and tools that introspect the schema write code with a syntax error. -#}
 CREATE OR REPLACE
 {%- if let Some(definer) = package.options.definer.as_ref() %}
   DEFINER = {{ definer }}
