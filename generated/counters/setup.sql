@@ -736,9 +736,9 @@ BEGIN
   END IF;
   REPEAT
     BEGIN
-      -- An earlier resize was interrupted and has left a retired slot of the same number. The next pass tries again.
+      -- A resize that was interrupted or runs at the same time has left a retired slot of the same number. The next pass tries again.
       DECLARE CONTINUE HANDLER FOR 1062
-        IF v_passes > 2 THEN
+        IF v_passes > 20 THEN
           RESIGNAL;
         END IF;
       -- A conflict with another node.
