@@ -6,7 +6,7 @@ const UNKNOWN_COUNTER = 30003;
 // The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
 const REPEAT = [1213, 1205, 1020, 3101];
 // The numbers of the driver without a connection.
-const LOST = [2002, 2003, 2006, 2013];
+const LOST = [2002, 2003, 2006, 2013, 1927];
 const ATTEMPTS = 10;
 
 class ConnectionLost extends RuntimeException

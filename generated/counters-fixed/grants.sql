@@ -8,6 +8,7 @@
 --   GRANT `counter_app` TO 'app'@'%';
 --   SET DEFAULT ROLE `counter_app` TO 'app'@'%';   MySQL
 --   SET DEFAULT ROLE `counter_app` FOR 'app'@'%';  MariaDB
+-- An account of MariaDB has one default role: give several packages of an application the same roles with --roles.
 -- The privileges are granted routine by routine, because the database in GRANT ON * is a pattern, in which _ matches any
 -- character. A role has the privileges of each database in which this script was sourced: render with --roles to
 -- give each database roles of its own.

@@ -245,7 +245,7 @@ impl Uninstall {
             let account = package.options.definer.as_ref();
             let account = account.map_or_else(String::new, |account| format!("; DROP USER {account}"));
             note!(
-                "the roles and accounts of the package are kept. If they exist and no other database uses them: \
+                "the roles and accounts of the package are kept. If they exist and no other package and no other database uses them: \
                  DROP ROLE {application}, {admin}{account}"
             );
         }

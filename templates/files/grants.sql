@@ -8,7 +8,8 @@
 --   GRANT {{ roles.application }} TO 'app'@'%';
 --   SET DEFAULT ROLE {{ roles.application }} TO 'app'@'%';   MySQL
 --   SET DEFAULT ROLE {{ roles.application }} FOR 'app'@'%';  MariaDB
--- The privileges are granted routine by routine, because the database in GRANT ON * is a pattern, in which _ matches any
+{% if package.options.servers != Servers::Mysql %}-- An account of MariaDB has one default role: give several packages of an application the same roles with --roles.
+{% endif %}-- The privileges are granted routine by routine, because the database in GRANT ON * is a pattern, in which _ matches any
 -- character. A role has the privileges of each database in which this script was sourced: render with --roles to
 -- give each database roles of its own.
 --
