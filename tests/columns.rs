@@ -1,26 +1,33 @@
 //! The commands for counts that belong to a column.
 
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
 
+use slotted::render::{Format, files_of};
+use slotted::script;
+
 use crate::advise::printed;
-use crate::support::{Module, Schema, Server};
+use crate::exactness::SetOnDrop;
+use crate::rollup::of_column;
+use crate::support::{Module, SESSIONS, Schema, Server, file};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(a_column_is_moved_and_moved_back_with_three_commands)
         .waits()
         .on_servers(uninstall_moves_the_counts_of_open_transactions)
+        .on_servers(the_last_rollup_waits_for_a_row_that_other_programs_update)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
         .on_families(a_table_that_has_the_name_of_the_slots_is_kept)
         .on_families(an_event_that_an_account_cannot_see_is_not_missing)
         .on_families(the_routine_of_a_roll_up_that_a_package_loses_is_dropped)
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
-        .on_families(rollup_repeats_until_it_is_stopped)
+        .on_families(rollup_repeats_until_it_is_stopped_also_after_a_lost_connection)
         .on_one_server(install_warns_of_what_the_server_does_not_do);
 }
 
@@ -122,6 +129,49 @@ fn uninstall_moves_the_counts_of_open_transactions(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views"), 7);
     schema.run("DELETE FROM articles_views");
     succeeds(&schema, &["uninstall", "--column", "articles.views", "--with-data", "--yes"]);
+}
+
+/// The programs that were not changed, or that were changed back, hold the lock of the row almost all the time.
+fn the_last_rollup_waits_for_a_row_that_other_programs_update(server: &Server) {
+    let column = || of_column("articles.views", "id INT", |_| {});
+    let down = files_of(&column(), Format::Statements).into_iter().find(|file| file.name == "down.json").expect("a file");
+    let down: Vec<String> = serde_json::from_str(&down.text).expect("JSON");
+    let uninstall = script::statements(&file(&column(), "uninstall.sql"));
+    for statements in [Some(down), Some(uninstall), None] {
+        let schema = server.schema();
+        schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5), (2, 0)");
+        schema.install(&column());
+        schema.run("CALL articles_views_add(1, 100); CALL articles_views_add(2, 3)");
+        let (stop, updated) = (AtomicBool::new(false), AtomicI64::new(0));
+        thread::scope(|scope| {
+            let _end = SetOnDrop(&stop);
+            for _ in 0..6 {
+                let (schema, stop, updated) = (&schema, &stop, &updated);
+                scope.spawn(move || {
+                    let mut connection = schema.connect();
+                    while !stop.load(SeqCst) {
+                        for statement in ["START TRANSACTION", "UPDATE articles SET views = views + 1 WHERE id = 1", "DO SLEEP(0.01)", "COMMIT"] {
+                            connection.query_drop(statement).expect(statement);
+                        }
+                        updated.fetch_add(1, SeqCst);
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(200));
+            match statements {
+                Some(statements) => {
+                    let mut connection = schema.connect();
+                    for statement in statements {
+                        connection.query_drop(&statement).expect(&statement);
+                    }
+                }
+                None => _ = succeeds(&schema, &["uninstall", "--column", "articles.views"]),
+            }
+        });
+        let views: i64 = schema.first("SELECT views FROM articles WHERE id = 1");
+        assert_eq!(views, 105 + updated.into_inner());
+        assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 2"), 3);
+    }
 }
 
 fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
@@ -249,13 +299,23 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     assert_eq!(schema.first::<u64>(left), 0);
 }
 
-fn rollup_repeats_until_it_is_stopped(server: &Server) {
+fn rollup_repeats_until_it_is_stopped_also_after_a_lost_connection(server: &Server) {
     let schema = server.schema();
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0)");
     succeeds(&schema, &["install", "--column", "articles.views"]);
     let mut repeated = command(&schema, &["rollup", "--every", "0.1"]).spawn().expect("slotted runs");
     let mut connection = schema.connect();
     for total in 1..=5 {
+        if total == 3 {
+            let database = &schema.name;
+            let others = format!("SELECT ID FROM {SESSIONS} WHERE DB = '{database}' AND ID <> CONNECTION_ID()");
+            let others: Vec<u64> = connection.query(others).expect("the sessions");
+            assert!(!others.is_empty(), "the command has no session");
+            for other in others {
+                // It can have ended.
+                _ = connection.query_drop(format!("KILL {other}"));
+            }
+        }
         connection.query_drop("CALL articles_views_increment(1)").expect("an increment");
         let end = std::time::Instant::now() + Duration::from_secs(30);
         while connection.query_first::<i64, _>("SELECT views FROM articles").expect("views") != Some(total) {

@@ -86,7 +86,14 @@ impl Rollup {
         loop {
             let begin = Instant::now();
             for package in &packages {
-                let rejected = self.call(&mut nodes, package)?;
+                let rejected = match self.call(&mut nodes, package) {
+                    // A server that is restarted does not end the command.
+                    Err(error) if self.every.is_some() && self.lost(&mut nodes) => {
+                        note!("warning: {error:#}; trying again");
+                        continue;
+                    }
+                    called => called?,
+                };
                 if let Some(message) = &rejected {
                     outcome = Outcome::Differs;
                     if *message != said {
@@ -111,6 +118,15 @@ impl Rollup {
                 thread::sleep(PAUSE.min(every));
             }
         }
+    }
+
+    /// Whether a connection was lost. Connects again, if this is possible now.
+    fn lost(&self, nodes: &mut Vec<Session>) -> bool {
+        let lost = interrupt::reason().is_none() && nodes.iter_mut().any(|node| node.ping().is_err());
+        if lost && let Ok(connected) = self.connection.connect_all() {
+            *nodes = connected;
+        }
+        lost
     }
 
     /// Calls the roll-up of a package on each node. Returns the message if a column cannot have a total.

@@ -73,17 +73,29 @@ impl Uninstall {
                 "DO (SELECT COUNT(*) FROM {} LOCK IN SHARE MODE)",
                 package.options.table
             ));
-            match connection.query_drop(format!("CALL {rollup}(NULL)")) {
-                Err(mysql::Error::MySqlError(error))
-                    if error.code == PackageError::TotalRejected.number() =>
-                {
-                    note!("warning: {}", error.message);
+            // At first what no other transaction has locked, then the rest.
+            let statements = if attempt == 1 {
+                vec![format!("CALL {rollup}(NULL)")]
+            } else {
+                render::waiting_rollup(package)
+            };
+            for statement in statements {
+                match connection.query_drop(&statement) {
+                    // All other totals are changed.
+                    Err(mysql::Error::MySqlError(error))
+                        if error.code == PackageError::TotalRejected.number() =>
+                    {
+                        note!("warning: {}", error.message);
+                    }
+                    // A row of the column's table, or a transaction of another node, can be locked now.
+                    Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
+                        connection.query_drop("ROLLBACK")?;
+                        break;
+                    }
+                    other => {
+                        other.with_context(|| format!("{} failed; the roll-up is kept", rollup.name()))?
+                    }
                 }
-                // A row of the column's table, or a transaction of another node, can be locked now.
-                Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
-                    connection.query_drop("ROLLBACK")?
-                }
-                other => other.with_context(|| format!("{} failed; the roll-up is kept", rollup.name()))?,
             }
             remain = Self::remaining(connection, package)?;
             let movable = column::pending(connection, package)?;

@@ -122,6 +122,20 @@ pub fn pending_sums(package: &Package, rollup: usize, least: i128, most: i128) -
     table.rollups()[rollup].pending_sums(&least.to_string(), &most.to_string())
 }
 
+/// The statements of a roll-up that waits for the rows which other transactions have locked. None if the package has no roll-up.
+pub fn waiting_rollup(package: &Package) -> Vec<String> {
+    #[derive(Template)]
+    #[template(path = "files/_waiting_rollup.sql")]
+    struct Waiting<'a> {
+        table: Table<'a>,
+        rollup: &'a Ident,
+    }
+    let table = Table::of(package, Arguments::Parameters);
+    package.routine(R::Rollup).map_or_else(Vec::new, |rollup| {
+        script::statements(&fragment(&Waiting { table, rollup }))
+    })
+}
+
 /// The statements that give a session the settings which the server stores with each routine.
 pub fn session(package: &Package) -> Vec<String> {
     #[derive(Template)]

@@ -83,6 +83,8 @@ impl<'a> Rollup<'a> {
         last_record() "last_record"
         /// Counts the records that have pending counts, those without a row, and those whose total is not in the range of the column.
         pending_sums(least, most) "pending_sums"
+        /// Locks the slots that have pending counts and the rows of their records, and waits for them.
+        lock_rows() "lock_rows"
         /// Selects the records that have pending counts.
         pending_counts() "pending_counts"
         /// The columns of the rows of the parent table that ON UPDATE does not change.

@@ -5,8 +5,8 @@
 --   DROP TABLE {{ table.name }};
 {%- for (_, _) in package.rollups() %}{% if loop.first %}
 -- The last roll-up moves the pending counts. The query after it returns the records whose counts remain in the table: because
--- they have no row, because the server rejects their total, or because another transaction has locked their row. Drop the table only if
--- it returns none that you need; create_procedures.sql and this script again move what can be moved then.
+-- they have no row, or because the server rejects their total. Drop the table only if it returns none that you need;
+-- create_procedures.sql and this script again move what can be moved then.
 {%- if table.on_nodes() %} On a cluster, first
 -- call the roll-up on each other node.
 {%- endif %}
@@ -31,6 +31,8 @@ DROP {{ routine.kind() }} IF EXISTS {{ name }};
 -- No transaction can count any more. Waits for those that have.
 DO (SELECT COUNT(*) FROM {{ table.name }} LOCK IN SHARE MODE);
 CALL {{ rollup }}(NULL);
+-- It skips what another transaction has locked. Waits for these rows.
+{% include "files/_waiting_rollup.sql" %}
 {{ script.pending() }}
 {% for (routine, name) in script.dropped_last() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};

@@ -208,6 +208,19 @@ SELECT {{ rollup.record_list("slots.") }},
 HAVING SUM(slots.`count`) <> 0;
 {%- endblock %}
 
+{#- Locks what is pending and its rows, and waits for them. -#}
+{% block lock_rows -%}
+DO (
+  SELECT COUNT(*)
+    FROM {{ table.name }} AS slots
+   STRAIGHT_JOIN {{ rollup.model.table }} AS parent
+      ON {{ rollup.joined("slots")|indent(2) }}
+   WHERE {{ rollup.in_same("slots.")|indent(2) }}{% if !rollup.model.same.is_empty() %}
+     AND {% endif %}slots.`count` <> 0
+     FOR UPDATE
+);
+{%- endblock %}
+
 {#- LIMIT keeps the subquery apart from the statement around it. -#}
 {% block pending -%}
 (

@@ -65,7 +65,9 @@ class Exact(models.Func):
     """The exact total of a CounterField: the column and what is pending. A list orders by the column, which has an index."""
 
     def __init__(self, field, **options):
-        super().__init__(models.F(field), models.F("pk"), output_field=models.BigIntegerField(), **options)
+        # The key of the same model: Exact("article__views") needs article__pk.
+        key = models.F("__".join([*field.split("__")[:-1], "pk"]))
+        super().__init__(models.F(field), key, output_field=models.BigIntegerField(), **options)
 
     def as_sql(self, compiler, connection, **context):
         (column, values), (key, _) = (compiler.compile(source) for source in self.source_expressions)

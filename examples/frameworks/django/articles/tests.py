@@ -1,7 +1,7 @@
 from io import StringIO
 
 from django.core.management import call_command
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection, models, transaction
 from django.test import TestCase, TransactionTestCase
 
 from articles.models import Article
@@ -10,6 +10,13 @@ from counted import Exact, repeated
 
 def total(article):
     return Article.objects.annotate(total=Exact("views")).get(pk=article.pk).total
+
+
+class Comment(models.Model):
+    article = models.ForeignKey(Article, models.DO_NOTHING)
+
+    class Meta:
+        app_label, db_table, managed = "articles", "comments", False
 
 
 class RolledBack(TestCase):
@@ -67,6 +74,10 @@ class RolledBack(TestCase):
             Article(pk=None).count_views()
         self.assertEqual(raised.exception.args[0], 30009)
         self.assertIn("articles_views_add: column 'id'", raised.exception.args[1])
+
+    def test_reads_the_total_of_a_related_model(self):
+        query = str(Comment.objects.annotate(total=Exact("article__views")).query)
+        self.assertIn("slots.id = `comments`.`article_id`", query)
 
     def test_inspects_the_view(self):
         output = StringIO()
