@@ -19,6 +19,7 @@ pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(a_column_is_moved_and_moved_back_with_three_commands)
         .waits()
+        .on_servers(increments_wait_for_the_row_of_a_foreign_key_which_status_names)
         .on_servers(uninstall_moves_the_counts_of_open_transactions)
         .on_servers(the_last_rollup_waits_for_a_row_that_other_programs_update)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
@@ -98,6 +99,22 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     schema.run("DELETE FROM articles_views");
     let message = "has no package of articles.views";
     assert!(printed(&slotted(&schema, &["uninstall", "--column", "articles.views"])).contains(message));
+}
+
+fn increments_wait_for_the_row_of_a_foreign_key_which_status_names(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)");
+    succeeds(&schema, &["install", "--column", "articles.views"]);
+    schema.run("ALTER TABLE articles_views ADD CONSTRAINT to_article FOREIGN KEY (id) REFERENCES articles (id) ON DELETE CASCADE");
+    let (mut editor, mut caller) = (schema.connect(), schema.connect());
+    editor.query_drop("START TRANSACTION").expect("a transaction");
+    editor.query_drop("UPDATE articles SET views = 6 WHERE id = 1").expect("an update");
+    caller.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a setting");
+    let error = caller.query_drop("CALL articles_views_increment(1)").expect_err("the row is locked");
+    assert!(error.to_string().contains("1205"), "{error}");
+    editor.query_drop("ROLLBACK").expect("the end");
+    let status = printed(&slotted(&schema, &["status"]));
+    assert!(status.contains("the foreign key `to_article` refers to `articles`"), "{status}");
 }
 
 /// A transaction that has counted is open when the package is removed. On MySQL, DROP PROCEDURE waits for it.

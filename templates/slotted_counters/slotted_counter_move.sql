@@ -28,15 +28,9 @@ BEGIN
 {%- if package.options.servers != Servers::Mariadb %}
   -- A temporary table with the name of one of the tables fails here (1137): MySQL 9.7.4 crashes if it fails in a statement with SET_VAR. No other
   -- aliases than below, for LOCK TABLES.
-  DO (
-    SELECT COUNT(*)
-      FROM {{ table.name }} AS slots
-      JOIN {{ table.name }} AS target
-      JOIN {{ rollup.model.table }} AS parent
-        ON {{ rollup.joined("slots")|indent(4) }}
-      JOIN {{ rollup.model.table }}
-     WHERE FALSE
-  );
+  DO (SELECT COUNT(*)
+        FROM {{ table.name }} AS slots, {{ table.name }} AS target, {{ rollup.model.table }} AS parent, {{ rollup.model.table }}
+       WHERE FALSE);
 {%- endif %}
   -- Slots that have stayed 0 since the last call.
   {{ table.set_statement("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, join_cache_level=0, max_seeks_for_key=1")|before(2) }}DELETE{{ table.by_index() }} target

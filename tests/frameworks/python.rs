@@ -45,6 +45,9 @@ fn alembic_ignores_the_slots_with_one_line(server: &Server) {
     application.runs("sed '/alembic downgrade/,$d' run | sh");
     let revision = "alembic revision --autogenerate -m Compared >/dev/null; cat migrations/versions/*_compared.py; rm migrations/versions/*_compared.py";
     application.runs("alembic check");
+    // Without a connection, as docs/migrations.md says.
+    let offline = application.fails("alembic upgrade head --sql");
+    assert!(offline.contains("exec_driver_sql"), "{offline}");
     assert!(!application.runs(revision).contains("drop_table"));
     // The table of named counters, which no model counts with.
     application.schema.install(&package(|_| {}));
