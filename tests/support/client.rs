@@ -66,7 +66,10 @@ impl Client {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
+            .unwrap_or_else(|error| {
+                let remedy = "with SLOTTED_TEST_URLS, the clients of the servers must be on the PATH";
+                panic!("{}: {error}: {remedy}", self.program.display())
+            });
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
         // In a second thread, because the client writes its output while it reads.
