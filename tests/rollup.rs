@@ -27,6 +27,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_reads_what_is_pending)
         .on_servers(a_total_that_does_not_fit_stays_pending_and_stops_no_other)
         .on_servers(a_rollup_finds_each_record_that_does_not_fit)
+        .on_servers(a_killed_rollup_of_a_table_with_a_check_changes_nothing)
         .on_servers(a_rollup_leaves_no_transaction_open)
         .on_servers(a_reset_sets_the_column_and_loses_no_concurrent_increment)
         .on_servers(changes_of_the_parent_lose_no_pending_count)
@@ -588,6 +589,44 @@ fn a_rollup_finds_each_record_that_does_not_fit(server: &Server) {
     schema.run(ROLLUP);
     assert_eq!(pending(&schema), 0);
     assert_eq!(views(&schema, 100), Some(100 - 2000));
+}
+
+/// The session goes on after KILL QUERY: what it does next commits what the call has left.
+fn a_killed_rollup_of_a_table_with_a_check_changes_nothing(server: &Server) {
+    let schema = installed(server, 9);
+    schema.run("ALTER TABLE articles ADD CONSTRAINT positive CHECK (views >= 0)");
+    let expected: i64 = (1..=9).sum();
+    let sum = "SELECT CAST((SELECT SUM(views) FROM articles) + (SELECT SUM(count) FROM articles_views) AS SIGNED)";
+    let mut session = schema.connect();
+    let (id, stop) = (session.connection_id(), AtomicBool::new(false));
+    let mut killed = 0;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = rand::rng();
+            let mut killer = schema.connect();
+            while !stop.load(SeqCst) {
+                thread::sleep(Duration::from_micros(random.random_range(100..2000)));
+                killer.query_drop(format!("KILL QUERY {id}")).expect("a session");
+            }
+        });
+        let end = Instant::now() + Duration::from_secs(2);
+        let mut calls = 0;
+        while Instant::now() < end {
+            // An amount of each sign: the sum of all does not change.
+            let amount = if calls % 2 == 0 { 1 } else { -1 };
+            calls += 1;
+            schema.run(&format!("INSERT INTO articles_views SELECT id, 1, {amount} FROM articles ON DUPLICATE KEY UPDATE count = articles_views.count + {amount}"));
+            killed += u64::from(session.query_drop(ROLLUP).is_err());
+            _ = session.query_drop("START TRANSACTION").and_then(|()| session.query_drop("COMMIT"));
+        }
+        if calls % 2 == 1 {
+            schema.run("INSERT INTO articles_views SELECT id, 1, -1 FROM articles ON DUPLICATE KEY UPDATE count = articles_views.count - 1");
+        }
+        stop.store(true, SeqCst);
+    });
+    eprintln!("{}: {killed} roll-ups killed", server.version);
+    assert!(killed > 20, "{killed} roll-ups were killed");
+    assert_eq!(schema.first::<i64>(sum), expected);
 }
 
 /// Each round: some increments of several connections, a reset to 0, and others, at the same time as roll-ups.

@@ -77,8 +77,11 @@ impl<'a> Rollup<'a> {
         of_node(alias) "of_node"
         /// Sets the variables to the first record that meets a condition, which may be empty, or to NULL.
         next_record(name, condition) "next_record"
-        /// The pending counts of the records from `p_first` to `p_last` that no other transaction has locked, as a derived table.
+        /// FROM and WHERE for the slots of the records from `p_first` to `p_last` that have pending counts and a row, and that no other
+        /// transaction has locked.
         pending() "pending"
+        /// Selects these slots, each with the sum of its record.
+        moved() "moved"
         /// Sets the variables to the last record of the batch that begins with the first.
         last_record() "last_record"
         /// Counts the records that have pending counts, those without a row, and those whose total is not in the range of the column.
@@ -87,8 +90,8 @@ impl<'a> Rollup<'a> {
         lock_rows() "lock_rows"
         /// Selects the records that have pending counts.
         pending_counts() "pending_counts"
-        /// The columns of the rows of the parent table that ON UPDATE does not change.
-        kept() "kept"
+        /// The assignments that move the counts.
+        changes() "changes"
         /// The total of the column of the record in the arguments, as a subquery. `lock` is a locking clause or empty.
         column_of_arguments(lock) "column_of_arguments"
     }

@@ -221,25 +221,30 @@ DO (
 );
 {%- endblock %}
 
-{#- LIMIT keeps the subquery apart from the statement around it. -#}
+{#- The slots that have pending counts and a row, both not locked by another transaction. -#}
 {% block pending -%}
-(
-  SELECT {{ rollup.record_list("slots.") }}, slots.slot, slots.`count` AS pending
-    FROM {{ table.name }} AS slots
-   STRAIGHT_JOIN {{ rollup.model.table }} AS parent
-      ON {{ rollup.joined("slots")|indent(2) }}
-   WHERE {{ rollup.in_range("slots.")|indent(2) }}
-     {{ rollup.of_node("slots.")|before(5) }}AND slots.`count` <> 0
-   LIMIT 18446744073709551615
-     FOR UPDATE SKIP LOCKED
-) AS locked
+  FROM {{ table.name }} AS slots
+ STRAIGHT_JOIN {{ rollup.model.table }} AS parent
+    ON {{ rollup.joined("slots") }}
+ WHERE {{ rollup.in_range("slots.") }}
+   {{ rollup.of_node("slots.")|before(3) }}AND slots.`count` <> 0
+   FOR UPDATE SKIP LOCKED
 {%- endblock %}
 
-{#- Without an assignment, ON UPDATE CURRENT_TIMESTAMP would change the column. -#}
-{% block kept -%}
-{%- for column in rollup.model.keep -%}
-parent.{{ column.typed() }} = parent.{{ column.typed() }},
-       {% endfor -%}
+{#- The same with the sum of each record. -#}
+{% block moved -%}
+SELECT {{ rollup.record_list("slots.") }}, slots.slot, slots.`count` AS pending,
+       SUM(slots.`count`) OVER (PARTITION BY {{ rollup.record_list("slots.") }}) AS total
+  {{ rollup.pending() }}
+{%- endblock %}
+
+{#- Without an assignment, ON UPDATE CURRENT_TIMESTAMP would change the columns that are kept. -#}
+{% block changes -%}
+parent.{{ rollup.model.target.typed() }} = COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + moved.total,
+{%- for column in rollup.model.keep %}
+    parent.{{ column.typed() }} = parent.{{ column.typed() }},
+{%- endfor %}
+    slots.`count` = slots.`count` - moved.pending
 {%- endblock %}
 
 {#- A parent row that does not exist, or has NULL, counts as 0. -#}

@@ -16,14 +16,13 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }});
 {%- endfilter %}
 BEGIN
-  DECLARE v_message VARCHAR(512) CHARACTER SET utf8mb4;
-  DECLARE v_rejected VARCHAR({{ MESSAGE_MAX }}) CHARACTER SET utf8mb4;
+  DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
 
   {{ r.check()|indent(2) }}
 {%- for rollup in r.rollups() %}
-  CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_message);
-  IF v_message IS NOT NULL THEN
-    SET v_rejected = LEFT(CONCAT({{ rollup.cannot_have()|sql_string }}, {{ rollup.text_of_arguments() }}, ': ', v_message), {{ MESSAGE_MAX }});
+  CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_rejected);
+  IF v_rejected IS NOT NULL THEN
+    SET v_rejected = LEFT(CONCAT({{ rollup.cannot_have()|sql_string }}, {{ rollup.text_of_arguments() }}, ': ', v_rejected), {{ MESSAGE_MAX }});
     {{ r.signal(E::TotalRejected)|indent(4) }}
   END IF;
 {%- endfor %}
