@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Package, Slots};
 
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, repeatable, variants};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, calls, error_of, keyed, package, repeatable, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -19,6 +19,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_counter_deleted_during_a_resize_has_no_slots)
         .on_servers(a_resize_ends_in_an_old_snapshot)
         .on_servers(a_counter_created_after_the_snapshot_can_be_incremented)
+        .on_servers(a_setup_of_a_counter_created_after_the_snapshot_is_rejected)
         .on_servers(a_reset_to_the_total_that_a_counter_has_succeeds_beside_increments)
         .on_servers(a_reset_that_changes_nothing_ends)
         .on_servers(a_call_reports_the_same_rows_for_a_negative_total);
@@ -274,8 +275,27 @@ fn a_counter_created_after_the_snapshot_can_be_incremented(server: &Server) {
         schema.run("CALL counter_setup('young', NULL, NULL, NULL)");
         old.query_drop("CALL counter_increment('young')").expect(&what);
         old.query_drop("CALL counter_add('young', 4)").expect(&what);
+        old.query_drop("CALL counter_add('young', 0)").expect(&what);
         old.query_drop("COMMIT").expect("a commit");
         assert_eq!(schema.first::<i64>("SELECT counter_get('young')"), 5, "{what}");
+    }
+}
+
+/// MariaDB 11.8 would return 1020. An amount of 0 changes nothing, and its call is the first of the transaction.
+fn a_setup_of_a_counter_created_after_the_snapshot_is_rejected(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.install(&bounded(|_| {}));
+    schema.install(&bounded_keyed(|_| {}));
+    for (prefix, key, more) in [("counter", "'young'", ", NULL, NULL, 5"), ("bounded_counter", "'young'", ", NULL, NULL, 5"), ("bounded_slotted_counter", "1, 2", ", 5")] {
+        let mut old = schema.isolated("REPEATABLE READ");
+        old.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a transaction");
+        schema.run(&format!("CALL {prefix}_setup({key}{more})"));
+        old.query_drop(format!("CALL {prefix}_add({key}, 0)")).expect(prefix);
+        let (number, text) = error_of(old.query_drop(format!("CALL {prefix}_setup({key}{more})")));
+        assert_eq!(number, 30004, "{prefix}: {text}");
+        old.query_drop("COMMIT").expect("a commit");
+        assert_eq!(schema.first::<i64>(&format!("SELECT {prefix}_get({key})")), 5, "{prefix}");
     }
 }
 

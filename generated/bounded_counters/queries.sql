@@ -19,6 +19,7 @@
 -- Creates a counter. If the counter exists, the server returns error 1062. The value is at least 0.
 -- Parameters: counter_name, description, value, slots
 -- In the order of the key, so that two sessions that create the same counter do not deadlock.
+/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
 SELECT ?, number, ?, NOW(), IF(number = 1, COALESCE(?, 0), 0)
   FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers

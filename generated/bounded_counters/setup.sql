@@ -191,7 +191,7 @@ BEGIN
       FROM `bounded_counters`
      WHERE counter_name = LEFT(p_counter_name, 100);
     IF v_slots IS NULL THEN
-      CALL `_bounded_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 83), ''''));
+      CALL `_bounded_counter_unknown`(p_routine, p_counter_name);
     END IF;
   END IF;
 
@@ -514,6 +514,7 @@ BEGIN
   END IF;
 
   -- In the order of the key, so that two sessions that create the same counter do not deadlock.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
     FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', v_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers

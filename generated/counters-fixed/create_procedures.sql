@@ -312,7 +312,7 @@ BEGIN
       FROM `counters`
      WHERE counter_name = LEFT(p_counter_name, 100);
     IF v_slots IS NULL THEN
-      CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ''', LEFT(p_counter_name, 91), ''''));
+      CALL `_counter_unknown`(p_routine, p_counter_name);
     END IF;
   END IF;
 
@@ -398,8 +398,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_steps`(
   COMMENT 'Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
   that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.'
 BEGIN
-  DECLARE v_slot BIGINT DEFAULT 10000 + 1;
-  DECLARE v_next BIGINT;
+  DECLARE v_slot, v_next BIGINT DEFAULT 10000 + 1;
   DECLARE v_tries INT DEFAULT 0;
 
   REPEAT
@@ -495,6 +494,7 @@ BEGIN
   END IF;
 
   -- In the order of the key, so that two sessions that create the same counter do not deadlock.
+  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
   INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
     FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', v_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers

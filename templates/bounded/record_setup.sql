@@ -37,6 +37,6 @@ BEGIN
   IF v_last IS NOT NULL THEN
     {{ r.signal(E::CounterExists)|indent(4) }}
   END IF;
-  INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
+  {{ table.over_snapshot()|before(2) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
   VALUES ({{ table.key.arguments() }}, 0, COALESCE(p_value, 0));
 END

@@ -21,7 +21,7 @@ BEGIN
   IF p_amount = 0 THEN
     {{ table.last_slot("v_slots", "")|indent(4) }}
     IF v_slots IS NULL THEN
-      {{ r.signal(E::UnknownCounter)|indent(6) }}
+      CALL {{ r.sibling(R::Unknown) }}(p_routine, p_counter_name);
     END IF;
   END IF;
 

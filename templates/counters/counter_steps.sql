@@ -10,8 +10,7 @@ Private. Resets or deletes a counter on a node of a cluster, one slot in each st
   that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.
 {%- endfilter %}
 BEGIN
-  DECLARE v_slot BIGINT DEFAULT {{ MAX_SLOTS }} + 1;
-  DECLARE v_next BIGINT;
+  DECLARE v_slot, v_next BIGINT DEFAULT {{ MAX_SLOTS }} + 1;
   DECLARE v_tries INT DEFAULT 0;
 
   REPEAT
