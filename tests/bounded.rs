@@ -35,6 +35,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(no_statement_of_a_hand_makes_a_slot_negative)
         .on_servers(each_plain_statement_of_named_counters_works)
         .on_servers(keys_of_all_types_are_counted)
+        .on_servers(a_take_while_a_counter_of_nodes_grows_takes_its_amount)
+        .on(mysql, takes_of_the_hypergraph_optimizer_take_their_amounts)
         .on(mysql, a_take_from_the_own_slot_locks_one_record);
 }
 
@@ -584,6 +586,58 @@ fn concurrent_calls_never_make_a_total_or_a_slot_negative(server: &Server) {
         assert!(done.load(SeqCst) > 20, "{done:?}");
         assert_eq!(below.load(SeqCst), 0);
         assert_eq!(case.total(&schema), 300 + moved.load(SeqCst));
+    }
+}
+
+/// The slot that a take finds in one statement can be another one for the number of slots that it has read before.
+fn a_take_while_a_counter_of_nodes_grows_takes_its_amount(server: &Server) {
+    let schema = server.schema();
+    schema.install(&bounded(|options| options.nodes = Some(Nodes { count: 3, variable: "server_id".parse().expect("a variable") })));
+    let (mut taker, mut table) = (schema.connect(), schema.connect());
+    let mut random = rand::rng();
+    let (end, mut calls) = (Instant::now() + Duration::from_secs(3), 0);
+    // The slots of the connection: the node has one of the first three.
+    run(&mut table, "CALL bounded_counter_setup('s', NULL, 4, 0)");
+    run(&mut taker, "CALL bounded_counter_increment('s')");
+    let own: u32 = schema.first("SELECT counter_id FROM bounded_counters WHERE counter > 0");
+    while Instant::now() < end {
+        calls += 1;
+        run(&mut table, "CALL bounded_counter_delete('s')");
+        run(&mut table, "CALL bounded_counter_setup('s', NULL, 4, 0)");
+        run(&mut table, &format!("UPDATE bounded_counters SET counter = IF(counter_id = {own}, 5, IF(counter_id = 1 + MOD({own}, 3), 1000, 0))"));
+        thread::scope(|scope| {
+            let take = scope.spawn(|| run(&mut taker, "CALL bounded_counter_take('s', 8)"));
+            thread::sleep(Duration::from_micros(random.random_range(0..800)));
+            // The statement of an insertion of slots, which comes between two statements of the take.
+            run(&mut table, "LOCK TABLES bounded_counters WRITE");
+            let slots: Vec<_> = (5..=8).map(|slot| format!("('s', {slot}, NOW(), {})", if slot == own + 4 { 900 } else { 0 })).collect();
+            run(&mut table, &format!("INSERT INTO bounded_counters (counter_name, counter_id, start_date, counter) VALUES {}", slots.join(", ")));
+            run(&mut table, "UNLOCK TABLES");
+            take.join().expect("a take");
+        });
+        let total: i64 = schema.first("SELECT CAST(SUM(counter) AS SIGNED) FROM bounded_counters");
+        assert_eq!(total, 1905 - 8, "call {calls}");
+    }
+    eprintln!("{}: {calls} takes", server.version);
+}
+
+/// The server can join tables in another order than the statement has them.
+fn takes_of_the_hypergraph_optimizer_take_their_amounts(server: &Server) {
+    for case in cases() {
+        let schema = case.install(server);
+        schema.run(&case.setup(SLOTS, 0));
+        for slot in 1..SLOTS {
+            case.put(&schema, slot, 100 * i64::from(slot));
+        }
+        let mut connection = case.connection(&schema, 0);
+        run(&mut connection, "SET SESSION optimizer_switch = 'hypergraph_optimizer=on'");
+        let mut left = case.total(&schema);
+        for amount in [1, 150, 650, 100, 50, 5, 2000] {
+            run(&mut connection, &case.call("take", &amount.to_string()));
+            left -= amount;
+            assert_eq!(case.total(&schema), left, "{} after a take of {amount}", case.table);
+        }
+        assert_eq!(error(&mut connection, &case.call("take", &(left + 1).to_string())), NOT_ENOUGH);
     }
 }
 

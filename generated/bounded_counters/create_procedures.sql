@@ -375,6 +375,8 @@ take: BEGIN
       INTO v_distance
       FROM `bounded_counters`
      WHERE counter_name = p_counter_name
+       -- A resize can have inserted others since the query of v_slots.
+       AND counter_id BETWEEN 1 AND v_slots
        AND counter >= GREATEST(p_amount, p_total DIV (2 * v_slots))
        AND MOD(counter_id - v_slot + v_slots, v_slots)
            + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000) > v_distance;

@@ -39,6 +39,8 @@ take: BEGIN
       INTO v_distance
       FROM {{ table.name }}
      WHERE {{ table.key.equals("")|indent(2) }}
+       -- A resize can have inserted others since the query of v_slots.
+       AND counter_id BETWEEN 1 AND v_slots
        AND counter >= GREATEST(p_amount, p_total DIV (2 * v_slots))
        AND {{ table.distance("v_slot", "v_slots")|indent(9) }} > v_distance;
     SET v_other = 1 + MOD(v_slot - 1 + MOD(v_distance, 100000), v_slots),

@@ -42,24 +42,30 @@ take: BEGIN
       INTO v_distance
       FROM {{ table.name }}
      WHERE {{ table.key.equals("")|indent(4) }}
+       AND slot < {{ table.all_numbers() }}
        AND slot <> p_slot
        AND `count` >= GREATEST(p_amount, p_total DIV (2 * p_slots))
        AND {{ table.distance("p_slot", table.all_numbers())|indent(9) }} > v_distance;
     SET v_other = MOD(p_slot + MOD(v_distance, 100000), {{ table.all_numbers() }}),
         v_tries = IF(v_other IS NULL, 0, v_tries - 1);
     IF v_other IS NOT NULL THEN
+      -- LIMIT makes one derived table of the joined ones: MySQL 9.7 with hypergraph_optimizer assigns the own of another row otherwise.
       {{ table.over_snapshot()|before(6) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
-      SELECT {{ table.key.arguments() }}, IF(own, p_slot, v_other), (have - p_amount + own) DIV 2
+      SELECT {{ table.key.arguments() }}, IF(own, p_slot, v_other), share
         FROM (
-          SELECT MAX(IF(slot = v_other, amount, NULL)) AS have,
-                 COUNT(*) AS found
-            FROM {{ table.unlocked_pair("v_other", "p_guard")|indent(12) }}
-        ) AS pair
-       CROSS JOIN (SELECT 0 AS own UNION ALL SELECT 1) AS sides
-       WHERE found = 2
-         AND have >= p_amount
-      ON DUPLICATE KEY UPDATE
-        `count` = (pair.have - p_amount + sides.own) DIV 2 + IF(sides.own, {{ table.name }}.`count`, 0);
+          SELECT own,
+                 (have - p_amount + own) DIV 2 AS share
+            FROM (
+              SELECT MAX(IF(slot = v_other, amount, NULL)) AS have,
+                     COUNT(*) AS found
+                FROM {{ table.unlocked_pair("v_other", "p_guard")|indent(16) }}
+            ) AS pair
+           CROSS JOIN (SELECT 0 AS own UNION ALL SELECT 1) AS sides
+           WHERE found = 2
+             AND have >= p_amount
+           LIMIT 2
+        ) AS shares
+      ON DUPLICATE KEY UPDATE `count` = shares.share + IF(shares.own, {{ table.name }}.`count`, 0);
       IF ROW_COUNT() > 0 THEN
         LEAVE take;
       END IF;
