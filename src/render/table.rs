@@ -160,6 +160,8 @@ impl<'a> Table<'a> {
     }
 
     parts! {
+        /// Sets a variable to TRUE outside a transaction.
+        outside_transaction(variable) "shared/_outside_transaction.sql"
         /// Gives a statement other settings on MariaDB.
         set_statement(settings) "shared/_set_statement.sql"
         /// The slot of this connection on a server that is not a cluster, as an expression.

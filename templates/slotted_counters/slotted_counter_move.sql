@@ -43,13 +43,7 @@ BEGIN
     ) AS idle
    STRAIGHT_JOIN {{ table.name }} AS target
       ON {{ rollup.slot_of("target", "idle")|indent(2) }};
-  BEGIN
-    -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
-    DECLARE EXIT HANDLER FOR 1305
-      SET v_own = TRUE;
-    SAVEPOINT slotted_steps;
-    RELEASE SAVEPOINT slotted_steps;
-  END;
+  {{ table.outside_transaction("v_own")|indent(2) }}
   IF v_own THEN
     -- Without gap locks: connections can insert slots. READ COMMITTED needs a binary log of rows (1665).
     IF @@SESSION.binlog_format <> 'STATEMENT' THEN
