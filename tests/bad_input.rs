@@ -5,10 +5,11 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use slotted::package::{MESSAGE_MAX, Package, Pick, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, package};
+use crate::support::{Module, Schema, Server, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
+        .on_servers(dates_without_a_month_or_a_day_are_rejected_in_each_sql_mode)
         .on_servers(invalid_arguments_are_rejected_and_change_nothing)
         .on_servers(names_are_compared_by_the_collation)
         .on_servers(names_may_have_special_characters)
@@ -333,5 +334,41 @@ fn adding_zero_changes_nothing_and_succeeds(server: &Server) {
         }
         let after: Vec<Vec<Value>> = schema.rows(&package.options.table);
         assert_eq!(before, after);
+    }
+}
+
+/// A session without NO_ZERO_IN_DATE can have such dates.
+fn dates_without_a_month_or_a_day_are_rejected_in_each_sql_mode(server: &Server) {
+    let schema = server.schema();
+    let package = |table: &str, key: &str| {
+        keyed(|options| {
+            options.key = key.parse().expect("a key");
+            options.table = table.parse().expect("a table");
+            options.prefix = format!("{table}_").parse().expect("a prefix");
+        })
+    };
+    schema.install(&package("days", "day DATE"));
+    schema.install(&package("seconds", "at DATETIME"));
+    let mut connection = schema.connect();
+    for mode in ["", "STRICT_TRANS_TABLES", "STRICT_TRANS_TABLES,ALLOW_INVALID_DATES"] {
+        connection.query_drop(format!("SET SESSION sql_mode = '{mode}'")).expect(mode);
+        for date in ["2024-00-00", "2024-05-00", "2024-00-05", "0000-00-00", "2024-05-00 10:00:00"] {
+            for table in ["days", "seconds"] {
+                for call in [
+                    format!("CALL {table}_increment('{date}')"),
+                    format!("CALL {table}_add('{date}', 5)"),
+                    format!("CALL {table}_reset('{date}', 5)"),
+                    format!("SELECT {table}_get('{date}')"),
+                ] {
+                    let (number, text) = error_of(connection.query_first::<Row, _>(&call));
+                    assert_eq!(number, 30010, "{mode}: {call}: {text}");
+                }
+                let call = format!("CALL {table}_add_many('[[\"{date}\", 5]]')");
+                assert_eq!(error_of(connection.query_drop(&call)).0, 30015, "{mode}: {call}");
+            }
+        }
+        for table in ["days", "seconds"] {
+            assert_eq!(schema.first::<u64>(&format!("SELECT COUNT(*) FROM {table}")), 0, "{mode}");
+        }
     }
 }

@@ -27,7 +27,7 @@
 {%- match column.kind -%}
 {%- when KeyType::Name -%} CHAR_LENGTH({{ p }}) <= {{ NAME_MAX }}
 {%- when KeyType::Integer(_, least, most) -%} {{ p }} BETWEEN {{ least }} AND {{ most }}
-{%- when KeyType::Date(_) -%} {{ p }} BETWEEN TIMESTAMP '1000-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'
+{%- when KeyType::Date(_) -%} {{ p }} BETWEEN TIMESTAMP '1000-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999' AND MONTH({{ p }}) > 0 AND DAYOFMONTH({{ p }}) > 0
 {%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) <= {{ column.kind.length() }} AND {{ key.converted(column) }} IN ({{ column.kind.literals() }}){% if key.lacks_characters(column) %} AND {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) <= {{ n }}{% if key.lacks_characters(column) %} AND {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Binary("BINARY", n) -%} LENGTH({{ p }}) = {{ n }}
@@ -36,12 +36,13 @@
 {%- endmatch -%}
 {%- endblock %}
 
-{#- True if the value does not fit the column. Unknown for NULL. A date is compared as a text. -#}
+{#- True if the value does not fit the column. Unknown for NULL. A date is compared as a text. A session without NO_ZERO_IN_DATE can
+    have months and days of 0. -#}
 {% block misfit -%}
 {%- match column.kind -%}
 {%- when KeyType::Name -%} CHAR_LENGTH({{ p }}) > {{ NAME_MAX }}
 {%- when KeyType::Integer(_, least, most) -%} {{ p }} NOT BETWEEN {{ least }} AND {{ most }}
-{%- when KeyType::Date(_) -%} {{ p }} NOT BETWEEN '1000-01-01' AND '9999-12-31 23:59:59.999999'
+{%- when KeyType::Date(_) -%} {{ p }} NOT BETWEEN '1000-01-01' AND '9999-12-31 23:59:59.999999' OR '00' IN (SUBSTRING({{ p }}, 6, 2), SUBSTRING({{ p }}, 9, 2))
 {%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) > {{ column.kind.length() }} OR {{ key.converted(column) }} NOT IN ({{ column.kind.literals() }}){% if key.lacks_characters(column) %} OR NOT {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) > {{ n }}{% if key.lacks_characters(column) %} OR NOT {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Binary("BINARY", n) -%} LENGTH({{ p }}) <> {{ n }}
