@@ -29,6 +29,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_finds_each_record_that_does_not_fit)
         .on_servers(a_killed_rollup_of_a_table_with_a_check_changes_nothing)
         .on_servers(a_rollup_leaves_no_transaction_open)
+        .on(|name: &str| name.starts_with("mysql"), a_rollup_of_the_hypergraph_optimizer_moves_each_count_once)
         .on_servers(a_reset_sets_the_column_and_loses_no_concurrent_increment)
         .on_servers(changes_of_the_parent_lose_no_pending_count)
         .on_servers(columns_with_on_update_keep_their_values)
@@ -589,6 +590,38 @@ fn a_rollup_finds_each_record_that_does_not_fit(server: &Server) {
     schema.run(ROLLUP);
     assert_eq!(pending(&schema), 0);
     assert_eq!(views(&schema, 100), Some(100 - 2000));
+}
+
+fn a_rollup_of_the_hypergraph_optimizer_moves_each_count_once(server: &Server) {
+    let schema = installed(server, 5);
+    let counted = AtomicU64::new(0);
+    let end = Instant::now() + Duration::from_secs(4);
+    thread::scope(|scope| {
+        for session in 0..5 {
+            let (schema, counted) = (&schema, &counted);
+            scope.spawn(move || {
+                let mut random = rand::rng();
+                let mut connection = schema.connect();
+                connection.query_drop("SET SESSION optimizer_switch = 'hypergraph_optimizer=on'").expect("a setting");
+                while Instant::now() < end {
+                    let id = random.random_range(1..=5);
+                    let (call, amount) = match random.random_range(0..10) {
+                        0..4 => (format!("CALL articles_views_increment({id})"), 1),
+                        4..6 => (format!("CALL articles_views_add_many('[[{id}, 2], [{}, 3]]')", id % 5 + 1), 5),
+                        6 => (format!("CALL articles_views_compact({id})"), 0),
+                        _ => (format!("CALL articles_views_rollup({})", if session % 2 == 0 { "NULL" } else { "1" }), 0),
+                    };
+                    match connection.query_drop(&call) {
+                        Ok(()) => _ = counted.fetch_add(amount, SeqCst),
+                        Err(error) => _ = repeatable(error),
+                    }
+                }
+            });
+        }
+    });
+    let total: u64 = schema.first("SELECT CAST((SELECT SUM(views) FROM articles) + (SELECT COALESCE(SUM(count), 0) FROM articles_views) AS UNSIGNED)");
+    eprintln!("{}: {} counts", server.version, counted.load(SeqCst));
+    assert_eq!(total, 15 + counted.into_inner());
 }
 
 /// The session goes on after KILL QUERY: what it does next commits what the call has left.

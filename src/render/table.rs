@@ -343,11 +343,14 @@ impl<'a> Table<'a> {
     }
 
     /// A hint that makes MySQL find the rows of a join by the index: a scan would lock more rows. The settings of MariaDB for this are
-    /// `join_cache_level=0, max_seeks_for_key=1`.
+    /// `join_cache_level=0, max_seeks_for_key=1`. The hypergraph optimizer of MySQL 9.7 scans nevertheless, and such an `UPDATE` changes rows
+    /// that it has read before it locks them.
     pub(super) fn by_index(&self) -> &'static str {
         match self.options().servers {
             Servers::Mariadb => "",
-            _ => " /*+ SET_VAR(max_seeks_for_key = 1) NO_BNL() */",
+            _ => {
+                " /*+ SET_VAR(max_seeks_for_key = 1) SET_VAR(optimizer_switch = 'hypergraph_optimizer=off') NO_BNL() */"
+            }
         }
     }
 
