@@ -391,19 +391,28 @@ impl Counter {
             State::Found { slots, .. } => *slots,
         };
         for node in (0..self.nodes.len()).filter(|node| *node != changed) {
-            let mut state = self.state_on(node)?;
-            // A compacted record gets new slots at once.
-            while self.routine != Routine::Compact && slots(&state) != slots(wanted) {
+            let number = node + 1;
+            loop {
+                let state = self.state_on(node).with_context(|| {
+                    format!("node {number} does not say whether it has applied the change")
+                })?;
+                // A compacted record gets new slots at once.
+                if self.routine == Routine::Compact || slots(&state) == slots(wanted) {
+                    outln!("node {number}: {state}")?;
+                    break;
+                }
                 if interrupt::stop().load(Ordering::Relaxed) {
                     return Err(hinted(
-                        format!("node {} has {state}", node + 1),
-                        "the node has not applied the change yet, or the URLs are not those of nodes of one cluster",
+                        format!("node {number} has not applied the change: {state}"),
+                        format!(
+                            "node {} has completed the change, and each node of its cluster applies it when it receives it; a URL of another \
+                             cluster has other slots",
+                            changed + 1
+                        ),
                     ));
                 }
                 thread::sleep(PAUSE);
-                state = self.state_on(node)?;
             }
-            outln!("node {}: {state}", node + 1)?;
         }
         Ok(())
     }
