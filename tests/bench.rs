@@ -24,6 +24,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(calls_that_open_a_connection_each_are_counted_exactly)
         .on_one_server(the_report_has_the_slowest_and_the_fastest_round)
         .on_one_server(lists_are_measured_crosswise_and_drawn)
+        .on_one_server(csv_has_one_header_also_if_calls_were_rejected)
         .waits()
         .on_one_server(without_a_terminal_the_progress_is_lines)
         .on_families(an_account_with_only_its_own_schemas_measures_what_it_can)
@@ -184,6 +185,40 @@ fn lists_are_measured_crosswise_and_drawn(server: &Server) {
     assert!(picture.contains(&format!("increments/s on {}", server.version)), "{picture}");
     let query = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'slotted\\_bench%'";
     assert_eq!(server.connect().query_first::<u64, _>(query).expect("schemata"), Some(0));
+}
+
+fn csv_has_one_header_also_if_calls_were_rejected(server: &Server) {
+    let arguments = [
+        "--csv", "--contenders", "uncontended,single-row", "--connections", "1,2", "--slots", "2", "--seconds", "0.3", "--rounds", "1",
+    ];
+    let started = bench(server, &arguments).spawn().expect("the bench runs");
+    // Half of the calls of one contender in the second setting. The first setting, and the other contender, have no error.
+    let trigger = "CREATE TRIGGER slotted_bench_2.rejects BEFORE UPDATE ON slotted_bench_2.single_row FOR EACH ROW
+                   IF RAND() < 0.5 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF";
+    let mut connection = server.connect();
+    let end = Instant::now() + Duration::from_secs(30);
+    while let Err(error) = connection.query_drop(trigger) {
+        assert!(Instant::now() < end, "{error}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = started.wait_with_output().expect("the end");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.lines().filter(|line| line.contains("per_second")).count(), 1, "{text}");
+    let mut csv = csv::Reader::from_reader(output.stdout.as_slice());
+    let names = csv.headers().expect("a head").clone();
+    let at = |name: &str| names.iter().position(|one| one == name).unwrap_or_else(|| panic!("{name} in {names:?}"));
+    let fields = ["connections", "contender", "rejected", "rejected_share"].map(at);
+    let rows: Vec<_> = csv.records().map(|record| record.expect("as many fields as names")).collect();
+    let found: Vec<_> = rows.iter().map(|row| fields.map(|field| row[field].to_owned())).collect();
+    let [of_one @ .., rejected] = &found[..] else { panic!("{text}") };
+    assert_eq!(of_one, [["1", "uncontended", "", "0"], ["1", "single-row", "", "0"], ["2", "uncontended", "", "0"]], "{text}");
+    assert_eq!(rejected[..2], ["2", "single-row"], "{text}");
+    assert!(rejected[2].contains("1213"), "{text}");
+    assert!((0.2..0.8).contains(&rejected[3].parse::<f64>().expect("a number")), "{text}");
+    for row in &rows {
+        assert_eq!(row[at("done")], row[at("grown")], "{text}");
+    }
 }
 
 /// Without a terminal, the progress is lines: at most one in five seconds, and the last one.
