@@ -8,13 +8,17 @@ use mysql::prelude::Queryable;
 use slotted::package::{Package, Slots};
 
 use crate::advise::{printed, slotted};
-use crate::support::{Module, Server, file, keyed, package};
+use crate::rollup::of_column;
+use crate::support::{Module, Schema, Server, bounded, file, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .private()
         .on_servers(commands_do_not_depend_on_the_defaults_of_the_server)
         .on_servers(scripts_do_not_depend_on_the_defaults_of_the_server)
+        .waits()
+        .on_servers(calls_are_exact_without_memory_for_temporary_tables)
+        .on(|name| name.starts_with("mariadb"), calls_without_temporary_tables_change_nothing)
         .waits()
         .on_servers(scripts_wait_for_a_global_read_lock_for_seconds)
         .waits()
@@ -244,5 +248,119 @@ fn scripts_wait_for_an_open_transaction_for_seconds(server: &Server) {
         let said = schema.client().pipe(&[], &file(&package, name));
         assert!(said.success, "{name}: {said:?}");
         assert_eq!(schema.first::<usize>(left), routines, "{name}");
+    }
+}
+
+/// A server with named counters `hot` of 1,000 slots, 1,000 further counters, and 1,000 records with a roll-up. All have counts.
+fn with_counts<'a>(server: &'a Server, named: &[Package]) -> Schema<'a> {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
+         INSERT INTO articles (id) SELECT number FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 999), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers",
+    );
+    let column = of_column("articles.views", "id BIGINT", |_| {});
+    schema.install(&column);
+    schema.run(&format!("INSERT INTO {} SELECT id, 0, id FROM articles", column.options.table));
+    for package in named {
+        schema.install(package);
+        let (table, prefix) = (&package.options.table, package.options.prefix.name());
+        schema.run(&format!("INSERT INTO {table} SELECT CONCAT('c', id), 1, NULL, NOW(), 1 FROM articles; CALL {prefix}setup('hot', NULL, 1000, 12345)"));
+    }
+    schema
+}
+
+/// The entries of a call of `add_many`: id i of 1,000 gets i.
+fn entries(name: impl Fn(u32) -> String) -> String {
+    let each: Vec<_> = (1..=1000).map(|id| format!("[{},{id}]", name(id))).collect();
+    format!("'[{}]'", each.join(","))
+}
+
+/// The server has the smallest memory that it accepts for temporary tables. On MySQL, other sessions use it.
+fn calls_are_exact_without_memory_for_temporary_tables(server: &Server) {
+    let small: &[&str] = if server.is_mysql() {
+        &["--temptable-max-ram=2097152", "--temptable-max-mmap=0", "--max-connections=200"]
+    } else {
+        &["--tmp-memory-table-size=0", "--max-heap-table-size=16384"]
+    };
+    let server = &server.another(small);
+    let named = [package(|_| {}), bounded(|_| {})];
+    let schema = with_counts(server, &named);
+    let status = if server.is_mysql() { "TempTable_count_hit_max_ram" } else { "Created_tmp_disk_tables" };
+    let on_disk = || schema.first::<(String, u64)>(&format!("SHOW GLOBAL STATUS LIKE '{status}'")).1;
+    let others = if server.is_mysql() { use_temptable(&schema) } else { Vec::new() };
+    let before = on_disk();
+    for package in &named {
+        let prefix = package.options.prefix.name();
+        let is = |what: &str, wanted: i64| {
+            let total: i64 = schema.first(&format!("SELECT {prefix}get('hot')"));
+            let slots: i64 = schema.first(&format!("SELECT CAST(slots AS SIGNED) FROM {} WHERE counter_name = 'hot'", package.totals));
+            assert_eq!((slots, total), (wanted, 12345), "{prefix}{what}");
+        };
+        is("setup", 1000);
+        for slots in [2000, 1990] {
+            schema.run(&format!("CALL {prefix}resize('hot', {slots})"));
+            is("resize", slots);
+        }
+        schema.run(&format!("CALL {prefix}add_many({}); CALL {prefix}reset('hot', 7, FALSE)", entries(|id| format!("\"c{id}\""))));
+        let sum = format!("SELECT CAST(SUM(counter) AS SIGNED) FROM {}", package.options.table);
+        assert_eq!(schema.first::<i64>(&sum), 1000 + 500_500 + 7, "{prefix}");
+    }
+    schema.run(&format!("CALL articles_views_add_many({}); CALL articles_views_rollup(NULL)", entries(|id| id.to_string())));
+    let (rows, exact): (u32, u32) = schema.first("SELECT COUNT(*), CAST(SUM(views = 2 * id) AS SIGNED) FROM articles");
+    assert_eq!((rows, exact), (1000, 1000));
+    assert!(on_disk() > before, "all temporary tables have been in memory");
+    for id in others {
+        server.connect().query_drop(format!("KILL {id}")).expect("a session");
+    }
+}
+
+/// Sessions that use all memory of TempTable: a temporary table of each is in one of the blocks that sessions share.
+fn use_temptable(schema: &Schema<'_>) -> Vec<u32> {
+    let used = "SELECT COALESCE(SUM(CURRENT_NUMBER_OF_BYTES_USED), 0) FROM performance_schema.memory_summary_global_by_event_name
+                 WHERE EVENT_NAME = 'memory/temptable/physical_ram'";
+    schema.run("CREATE TABLE wide (id INT PRIMARY KEY, text VARCHAR(1000)) ENGINE = InnoDB; INSERT INTO wide SELECT id, REPEAT('x', 1000) FROM articles WHERE id <= 800");
+    let ids = (0..4).map(|_| {
+        let mut connection = schema.connect();
+        let id = connection.connection_id();
+        // Ends with its session.
+        thread::spawn(move || connection.query_drop("SELECT SLEEP(600) FROM (SELECT id, text FROM wide LIMIT 800) AS copied WHERE id = 1"));
+        id
+    });
+    let ids = ids.collect();
+    let end = Instant::now() + Duration::from_secs(60);
+    while schema.first::<u64>(used) < 2 << 20 {
+        assert!(Instant::now() < end, "memory is left");
+        thread::sleep(Duration::from_millis(20));
+    }
+    ids
+}
+
+/// A limit of MariaDB for temporary tables on the disk, which have no other place here.
+fn calls_without_temporary_tables_change_nothing(server: &Server) {
+    let server = &server.another(&["--tmp-memory-table-size=0"]);
+    let named = [package(|_| {}), bounded(|_| {})];
+    let schema = with_counts(server, &named);
+    let state = || -> Vec<(String, i64, i64)> {
+        let tables = ["counters", "bounded_counters"].map(|table| {
+            format!("SELECT '{table}', COUNT(*), CAST(SUM(counter * (1 + CRC32(counter_name) % 9) * counter_id) AS SIGNED) FROM {table}")
+        });
+        let records = "SELECT 'records', COUNT(*), CAST(SUM(count * record) AS SIGNED) FROM (SELECT id AS record, count FROM articles_views) AS counts
+                       UNION ALL SELECT 'articles', COUNT(*), SUM(views) FROM articles";
+        schema.query(&format!("{} UNION ALL {} UNION ALL {records}", tables[0], tables[1]))
+    };
+    let before = state();
+    let mut calls = vec!["CALL articles_views_rollup(NULL)".to_owned()];
+    for package in &named {
+        let prefix = package.options.prefix.name();
+        calls.push(format!("CALL {prefix}resize('hot', 2000)"));
+        calls.push(format!("CALL {prefix}add_many({})", entries(|id| format!("\"c{id}\""))));
+    }
+    let mut connection = schema.connect();
+    connection.query_drop("SET SESSION tmp_disk_table_size = 1024").expect("a limit");
+    for call in calls {
+        let result = connection.query_drop(&call);
+        let shown = &call[..call.len().min(60)];
+        assert!(matches!(&result, Err(mysql::Error::MySqlError(error)) if error.code == 1114), "{shown}: {result:?}");
+        assert_eq!(state(), before, "{shown}");
     }
 }
