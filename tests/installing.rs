@@ -425,11 +425,12 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
         }
         let stop = AtomicBool::new(false);
         let calls: Vec<_> = (0..16).map(|_| AtomicU64::new(0)).collect();
+        let longest = AtomicU64::new(0);
         let (status, said) = thread::scope(|scope| {
             let _stop = SetOnDrop(&stop);
             for calls in &calls {
                 let mut connection = schema.connect();
-                let stop = &stop;
+                let (stop, longest) = (&stop, &longest);
                 scope.spawn(move || {
                     while !stop.load(SeqCst) {
                         let start = Instant::now();
@@ -438,8 +439,7 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
                             Err(mysql::Error::MySqlError(error)) if error.code == 1305 => {}
                             result => result.expect("a call during an upgrade"),
                         }
-                        // It waits behind a DROP until this has timed out.
-                        assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+                        longest.fetch_max(start.elapsed().as_millis() as u64, SeqCst);
                         calls.fetch_add(1, SeqCst);
                         thread::sleep(Duration::from_millis(20));
                     }
@@ -466,6 +466,15 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
             // Each caller completes calls while it waits.
             let mut install = start();
             until_it_waits();
+            if server.is_mysql() {
+                let limits = "SELECT DISTINCT VARIABLE_VALUE
+                                FROM performance_schema.variables_by_thread
+                                     JOIN performance_schema.threads USING (THREAD_ID)
+                               WHERE VARIABLE_NAME = 'lock_wait_timeout'
+                                 AND PROCESSLIST_DB = DATABASE()
+                                 AND VARIABLE_VALUE <> @@GLOBAL.lock_wait_timeout";
+                assert_eq!(schema.query::<String>(limits), ["2"], "{blocks:?}");
+            }
             let before: Vec<_> = calls.iter().map(|calls| calls.load(SeqCst)).collect();
             let end = Instant::now() + Duration::from_secs(60);
             while calls.iter().zip(&before).any(|(calls, before)| calls.load(SeqCst) < before + 1) {
@@ -482,6 +491,10 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
             (install.wait().expect("the end"), format!("{named}\n{}", rest.join("\n")))
         });
         assert_eq!(status.code(), Some(0), "{blocks:?}: {said}");
+        // A call waits behind a DROP until this has timed out, after 2 s. A machine under load takes longer.
+        let longest = longest.into_inner();
+        eprintln!("{}, {blocks:?}: the longest call took {longest} ms", server.version);
+        assert!(longest < 20_000, "{blocks:?}: {longest} ms");
         let blocker = format!("connection {} of ", blocking.connection_id());
         assert!(!server.is_mysql() || said.contains(&blocker), "{blocks:?}: {blocker}: {said}");
         is_complete(&mut schema.connect(), &package(|_| {}));
