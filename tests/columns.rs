@@ -390,7 +390,7 @@ fn an_event_that_an_account_cannot_see_is_not_missing(server: &Server) {
         let arguments = ["status", "--url", &server.url_of(&user, None), "--database", &schema.name];
         printed(&Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs"))
     };
-    let hidden = "event articles_views_rollup: not visible: this account needs the privilege EVENT on the database";
+    let hidden = "event articles_views_rollup: hidden: this account cannot see it without EVENT on the database";
     let said = status();
     assert!(said.contains(hidden), "{said}");
     // It cannot tell the two apart.

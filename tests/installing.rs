@@ -687,7 +687,7 @@ fn all_problems_are_listed_and_nothing_is_changed(server: &Server) {
     let url = url.replacen(&user, &format!("{user}_2"), 1);
     let hidden = slotted(&schema, &["status"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
     assert_eq!(hidden.status.code(), Some(1), "{}", printed(&hidden));
-    assert!(printed(&hidden).contains("hidden: to read the definition, this account needs"), "{}", printed(&hidden));
+    assert!(printed(&hidden).contains("hidden: this account cannot see it without "), "{}", printed(&hidden));
     for account in [format!("{user}_2"), format!("{user}_3"), user] {
         let _ = root.query_drop("SET SESSION sql_log_bin = 0");
         root.query_drop(format!("DROP PROCEDURE IF EXISTS {}.counter_setup", schema.ident())).expect("a routine");

@@ -376,12 +376,10 @@ impl Report {
                     State::Same => continue,
                     State::Changed(differences) => format!("changed: {}", in_line(&differences.join("; "))),
                     State::Missing => "missing".into(),
-                    State::Hidden(privilege) if object.kind == ObjectKind::Event => {
-                        format!("not visible: this account needs the privilege {privilege} on the database")
-                    }
-                    State::Hidden(privilege) => {
-                        format!("hidden: to read the definition, this account needs {privilege} ON *.*")
-                    }
+                    State::Hidden(privilege) => format!(
+                        "hidden: this account cannot see it without {privilege} on {}",
+                        object.scope().unwrap_or("the database")
+                    ),
                     State::Obsolete => "obsolete: other options of the package have created it".into(),
                     State::Foreign => "foreign: an object with this name that is not of a package".into(),
                 };

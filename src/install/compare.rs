@@ -30,7 +30,8 @@ pub enum State {
     Changed(Vec<String>),
     /// It does not exist.
     Missing,
-    /// The account cannot read its definition. The text is the missing privilege.
+    /// The account cannot see it or read its definition, or it does not exist. The text is the missing privilege, and
+    /// [`ObjectState::scope`] says where.
     Hidden(String),
     /// It is not in the package, but other options of the package create it.
     Obsolete,
@@ -60,6 +61,16 @@ impl ObjectState {
                 differences.iter().any(|one| !one.ends_with(NO_DEFINER))
             }
             State::Changed(_) | State::Missing | State::Obsolete => true,
+        }
+    }
+
+    /// Where the account needs the privilege to see it, as GRANT has it. None is the database.
+    pub fn scope(&self) -> Option<&'static str> {
+        match &self.state {
+            State::Hidden(privilege) if self.kind.is_routine() => {
+                Some(if privilege == SELECT { "mysql.proc" } else { "*.*" })
+            }
+            _ => None,
         }
     }
 
@@ -234,25 +245,7 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
         let Object { kind, name, .. } = object;
         states.push(ObjectState { kind, name, state });
     }
-    let mut routines = states.iter().filter(|object| object.kind.is_routine());
-    if routines.all(|routine| routine.state == State::Missing)
-        && states
-            .iter()
-            .any(|object| object.kind == ObjectKind::View && object.state != State::Missing)
-        && !Privileges::read(connection)?.sees_routines()
-    {
-        // The server answers as if there were none.
-        for routine in states.iter_mut().filter(|object| object.kind.is_routine()) {
-            routine.state = hidden(dialect);
-        }
-    }
-    let event =
-        |object: &&mut ObjectState| object.kind == ObjectKind::Event && object.state == State::Missing;
-    if let Some(event) = states.iter_mut().find(event)
-        && !Privileges::read(connection)?.has(EVENT)
-    {
-        event.state = State::Hidden(EVENT.into());
-    }
+    hide(connection, &mut states, dialect)?;
     let further_moves = further_moves(connection, package)?;
     let mut obsolete = |kind, name: &Ident| -> mysql::Result<()> {
         if facts.created(connection, kind, name)?.is_some() {
@@ -344,18 +337,45 @@ fn state(
     }
 }
 
+/// The privilege to see tables and their columns. Some versions of MariaDB show routines to an account with it on mysql.proc.
+const SELECT: &str = "SELECT";
+
+/// The server answers an account without privileges as if an object did not exist. If one is missing, the account can perhaps not
+/// see it. If all are, they are: there is no package.
+fn hide(connection: &mut Conn, states: &mut [ObjectState], dialect: Dialect) -> mysql::Result<()> {
+    let all = states.iter().all(|object| object.state == State::Missing);
+    let missing = |object: &&mut ObjectState| {
+        object.state == State::Missing && (!all || object.kind == ObjectKind::Event)
+    };
+    let mut missing: Vec<_> = states.iter_mut().filter(missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let privileges = Privileges::read(connection)?;
+    for object in &mut missing {
+        let (sees, state) = match object.kind {
+            ObjectKind::Table | ObjectKind::View => (privileges.sees_tables(), State::Hidden(SELECT.into())),
+            ObjectKind::Procedure | ObjectKind::Function => (privileges.sees_routines(), hidden(dialect)),
+            ObjectKind::Event => (privileges.has(EVENT), State::Hidden(EVENT.into())),
+        };
+        if !sees {
+            object.state = state;
+        }
+    }
+    Ok(())
+}
+
 /// The server shows no event to an account without it.
 const EVENT: &str = "EVENT";
 
+/// The state of a routine that the account does not see.
 fn hidden(dialect: Dialect) -> State {
-    State::Hidden(
-        if dialect.mariadb {
-            "SHOW CREATE ROUTINE"
-        } else {
-            "SHOW_ROUTINE"
-        }
-        .into(),
-    )
+    let privilege = match dialect {
+        Dialect { mariadb: false, .. } => "SHOW_ROUTINE",
+        Dialect { version, .. } if version >= 110_300 => "SHOW CREATE ROUTINE",
+        Dialect { .. } => SELECT,
+    };
+    State::Hidden(privilege.into())
 }
 
 fn of_differences(differences: Vec<String>) -> State {
@@ -517,14 +537,13 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
         Kind::Counters => "counter_id",
         Kind::SlottedCounters => "slot",
     };
-    let found: Option<(String, bool)> = connection.exec_first(
+    let found: Option<(String, Option<bool>)> = connection.exec_first(
         "SELECT TABLE_TYPE,
-                EXISTS (
-                  SELECT *
+                (
+                  SELECT MAX(columns.COLUMN_NAME = ?)
                     FROM information_schema.COLUMNS AS columns
                    WHERE columns.TABLE_SCHEMA = tables.TABLE_SCHEMA
                      AND columns.TABLE_NAME = tables.TABLE_NAME
-                     AND columns.COLUMN_NAME = ?
                 )
            FROM information_schema.TABLES AS tables
           WHERE TABLE_SCHEMA = DATABASE()
@@ -534,7 +553,9 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
     match found.as_ref().map(|(kind, has_slots)| (&kind[..], *has_slots)) {
         None => return Ok(State::Missing),
         // A table without slots is none of a package, whatever has been changed in it.
-        Some((BASE_TABLE | "SYSTEM VERSIONED", true)) => {}
+        Some((BASE_TABLE | "SYSTEM VERSIONED", Some(true))) => {}
+        // An account with SHOW VIEW alone sees the table, and no column.
+        Some((BASE_TABLE | "SYSTEM VERSIONED", None)) => return Ok(State::Hidden(SELECT.into())),
         Some(_) => return Ok(State::Foreign),
     }
     let mut differences = Vec::new();

@@ -302,7 +302,7 @@ impl Preflight<'_> {
                 State::Foreign => others.push(object.to_string()),
                 // The account does not have EVENT, which it needs for the installation, too.
                 State::Hidden(_) if object.kind == ObjectKind::Event => {}
-                State::Hidden(privilege) => hidden = hidden.or(Some((object.to_string(), privilege.clone()))),
+                State::Hidden(privilege) => hidden = hidden.or(Some((object, privilege))),
                 _ => {}
             }
         }
@@ -316,10 +316,11 @@ impl Preflight<'_> {
             );
         }
         if let Some((object, privilege)) = hidden {
-            let remedy = format!(
-                "connect as the definer, or: {}",
-                self.privileges.on(&privilege, "*.*")
-            );
+            let remedy = match object.scope() {
+                Some(place) => self.privileges.on(privilege, place),
+                None => self.privileges.on_schema(privilege),
+            };
+            let remedy = format!("connect as the definer, or: {remedy}");
             self.say(
                 format!(
                     "the account {} cannot read the definition of {object}",
@@ -332,8 +333,10 @@ impl Preflight<'_> {
 
     /// The checks of the scripts.
     fn checks(&mut self, connection: &mut Conn) -> Result<(), InstallError> {
-        let no_table = [State::Missing, State::Foreign];
-        let no_table = self.any(|kind| kind == ObjectKind::Table, |state| no_table.contains(state));
+        let no_table = self.any(
+            |kind| kind == ObjectKind::Table,
+            |state| matches!(state, State::Missing | State::Foreign | State::Hidden(_)),
+        );
         let function = self.any(|kind| kind == ObjectKind::Function, |state| *state != State::Same);
         for check in render::checks(self.package) {
             let (applies, check) = match check {

@@ -17,6 +17,8 @@ pub struct Privileges {
     /// Those on all databases that are revoked on the current one. Source: MySQL manual, "Privilege Restriction Using Partial Revokes".
     revoked: BTreeSet<String>,
     grantable: bool,
+    /// Whether it has SELECT on the table in which MariaDB stores routines.
+    reads_routines: bool,
     /// The database as the remedy of a missing privilege names it.
     pattern: String,
 }
@@ -94,7 +96,13 @@ impl Privileges {
                     privileges.pattern = pattern.to_owned();
                     &mut privileges.schema
                 }
-                _ => continue,
+                _ => {
+                    privileges.reads_routines |= ["`mysql`.*", "`mysql`.`proc`"].contains(&scope)
+                        && list(names)
+                            .iter()
+                            .any(|name| ["SELECT", "ALL PRIVILEGES"].contains(&&name[..]));
+                    continue;
+                }
             };
             into.extend(list(names));
             privileges.grantable |= line.contains(" WITH GRANT OPTION");
@@ -126,6 +134,26 @@ impl Privileges {
             .iter()
             .any(|name| self.has(name))
             || self.has_global(&["SELECT", "SHOW_ROUTINE", "SHOW CREATE ROUTINE"])
+            || self.reads_routines
+    }
+
+    /// Whether the account sees the tables and views of the database. It also sees those on which it has a privilege alone.
+    pub fn sees_tables(&self) -> bool {
+        let names = [
+            "SELECT",
+            "INSERT",
+            "UPDATE",
+            "DELETE",
+            "CREATE",
+            "DROP",
+            "REFERENCES",
+            "INDEX",
+            "ALTER",
+            "CREATE VIEW",
+            "SHOW VIEW",
+            "TRIGGER",
+        ];
+        names.iter().any(|name| self.has(name))
     }
 
     /// The GRANT statement for privileges on the database.
