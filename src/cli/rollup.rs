@@ -13,6 +13,7 @@ use super::output::{note, outln};
 use super::package::installed;
 use super::{Outcome, hinted, interrupt};
 use crate::connect::{Session, cause};
+use crate::install::column;
 use crate::package::{Package, PackageError, Prefix, RECORDS_MAX, Routine};
 
 /// Move pending counts into their columns.
@@ -102,7 +103,7 @@ impl Rollup {
                     }
                 }
                 if self.every.is_none() {
-                    let pending = pending(&mut nodes[0], package)?;
+                    let (pending, _) = column::remaining(&mut nodes[0], package)?;
                     let seconds = begin.elapsed().as_secs_f64();
                     let table = package.options.table.name();
                     outln!("{table}: rolled up in {seconds:.1} s, {pending} records are pending")?;
@@ -178,21 +179,4 @@ impl Rollup {
         }
         Ok(rejected)
     }
-}
-
-/// The number of records that have pending counts.
-fn pending(node: &mut Session, package: &Package) -> anyhow::Result<u64> {
-    let key: Vec<_> = package
-        .options
-        .key
-        .0
-        .iter()
-        .map(|column| column.name.to_string())
-        .collect();
-    let query = format!(
-        "SELECT COUNT(*) FROM (SELECT 1 AS one FROM {} GROUP BY {} HAVING SUM(`count`) <> 0) AS pending",
-        package.options.table,
-        key.join(", ")
-    );
-    Ok(node.query_first(query)?.unwrap_or_default())
 }

@@ -97,7 +97,8 @@ impl Uninstall {
                     }
                 }
             }
-            remain = Self::remaining(connection, package)?;
+            let (records, counts) = column::remaining(connection, package)?;
+            remain = (records > 0 && package.options.column().is_some()).then_some((records, counts));
             let movable = column::pending(connection, package)?;
             let movable = movable.iter().any(|of| of.records > of.without_row + of.rejected);
             if let Some(reason) = interrupt::reason() {
@@ -112,24 +113,6 @@ impl Uninstall {
             thread::sleep(PAUSE);
         }
         Ok(remain)
-    }
-
-    /// The number of the records that have counts in the slots, and their sum. None if there is no such record.
-    fn remaining(connection: &mut Session, package: &Package) -> anyhow::Result<Option<(u64, String)>> {
-        let key: Vec<_> = package
-            .options
-            .key
-            .0
-            .iter()
-            .map(|column| column.name.to_string())
-            .collect();
-        let remain: Option<(u64, String)> = connection.query_first(format!(
-            "SELECT COUNT(*), CAST(COALESCE(SUM(pending), 0) AS CHAR)
-               FROM (SELECT SUM(`count`) AS pending FROM {} GROUP BY {} HAVING SUM(`count`) <> 0) AS remaining",
-            package.options.table,
-            key.join(", ")
-        ))?;
-        Ok(remain.filter(|(records, _)| *records > 0 && package.options.column().is_some()))
     }
 
     pub(super) fn run(self) -> anyhow::Result<Outcome> {

@@ -232,6 +232,21 @@ pub fn pending(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Pe
     Ok(all)
 }
 
+/// The number of the records that have counts in the slots, of whatever column, and the sum of these.
+///
+/// # Errors
+/// The connection fails, or the account cannot read the table of the package.
+pub fn remaining(connection: &mut Conn, package: &Package) -> mysql::Result<(u64, String)> {
+    let key = package.options.key.0.iter().map(|column| column.name.to_string());
+    let query = format!(
+        "SELECT COUNT(*), CAST(COALESCE(SUM(counts), 0) AS CHAR)
+           FROM (SELECT SUM(`count`) AS counts FROM {} GROUP BY {} HAVING SUM(`count`) <> 0) AS remaining",
+        package.options.table,
+        key.collect::<Vec<_>>().join(", ")
+    );
+    Ok(connection.query_first(query)?.unwrap_or_default())
+}
+
 /// The range of an integer type in COLUMN_TYPE. Of another type, that of BIGINT.
 fn range(kind: &str) -> (i128, i128) {
     let kind = kind.to_lowercase();
