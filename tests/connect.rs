@@ -216,6 +216,12 @@ fn a_password_can_have_every_character(server: &Server) {
     connects(slotted(&ADVISE).env("SLOTTED_URL", &url));
     // The password of the URL precedes the variables, and the option precedes the URL.
     connects(slotted(&ADVISE).env("SLOTTED_URL", &url).env("SLOTTED_PASSWORD", "other").env("MYSQL_PWD", "other"));
+    // A URL without a password is as the options without it.
+    let without = format!("mysql://us%2Fer@127.0.0.1:{}", network.port);
+    connects(slotted(&ADVISE).args(["--url", &without]).env("SLOTTED_PASSWORD", &password).env("MYSQL_PWD", "other"));
+    connects(slotted(&ADVISE).env("SLOTTED_URL", &without).env("MYSQL_PWD", &password));
+    let none = [&ADVISE[..], &["--url", &without, "--password="]].concat();
+    fails(slotted(&none).env("SLOTTED_PASSWORD", &password), "(using password: NO)", "");
     let wrong = format!("mysql://us%2Fer:wrong@127.0.0.1:{}", network.port);
     connects(slotted(&ADVISE).args(["--url", &wrong, &format!("--password={password}")]));
     let folder = tempfile::tempdir().expect("a folder");

@@ -60,8 +60,8 @@ pub struct Connection {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// The password. Without a value, asks for it on the terminal [default: the password of the URL or the option file,
-    /// SLOTTED_PASSWORD, or MYSQL_PWD]
+    /// The password. Without a value, asks for it on the terminal; --password= is none [default: the password of the URL or the
+    /// option file; if it has none, SLOTTED_PASSWORD, or MYSQL_PWD]
     #[arg(long, num_args = 0..=1, require_equals = true)]
     password: Option<Option<Secret>>,
 
