@@ -338,8 +338,9 @@ impl<'a> Move<'a> {
         moved: &dyn Fn(u64),
     ) -> Result<u64> {
         let source = self.source;
-        let until = source.compared("<=");
-        let range = format!("{} AND {until}", source.compared(">="));
+        let statements = self.statements();
+        let until = statements.compared("<=");
+        let range = format!("{} AND {until}", statements.compared(">="));
         // A zero in a row without a counter creates the counter, because an increment does not.
         let wanted = if self.named() {
             String::new()
@@ -350,7 +351,7 @@ impl<'a> Move<'a> {
         while !stop() {
             let (condition, mut bounds) = match &after {
                 Some(after) => (
-                    format!("{} AND {until}{wanted}", source.compared(">")),
+                    format!("{} AND {until}{wanted}", statements.compared(">")),
                     source.bound(after),
                 ),
                 None => (format!("{until}{wanted}"), Vec::new()),

@@ -35,7 +35,7 @@ pub fn move_row(
         design: None,
     };
     let statements = Adopt::new(package, source, &target);
-    let equal = format!("{} AND {}", source.compared(">="), source.compared("<="));
+    let equal = format!("{} AND {}", statements.compared(">="), statements.compared("<="));
     complete(connection, |transaction| {
         // A prepared statement returns numbers as numbers.
         let rows: Vec<mysql::Row> = transaction

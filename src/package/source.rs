@@ -227,29 +227,8 @@ impl Source {
         !self.key.is_empty() && self.key.iter().all(|column| columns.contains(&&column.name))
     }
 
-    /// A condition for the rows that compare with a value of the key as `>`, `>=` or `<=` say. [`bound`](Self::bound) orders
-    /// the parameters. The servers use no index for a comparison of rows in parentheses.
-    pub(crate) fn compared(&self, operator: &str) -> String {
-        let strict = &operator[..1];
-        let mut columns = self.key.iter().rev();
-        let one = |column: &SourceColumn, operator: &str| {
-            format!("{} {operator} {}", column.comparable(), column.placeholder())
-        };
-        let last = columns
-            .next()
-            .map(|column| one(column, operator))
-            .unwrap_or_default();
-        columns.fold(last, |rest, column| {
-            let (least, beyond, equal) = (
-                one(column, &format!("{strict}=")),
-                one(column, strict),
-                one(column, "="),
-            );
-            format!("{least} AND ({beyond} OR {equal} AND {rest})")
-        })
-    }
-
-    /// The parameters of [`compared`](Self::compared) for a value of the key.
+    /// The parameters of [`Adopt::compared`](crate::render::Adopt::compared) for a value of the key: each column but the last occurs
+    /// three times.
     pub(crate) fn bound<T: Clone>(&self, key: &[T]) -> Vec<T> {
         let Some((last, columns)) = key.split_last() else {
             return Vec::new();
@@ -372,22 +351,6 @@ mod tests {
             index: None,
             limit: None,
         }
-    }
-
-    #[test]
-    fn a_condition_has_a_parameter_for_each_value() {
-        let one = source(&["a"]);
-        assert_eq!((one.compared(">"), one.bound(&[1])), ("`a` > ?".into(), vec![1]));
-        let two = source(&["a", "b"]);
-        assert_eq!(
-            two.compared(">="),
-            "`a` >= ? AND (`a` > ? OR `a` = ? AND `b` >= ?)"
-        );
-        assert_eq!(
-            two.compared("<="),
-            "`a` <= ? AND (`a` < ? OR `a` = ? AND `b` <= ?)"
-        );
-        assert_eq!(two.bound(&[1, 2]), [1, 1, 1, 2]);
     }
 
     #[test]

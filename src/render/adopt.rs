@@ -29,7 +29,7 @@ pub struct Adopt<'a> {
     target: &'a Target,
 }
 
-/// A statement each: its template and its arguments. A condition is one of [`Source`] with its parameters.
+/// A statement each: its template and its arguments. A condition has parameters.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),*) $path:literal)*) => {
         $($(#[$doc])*
@@ -66,6 +66,9 @@ impl<'a> Adopt<'a> {
         rows(range) "adopt/rows.sql"
         /// Locks the row of a condition, and selects its count, its limit, its description and its key.
         row(condition) "adopt/row.sql"
+        /// The condition for the rows that compare with a value of the key as `>`, `>=` or `<=` say. [`Source::bound`] orders its
+        /// parameters.
+        compared(operator) "adopt/compared.sql"
         /// Selects a name that is too long.
         long_name() "adopt/long_name.sql"
     }
@@ -252,4 +255,69 @@ fn limited(text: &str) -> String {
         text: &'a str,
     }
     fragment(&Part { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::Options;
+
+    fn column(name: &str) -> SourceColumn {
+        SourceColumn {
+            name: Ident::new(name).expect("a name"),
+            kind: "int".into(),
+            definition: "int".into(),
+            scale: 0,
+            collation: None,
+            null: false,
+            generated: false,
+            on_update: false,
+            unsigned: false,
+        }
+    }
+
+    #[test]
+    fn a_condition_has_a_parameter_for_each_value() {
+        let package = Package::new(Options::default()).expect("a package");
+        let target = Target::Records(Vec::new());
+        let name = |name: &str| Ident::new(name).expect("a name");
+        for (key, operator, condition, bound) in [
+            (&["a"][..], ">", "`a` > ?", &[0][..]),
+            (
+                &["a", "b"],
+                ">=",
+                "`a` >= ? AND (`a` > ? OR `a` = ? AND `b` >= ?)",
+                &[0, 0, 0, 1],
+            ),
+            (
+                &["a", "b"],
+                "<=",
+                "`a` <= ? AND (`a` < ? OR `a` = ? AND `b` <= ?)",
+                &[0, 0, 0, 1],
+            ),
+            (
+                &["a", "b", "c"],
+                ">",
+                "`a` >= ? AND (`a` > ? OR `a` = ? AND `b` >= ? AND (`b` > ? OR `b` = ? AND `c` > ?))",
+                &[0, 0, 0, 1, 1, 1, 2],
+            ),
+        ] {
+            let key: Vec<_> = key.iter().map(|name| column(name)).collect();
+            let source = Source {
+                schema: name("s"),
+                table: name("t"),
+                column: name("hits"),
+                columns: key.clone(),
+                key,
+                index: None,
+                limit: None,
+            };
+            assert_eq!(
+                Adopt::new(&package, &source, &target).compared(operator),
+                condition
+            );
+            let values: Vec<_> = (0..source.key.len()).collect();
+            assert_eq!(source.bound(&values), bound);
+        }
+    }
 }
