@@ -37,7 +37,23 @@ impl Queries {
         Self(queries.into_iter().map(|query| (query.name.clone(), query)).collect())
     }
 
-    fn values(&self, name: &str, arguments: &[(&str, Value)]) -> (&str, Params) {
+    pub fn sql(&self, name: &str) -> &str {
+        &self.0[name].sql
+    }
+
+    /// A statement with its values, to paste into a client.
+    pub fn text(&self, name: &str, arguments: &[(&str, Value)]) -> String {
+        let (sql, Params::Positional(values)) = self.values(name, arguments) else { return String::new() };
+        let mut values = values.into_iter();
+        // No comment of a statement has a question mark.
+        let parts = sql.split('?').enumerate().map(|(number, part)| match number {
+            0 => part.to_owned(),
+            _ => values.next().expect("a value").as_sql(false) + part,
+        });
+        format!("-- {name}\n{};\n", parts.collect::<String>())
+    }
+
+    pub fn values(&self, name: &str, arguments: &[(&str, Value)]) -> (&str, Params) {
         let query = &self.0[name];
         let value = |parameter: &String| {
             let argument = arguments.iter().find(|(name, _)| name == parameter);
