@@ -20,7 +20,6 @@ pub fn promises(mut module: Module<'_>) {
     module
         .alone()
         .on_servers(moving_writers_over_and_back_under_load_is_exact)
-        .on_servers(random_calls_in_transactions_add_up_with_a_column)
         .on_servers(the_total_is_the_column_and_the_slots)
         .on_servers(a_rollup_in_a_transaction_is_a_part_of_it)
         .on_servers(a_rollup_waits_for_no_row_and_delays_no_writer)
@@ -328,76 +327,6 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     assert!(conflicts * 20 <= rolled_up, "{conflicts} of {rolled_up} roll-ups were rolled back without KILL");
     assert!(rolled_up > 20 && reads > 100, "{rolled_up} roll-ups, {reads} reads");
     assert!(deadlocks * 500 <= transactions + 500, "{deadlocks} deadlocks in {transactions} transactions");
-}
-
-/// Transactions of random statements of one connection after the other, with a model: the total of each article, which a roll-up does
-/// not change.
-fn random_calls_in_transactions_add_up_with_a_column(server: &Server) {
-    let schema = installed(server, 5);
-    let mut random = rand::rng();
-    let mut connections: Vec<_> = (0..4).map(|slot| schema.connect_with_id(slot, 521)).collect();
-    let mut totals: BTreeMap<u32, Option<i64>> = (1..=7).map(|id| (id, (id <= 5).then_some(i64::from(id)))).collect();
-    // The pending counts of an article without a row.
-    let mut orphans = BTreeMap::<u32, i64>::new();
-    for _ in 0..cases(400) {
-        let connection = &mut connections[random.random_range(0..4)];
-        let transaction = random.random_bool(0.4);
-        let (mut after, mut orphans_after) = (totals.clone(), orphans.clone());
-        if transaction {
-            connection.query_drop("START TRANSACTION").expect("a transaction");
-        }
-        let mut done = Vec::new();
-        for _ in 0..if transaction { random.random_range(1..4) } else { 1 } {
-            let id = random.random_range(1..=7);
-            let amount: i64 = random.random_range(-4..9);
-            let row = after[&id];
-            let statement = match random.random_range(0..10) {
-                0 | 1 => format!("CALL articles_views_add({id}, {amount})"),
-                2 => format!("CALL articles_views_add_many('[[{id}, {amount}], [{id}, 0]]')"),
-                3 => format!("CALL articles_views_reset({id}, {amount})"),
-                4 => format!("UPDATE articles SET views = COALESCE(views, 0) + 3 WHERE id = {id}"),
-                5 => format!("DELETE FROM articles WHERE id = {id}"),
-                6 => format!("REPLACE INTO articles (id, views) VALUES ({id}, 100)"),
-                7 => format!("CALL articles_views_compact({id})"),
-                8 => format!("CALL articles_views_delete({id})"),
-                _ => format!("CALL articles_views_rollup({})", random.random_range(1..4)),
-            };
-            let column: Option<Option<i64>> = connection.exec_first("SELECT views FROM articles WHERE id = ?", (id,)).expect("views");
-            let column = column.flatten().unwrap_or_default();
-            // A total below 0 does not fit the column: the call moves all others, and says so.
-            if let Err(error) = connection.query_drop(&statement) {
-                assert!(error.to_string().contains("30013"), "{statement}: {error}");
-            }
-            let total = row.unwrap_or_default() + orphans_after.get(&id).copied().unwrap_or_default();
-            let new = match statement.split_once("articles_views_").map_or("", |(_, rest)| rest.split('(').next().unwrap_or("")) {
-                "add" | "add_many" => total + amount,
-                "reset" => amount,
-                // Deletes the pending counts.
-                "delete" => column,
-                "compact" | "rollup" => total,
-                _ if statement.starts_with("UPDATE") => total + if row.is_some() { 3 } else { 0 },
-                _ if statement.starts_with("DELETE") => total - column,
-                _ => total - column + 100,
-            };
-            let exists = if statement.starts_with("REPLACE") { true } else { row.is_some() && !statement.starts_with("DELETE") };
-            after.insert(id, exists.then_some(new));
-            orphans_after.insert(id, if exists { 0 } else { new });
-            done.push(statement);
-            let now: Option<i64> = connection.exec_first("SELECT articles_views_get(?)", (id,)).expect("a total");
-            assert_eq!(now, Some(new), "{done:?}");
-        }
-        if transaction {
-            let commits = random.random_bool(0.6);
-            connection.query_drop(if commits { "COMMIT" } else { "ROLLBACK" }).expect("an end");
-            if !commits {
-                continue;
-            }
-        }
-        (totals, orphans) = (after, orphans_after);
-        let rows: Vec<(u32, i64)> = connection.query("SELECT id, total FROM articles_views_totals ORDER BY id").expect("totals");
-        let expected: Vec<_> = totals.iter().filter_map(|(id, total)| Some((*id, (*total)?))).collect();
-        assert_eq!(rows, expected, "{done:?}");
-    }
 }
 
 fn the_total_is_the_column_and_the_slots(server: &Server) {

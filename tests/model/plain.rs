@@ -302,7 +302,7 @@ impl Kind {
             Call::Setup(key, _, value) => match *value {
                 None => Err(1048),
                 Some(value) if value < 0 => Err(CHECK),
-                Some(_) if before.get(*key).is_some_and(|found| found.first) => Err(30004),
+                Some(_) if before.get(*key).is_some_and(|found| found.first.is_some()) => Err(30004),
                 Some(value) => {
                     let counter = counters.entry((*key).to_owned()).or_insert_with(zero);
                     (counter.total, counter.slots) = (counter.total + i128::from(value), None);
@@ -355,7 +355,7 @@ impl Kind {
                 Ok(None)
             }
             Call::Part(key, part) => {
-                let empty = |found: &Found| !found.first && found.most == 0 && found.least == 0;
+                let empty = |found: &Found| found.first.is_none() && found.most == 0 && found.least == 0;
                 if matches!(part, Part::CompactRest) && self.form == Form::Records && before.get(*key).is_some_and(empty) {
                     counters.remove(*key);
                 }
