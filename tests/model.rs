@@ -665,7 +665,8 @@ impl Kind {
         let programs = prop::array::uniform3(prop::collection::vec(work, 0..4));
         (programs, prop::collection::vec(0..CONNECTIONS, 40)).prop_map(|(programs, order)| {
             let mut programs = programs.map(|program| program.into_iter().flatten());
-            let order = order.into_iter().chain((0..CONNECTIONS).cycle().take(CONNECTIONS * 21));
+            // At the end what is left: a connection has at most three transactions of 14 steps.
+            let order = order.into_iter().chain((0..CONNECTIONS).cycle().take(CONNECTIONS * 3 * 14));
             order.filter_map(|connection| Some((connection, programs[connection].next()?))).collect()
         })
     }
