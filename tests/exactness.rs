@@ -18,6 +18,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_killed_call_takes_effect_or_returns_an_error)
         .on_servers(a_counter_deleted_during_a_resize_has_no_slots)
         .on_servers(a_resize_ends_in_an_old_snapshot)
+        .on_servers(a_resize_meets_a_retired_slot_that_its_snapshot_does_not_have)
         .on_servers(a_counter_created_after_the_snapshot_can_be_incremented)
         .on_servers(a_setup_of_a_counter_created_after_the_snapshot_is_rejected)
         .on_servers(a_reset_to_the_total_that_a_counter_has_succeeds_beside_increments)
@@ -264,6 +265,28 @@ fn a_resize_ends_in_an_old_snapshot(server: &Server) {
     old.query_drop("CALL counter_resize('a', 1)").expect("a resize in an old snapshot");
     old.query_drop("COMMIT").expect("a commit");
     assert_eq!(schema.first::<(i64, i64)>("SELECT slots, total FROM counter_totals"), (1, 7));
+}
+
+/// Another resize has been interrupted since the snapshot, and a third one has inserted the slot again.
+fn a_resize_meets_a_retired_slot_that_its_snapshot_does_not_have(server: &Server) {
+    for package in [package(|_| {}), bounded(|_| {})] {
+        let table = package.options.table.plain().to_owned();
+        let prefix = package.options.prefix.name();
+        let schema = server.schema();
+        schema.install(&package);
+        schema.run(&format!("CALL {prefix}setup('a', NULL, 3, 5)"));
+        let mut old = schema.isolated("REPEATABLE READ");
+        old.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a transaction");
+        let count = if package.options.bounded { 0 } else { 3 };
+        schema.run(&format!(
+            "INSERT INTO {table} (counter_name, counter_id, start_date, counter) VALUES ('a', -3, NOW(), {count})"
+        ));
+        old.query_drop(format!("CALL {prefix}resize('a', 2)")).expect("a resize in an old snapshot");
+        old.query_drop("COMMIT").expect("a commit");
+        schema.run(&format!("CALL {prefix}resize('a', 2)"));
+        let state: (i64, i64, i64) = schema.first(&format!("SELECT slots, total, resize_incomplete FROM {prefix}totals"));
+        assert_eq!(state, (2, 5 + count, 0), "{table}");
+    }
 }
 
 fn a_counter_created_after_the_snapshot_can_be_incremented(server: &Server) {

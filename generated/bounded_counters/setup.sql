@@ -922,7 +922,7 @@ Errors
 Example
   CALL bounded_counter_resize(''downloads'', 64);'
 BEGIN
-  DECLARE v_first, v_last, v_slots, v_slot, v_retired BIGINT;
+  DECLARE v_first, v_last, v_slots, v_slot, v_retired, v_met BIGINT;
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_done BOOLEAN DEFAULT FALSE;
   DECLARE v_passes INT DEFAULT 0;
@@ -940,9 +940,7 @@ BEGIN
     BEGIN
       -- A resize that was interrupted or runs at the same time has left a retired slot of the same number. The next pass tries again.
       DECLARE CONTINUE HANDLER FOR 1062
-        IF v_passes > 20 THEN
-          RESIGNAL;
-        END IF;
+        SET v_met = v_met + 1;
 
       -- A locking read, because the snapshot of a transaction can have other slots. It also waits for increments that have
       -- not found their slot and go on to lower ones: the new slots of this resize could deadlock with them.
@@ -952,7 +950,8 @@ BEGIN
         FROM `bounded_counters`
        WHERE counter_name = LEFT(p_counter_name, 100)
          FOR UPDATE;
-      SET v_slot = v_last;
+      SET v_slot = v_last,
+          v_met = 0;
       WHILE v_slot > p_slots DO
         -- Moves the count to slot 1 and gives the slot a negative number, which no other routine looks for, in one statement: a take
         -- finds all that is left.
@@ -984,7 +983,7 @@ BEGIN
         SET v_slot = v_slot - 1;
       END WHILE;
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), GREATEST(v_met, COUNT(IF(counter_id < 1, 1, NULL)))
         INTO v_first, v_slot, v_slots, v_retired
         FROM `bounded_counters`
        WHERE counter_name = p_counter_name;

@@ -696,7 +696,7 @@ Errors
 Example
   CALL counter_resize(''downloads'', NULL);'
 BEGIN
-  DECLARE v_first, v_last, v_slots, v_slot, v_retired BIGINT;
+  DECLARE v_first, v_last, v_slots, v_slot, v_retired, v_met BIGINT;
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_done BOOLEAN DEFAULT FALSE;
   DECLARE v_steps BOOLEAN;
@@ -724,9 +724,7 @@ BEGIN
     BEGIN
       -- A resize that was interrupted or runs at the same time has left a retired slot of the same number. The next pass tries again.
       DECLARE CONTINUE HANDLER FOR 1062
-        IF v_passes > 20 THEN
-          RESIGNAL;
-        END IF;
+        SET v_met = v_met + 1;
       -- A conflict with another node.
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
@@ -745,7 +743,8 @@ BEGIN
         FROM `counters`
        WHERE counter_name = LEFT(p_counter_name, 100)
          FOR UPDATE;
-      SET v_slot = v_last - MOD(v_last + v_step - v_home, v_step);
+      SET v_slot = v_last - MOD(v_last + v_step - v_home, v_step),
+          v_met = 0;
       WHILE v_slot > 20 DO
         -- A retired slot has a negative number, which no increment selects, and keeps its count.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
@@ -757,7 +756,7 @@ BEGIN
         SET v_slot = v_slot - v_step;
       END WHILE;
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+      SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), GREATEST(v_met, COUNT(IF(counter_id < 1, 1, NULL)))
         INTO v_first, v_slot, v_slots, v_retired
         FROM `counters`
        WHERE counter_name = p_counter_name;

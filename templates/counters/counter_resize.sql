@@ -39,7 +39,7 @@ Example
 {%- endfilter %}
 {%- let into = table.home() %}
 BEGIN
-  DECLARE v_first, v_last, v_slots, v_slot, v_retired BIGINT;
+  DECLARE v_first, v_last, v_slots, v_slot, v_retired, v_met BIGINT;
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_done BOOLEAN DEFAULT FALSE;
 {%- if table.in_steps() %}
@@ -77,9 +77,7 @@ BEGIN
     BEGIN
       -- A resize that was interrupted or runs at the same time has left a retired slot of the same number. The next pass tries again.
       DECLARE CONTINUE HANDLER FOR 1062
-        IF v_passes > 20 THEN
-          RESIGNAL;
-        END IF;
+        SET v_met = v_met + 1;
 {%- if table.in_steps() %}
       -- A conflict with another node.
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
@@ -95,7 +93,8 @@ BEGIN
       -- A locking read, because the snapshot of a transaction can have other slots. It also waits for increments that have
       -- not found their slot and go on to lower ones: the new slots of this resize could deadlock with them.
       {{ table.last_slot("v_last", "FOR UPDATE")|indent(6) }}
-      SET v_slot = v_last{% if table.in_steps() %} - MOD(v_last + v_step - v_home, v_step){% endif %};
+      SET v_slot = v_last{% if table.in_steps() %} - MOD(v_last + v_step - v_home, v_step){% endif %},
+          v_met = 0;
       WHILE v_slot > {{ table.slots_wanted() }} DO
 {%- if table.bounded() %}
         {{ table.remove_slot("v_slot")|indent(8) }}
@@ -107,7 +106,7 @@ BEGIN
 {%- endif %}
         SET v_slot = v_slot - {{ table.step() }};
       END WHILE;
-      {{ table.over_snapshot()|before(6) }}SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), COUNT(IF(counter_id < 1, 1, NULL))
+      {{ table.over_snapshot()|before(6) }}SELECT MIN(counter_id), MAX(counter_id), COUNT(IF(counter_id > 0, 1, NULL)), GREATEST(v_met, COUNT(IF(counter_id < 1, 1, NULL)))
         INTO v_first, v_slot, v_slots, v_retired
         FROM {{ table.name }}
        WHERE {{ table.key.equals("") }};
