@@ -473,15 +473,15 @@ END take;;
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci,
-  IN p_amount BIGINT
+  IN p_amount BIGINT,
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY DEFINER
   COMMENT 'Private. A take whose slot has less than the amount. Fails if the total is less for certain, and otherwise takes from other slots.
-  The total of a snapshot is certain only outside a transaction. Callers that are rejected do not wait for each other.'
+  The total of a snapshot is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.'
 BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
   DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_autocommit BOOLEAN DEFAULT FALSE;
   DECLARE v_new, v_taken BOOLEAN;
 
   IF p_amount IS NULL OR p_amount < 1 OR CHAR_LENGTH(p_counter_name) > 100 THEN
@@ -489,13 +489,15 @@ BEGIN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
 
+  -- The variable in_transaction of MariaDB is 0 in functions and triggers.
+  /*M!100000 SET p_autocommit = FALSE;
   BEGIN
     -- Outside a transaction, SAVEPOINT creates nothing, and RELEASE fails.
     DECLARE EXIT HANDLER FOR 1305
-      SET v_autocommit = TRUE;
+      SET p_autocommit = TRUE;
     SAVEPOINT slotted_steps;
     RELEASE SAVEPOINT slotted_steps;
-  END;
+  END; */
   REPEAT
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     SELECT SUM(counter)
@@ -504,7 +506,7 @@ BEGIN
      WHERE counter_name = p_counter_name;
     IF v_taken IS NOT NULL OR v_total IS NULL OR v_total < p_amount THEN
       -- Outside a transaction, each SELECT has a new snapshot. At READ UNCOMMITTED, a SELECT sees changes that are rolled back later.
-      SET v_new = v_autocommit AND /*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */ <> 'READ-UNCOMMITTED';
+      SET v_new = p_autocommit AND /*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */ <> 'READ-UNCOMMITTED';
       -- A snapshot of MariaDB can have a change without an earlier one that commits at this moment. The next one has both.
       IF v_new /*!80000 AND FALSE */ THEN
         SELECT SUM(counter)
@@ -924,7 +926,7 @@ BEGIN
      AND p_amount > 0
      AND CHAR_LENGTH(p_counter_name) <= 100;
   IF ROW_COUNT() = 0 THEN
-    CALL `_bounded_counter_reject`(p_counter_name, p_amount);
+    CALL `_bounded_counter_reject`(p_counter_name, p_amount, v_autocommit);
   END IF;
 END;;
 

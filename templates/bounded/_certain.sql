@@ -1,5 +1,5 @@
 -- Outside a transaction, each SELECT has a new snapshot. At READ UNCOMMITTED, a SELECT sees changes that are rolled back later.
-SET v_new = v_autocommit AND {% match package.options.servers -%}
+SET v_new = p_autocommit AND {% match package.options.servers -%}
 {% when Servers::Both %}/*!80000 @@SESSION.transaction_isolation */ /*M!100000 @@SESSION.tx_isolation */
 {%- when Servers::Mysql %}@@SESSION.transaction_isolation
 {%- when Servers::Mariadb %}@@SESSION.tx_isolation

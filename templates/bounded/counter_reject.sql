@@ -1,24 +1,28 @@
 {{ r.create_as("PROCEDURE") }}(
   IN p_counter_name {{ table.varchar(NAME_PARAMETER) }},
-  IN p_amount BIGINT
+  IN p_amount BIGINT,
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. A take whose slot has less than the amount. Fails if the total is less for certain, and otherwise takes from other slots.
-  The total of a snapshot is certain only outside a transaction. Callers that are rejected do not wait for each other.
+  The total of a snapshot is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.
 {%- endfilter %}
 BEGIN
   DECLARE v_total{% if table.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
   DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_autocommit BOOLEAN DEFAULT FALSE;
   DECLARE v_new, v_taken BOOLEAN;
 
   IF p_amount IS NULL OR p_amount < 1 OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
     {{ r.check()|indent(4) }}
     {{ r.signal(E::AmountNotPositive)|indent(4) }}
   END IF;
+{%- if table.mariadb() %}
 
-  {{ table.outside_transaction("v_autocommit")|indent(2) }}
+  -- The variable in_transaction of MariaDB is 0 in functions and triggers.
+  {{ table.only_mariadb("begin") }}SET p_autocommit = FALSE;
+  {{ table.outside_transaction("p_autocommit")|indent(2) }}{{ table.only_mariadb("end") }}
+{%- endif %}
   REPEAT
     {{ table.over_snapshot()|before(4) }}SELECT SUM(counter)
       INTO v_total

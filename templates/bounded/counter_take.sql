@@ -32,6 +32,6 @@ BEGIN
   {{ table.read_own_slot("counter_name = LEFT(p_counter_name, 100)")|indent(2) }}
   {{ table.update_slot("- p_amount", "v_slot", "counter >= p_amount\n   AND v_have >= p_amount\n   AND p_amount > 0")|indent(2) }}
   IF ROW_COUNT() = 0 THEN
-    CALL {{ r.sibling(R::Reject) }}(p_counter_name, p_amount);
+    CALL {{ r.sibling(R::Reject) }}(p_counter_name, p_amount, v_autocommit);
   END IF;
 END

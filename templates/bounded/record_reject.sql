@@ -1,23 +1,27 @@
 {{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }},
   IN p_amount BIGINT,
-  IN p_slot BIGINT
+  IN p_slot BIGINT,
+  IN p_autocommit BOOLEAN
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. A take whose slot, p_slot, has less than the amount. Fails if the total is less for certain, and otherwise takes from other
-  slots. The total of a snapshot is certain only outside a transaction. Callers that are rejected do not wait for each other.
+  slots. The total of a snapshot is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.
 {%- endfilter %}
 BEGIN
   DECLARE v_total{% if table.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
   DECLARE v_slots, v_first, v_guard BIGINT;
   DECLARE v_found, v_before, v_new, v_taken BOOLEAN;
-  DECLARE v_autocommit BOOLEAN DEFAULT FALSE;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     {{ r.signal(E::AmountNotPositive)|indent(4) }}
   END IF;
+{%- if table.mariadb() %}
 
-  {{ table.outside_transaction("v_autocommit")|indent(2) }}
+  -- The variable in_transaction of MariaDB is 0 in functions and triggers.
+  {{ table.only_mariadb("begin") }}SET p_autocommit = FALSE;
+  {{ table.outside_transaction("p_autocommit")|indent(2) }}{{ table.only_mariadb("end") }}
+{%- endif %}
   REPEAT
     {{ table.over_snapshot()|before(4) }}SELECT COALESCE(SUM(`count`), 0), COUNT(*), MAX(IF(slot = 0, `count`, NULL)), MAX(IF(slot = p_slot, slot, 0))
       INTO v_total, v_slots, v_first, v_guard
@@ -39,6 +43,6 @@ BEGIN
         {{ r.signal(E::NotEnough)|indent(8) }}
       END IF;
     END IF;
-    CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, p_slot, v_autocommit, v_total, v_slots, v_first, v_guard, v_taken);
+    CALL {{ r.sibling(R::TakeElsewhere) }}({{ table.key.arguments() }}, p_amount, p_slot, p_autocommit, v_total, v_slots, v_first, v_guard, v_taken);
   UNTIL v_taken END REPEAT;
 END

@@ -32,6 +32,6 @@ BEGIN
      AND p_amount > 0{{ table.key.and_fits() }};
   IF ROW_COUNT() = 0 THEN
     {{ r.check()|indent(4) }}
-    CALL {{ r.sibling(R::Reject) }}({{ table.key.arguments() }}, p_amount, v_slot);
+    CALL {{ r.sibling(R::Reject) }}({{ table.key.arguments() }}, p_amount, v_slot, v_autocommit);
   END IF;
 END
