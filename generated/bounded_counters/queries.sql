@@ -237,7 +237,7 @@ SELECT MAX(counter_id) AS slot
 -- name: remove_slot
 -- The slot is not slot 1. Error 1062 means that an earlier call was interrupted: execute delete_retired first.
 -- Parameters: counter_name, counter_name, counter_name, slot
--- Moves the count to slot 1 and gives the slot a negative number, which no other routine looks for, in one statement: a take
+-- Moves the count to slot 1 and gives the slot a negative number, which no take looks for, in one statement: a take
 -- finds all that is left.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)

@@ -147,7 +147,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_unknown`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.'
+  COMMENT 'Private. Fails if the counter does not exist, and returns if it does. Locks slot 1.'
 BEGIN
   DECLARE v_rows BIGINT;
 
@@ -379,8 +379,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
   The total of a snapshot is certain only outside a transaction (p_autocommit). Callers that are rejected do not wait for each other.'
 BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
-  DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_new, v_taken BOOLEAN;
+  DECLARE v_complete, v_new, v_taken BOOLEAN;
 
   IF p_amount IS NULL OR p_amount < 1 OR CHAR_LENGTH(p_counter_name) > 100 THEN
     CALL `_bounded_counter_check`('bounded_counter_take', p_counter_name);
@@ -398,8 +397,8 @@ BEGIN
   END; */
   REPEAT
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT SUM(counter)
-      INTO v_total
+    SELECT SUM(counter), TRUE
+      INTO v_total, v_complete
       FROM `bounded_counters`
      WHERE counter_name = p_counter_name;
     IF v_taken IS NOT NULL OR v_total IS NULL OR v_total < p_amount THEN
@@ -955,7 +954,7 @@ BEGIN
       SET v_slot = v_last,
           v_met = 0;
       WHILE v_slot > p_slots DO
-        -- Moves the count to slot 1 and gives the slot a negative number, which no other routine looks for, in one statement: a take
+        -- Moves the count to slot 1 and gives the slot a negative number, which no take looks for, in one statement: a take
         -- finds all that is left.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
@@ -1048,7 +1047,7 @@ BEGIN
 
   CALL `_bounded_counter_check`('bounded_counter_delete', p_counter_name);
   WHILE v_rows = 0 DO
-    -- The subquery locks the slots in the order of the other routines.
+    -- The subquery locks slot 1, for which a resize waits, then the others in the order of the other routines.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     DELETE target
       FROM (

@@ -249,7 +249,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_unknown`(
   IN p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.'
+  COMMENT 'Private. Fails if the counter does not exist, and returns if it does. Locks slot 1.'
 BEGIN
   DECLARE v_rows BIGINT;
 
@@ -739,8 +739,8 @@ BEGIN
     SET v_wrong = 0;
   END IF;
   WHILE COALESCE(v_rows, 0) = 0 AND COALESCE(v_wrong, 1) <> 0 DO
-    -- The subquery locks all slots from the highest on, as increments do, and counts them. If there are other slots than before,
-    -- nothing is changed. LIMIT ends the range at the last slot: the next row belongs to another counter.
+    -- The subquery locks slot 1, then the others from the highest on, as increments do, and counts them. If there are other slots than
+    -- before, nothing is changed. LIMIT ends the range at the last slot: the next row belongs to another counter.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`
        SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
@@ -750,15 +750,15 @@ BEGIN
          (SELECT counter_id AS slot, counter AS amount
             FROM `counters`
            WHERE counter_name = p_counter_name
-             AND counter_id > 1
-           ORDER BY counter_id DESC
-           LIMIT 10000
+             AND counter_id = 1
              FOR UPDATE)
          UNION ALL
          (SELECT counter_id AS slot, counter AS amount
             FROM `counters`
            WHERE counter_name = p_counter_name
-             AND counter_id = 1
+             AND counter_id > 1
+           ORDER BY counter_id DESC
+           LIMIT 10000
              FOR UPDATE)
          UNION ALL
          (SELECT counter_id AS slot, counter AS amount
@@ -969,22 +969,22 @@ BEGIN
     SET v_rows = 1;
   END IF;
   WHILE v_rows = 0 DO
-    -- The subquery locks the slots in the order of the other routines.
+    -- The subquery locks slot 1, for which a resize waits, then the others in the order of the other routines.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR */
     DELETE target
       FROM (
         (SELECT counter_id AS slot, counter AS amount
            FROM `counters`
           WHERE counter_name = p_counter_name
-            AND counter_id > 1
-          ORDER BY counter_id DESC
-          LIMIT 10000
+            AND counter_id = 1
             FOR UPDATE)
         UNION ALL
         (SELECT counter_id AS slot, counter AS amount
            FROM `counters`
           WHERE counter_name = p_counter_name
-            AND counter_id = 1
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
             FOR UPDATE)
         UNION ALL
         (SELECT counter_id AS slot, counter AS amount

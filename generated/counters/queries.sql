@@ -180,15 +180,15 @@ SELECT ?, slot, NOW(), share
         (SELECT counter_id AS slot, counter AS amount
            FROM `counters`
           WHERE counter_name = ?
-            AND counter_id > 1
-          ORDER BY counter_id DESC
-          LIMIT 10000
+            AND counter_id = 1
             FOR UPDATE)
         UNION ALL
         (SELECT counter_id AS slot, counter AS amount
            FROM `counters`
           WHERE counter_name = ?
-            AND counter_id = 1
+            AND counter_id > 1
+          ORDER BY counter_id DESC
+          LIMIT 10000
             FOR UPDATE)
         UNION ALL
         (SELECT counter_id AS slot, counter AS amount
@@ -212,15 +212,15 @@ DELETE target
     (SELECT counter_id AS slot, counter AS amount
        FROM `counters`
       WHERE counter_name = ?
-        AND counter_id > 1
-      ORDER BY counter_id DESC
-      LIMIT 10000
+        AND counter_id = 1
         FOR UPDATE)
     UNION ALL
     (SELECT counter_id AS slot, counter AS amount
        FROM `counters`
       WHERE counter_name = ?
-        AND counter_id = 1
+        AND counter_id > 1
+      ORDER BY counter_id DESC
+      LIMIT 10000
         FOR UPDATE)
     UNION ALL
     (SELECT counter_id AS slot, counter AS amount

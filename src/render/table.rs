@@ -248,10 +248,9 @@ impl<'a> Table<'a> {
     pub(super) fn all_slots(&self) -> String {
         let [first, others] = self.first_then_others();
         let retired = Range::of(Slot::Retired(None));
-        match (self.keyed(), self.bounded()) {
-            (true, _) => self.locked_slots(&[first, others], Lock::Update),
-            (false, true) => self.locked_slots(&[first, others, retired], Lock::Update),
-            (false, false) => self.locked_slots(&[others, first, retired], Lock::Update),
+        match self.keyed() {
+            true => self.locked_slots(&[first, others], Lock::Update),
+            false => self.locked_slots(&[first, others, retired], Lock::Update),
         }
     }
 

@@ -1,4 +1,4 @@
--- Moves the count to slot 1 and gives the slot a negative number, which no other routine looks for, in one statement: a take
+-- Moves the count to slot 1 and gives the slot a negative number, which no take looks for, in one statement: a take
 -- finds all that is left.
 {{ table.over_snapshot()|before(0) }}INSERT INTO {{ table.name }} (counter_name, counter_id, start_date, counter)
 SELECT {{ table.key.arguments() }}, slot, NOW(), moved

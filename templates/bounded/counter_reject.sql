@@ -10,8 +10,7 @@ Private. A take whose slot has less than the amount. Fails if the total is less 
 {%- endfilter %}
 BEGIN
   DECLARE v_total{% if table.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
-  DECLARE v_complete BOOLEAN DEFAULT TRUE;
-  DECLARE v_new, v_taken BOOLEAN;
+  DECLARE v_complete, v_new, v_taken BOOLEAN;
 
   IF p_amount IS NULL OR p_amount < 1 OR CHAR_LENGTH(p_counter_name) > {{ NAME_MAX }} THEN
     {{ r.check()|indent(4) }}
@@ -24,8 +23,8 @@ BEGIN
   {{ table.outside_transaction("p_autocommit")|indent(2) }}{{ table.only_mariadb("end") }}
 {%- endif %}
   REPEAT
-    {{ table.over_snapshot()|before(4) }}SELECT SUM(counter)
-      INTO v_total
+    {{ table.over_snapshot()|before(4) }}SELECT SUM(counter), TRUE
+      INTO v_total, v_complete
       FROM {{ table.name }}
      WHERE {{ table.key.equals("")|indent(4) }};
     IF v_taken IS NOT NULL OR v_total IS NULL OR v_total < p_amount THEN

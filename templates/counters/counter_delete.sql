@@ -37,7 +37,7 @@ BEGIN
   END IF;
 {%- endif %}
   WHILE v_rows = 0 DO
-    -- The subquery locks the slots in the order of the other routines.
+    -- The subquery locks slot 1, for which a resize waits, then the others in the order of the other routines.
     {{ table.delete_slots()|indent(4) }}
     SET v_rows = ROW_COUNT();
     IF v_rows = 0 THEN

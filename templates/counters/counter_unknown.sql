@@ -4,7 +4,7 @@
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-Private. Called after a statement that has found no row: fails if the counter does not exist, and returns if it does.
+Private. Fails if the counter does not exist, and returns if it does. Locks slot 1.
 {%- endfilter %}
 BEGIN
   DECLARE v_rows BIGINT;

@@ -31,7 +31,7 @@ BEGIN
   DO (SELECT COUNT(*) FROM {{ table.name }} AS slots, {{ table.name }} AS target, {{ rollup.model.table }} AS parent, {{ rollup.model.table }}
        WHERE FALSE);
 {%- endif %}
-  -- Slots that have stayed 0 since the last call.
+  -- Slots whose count is 0. LIMIT keeps the subquery apart, and the settings find the rows by the key: no other rows are locked.
   {{ table.set_statement(settings)|before(2) }}DELETE{{ table.by_index() }} target
     FROM (
       SELECT {{ rollup.record_list("") }}, slot
