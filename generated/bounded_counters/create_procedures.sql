@@ -871,6 +871,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_take`(
   back, call bounded_counter_add. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
   The call takes from the slot of the connection. If this slot has less than the amount, other slots share what they have. The
   last counts are in slot 1, and calls wait for each other there.
+  In a transaction, a call that fails locks all slots in share mode until the end.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters

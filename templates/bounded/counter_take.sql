@@ -10,6 +10,7 @@ Description
   back, call {{ r.sibling(R::Add).typed() }}. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
   The call takes from the slot of the connection. If this slot has less than the amount, other slots share what they have. The
   last counts are in slot {{ table.first_slot() }}, and calls wait for each other there.
+  In a transaction, a call that fails locks all slots in share mode until the end.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters

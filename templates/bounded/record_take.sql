@@ -6,10 +6,10 @@
   COMMENT {% filter sql_string -%}
 Description
   Takes an amount from a {{ table.subject() }}. If the total is less than the amount, the call fails and changes nothing. A record
-  without rows has 0. To put an amount
-  back, call {{ r.sibling(R::Add).typed() }}. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
+  without rows has 0. To put an amount back, call {{ r.sibling(R::Add).typed() }}. The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
   The call takes from the slot of the connection. If this slot has less than the amount, other slots share what they have. The
   last counts are in slot {{ table.first_slot() }}, and calls wait for each other there.
+  In a transaction, a call that fails locks all slots in share mode until the end.
 
 Parameters
 {{ table.key.manual() }}
