@@ -332,7 +332,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
   COMMENT 'Private. Takes from other slots than that of the connection. p_total is a hint: other transactions can have changed the slots since.
   Each way to the amount is one statement that decides by rows that it has locked. The counts that are left go to slot 1 when
   there are few, so that calls wait for one row instead of searching.'
-take: BEGIN
+BEGIN
   DECLARE v_slots BIGINT;
   DECLARE v_slot BIGINT;
   DECLARE v_other BIGINT;
@@ -340,135 +340,137 @@ take: BEGIN
   DECLARE v_tries INT;
   DECLARE v_all BOOLEAN;
 
-  SET p_taken = TRUE;
-  /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-  SELECT MAX(counter_id)
-    INTO v_slots
-    FROM `bounded_counters`
-   WHERE counter_name = LEFT(p_counter_name, 100);
-  SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
-        CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
-        v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))),
-      v_distance = 0,
-      v_tries = 3;
-  IF p_total - p_amount < 10 * v_slots THEN
-    -- 1. Few are left: they are in slot 1. If they are not, the next statement also locks slot 1 first.
+  take: BEGIN
+    SET p_taken = TRUE;
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    UPDATE `bounded_counters`
-       SET counter = counter - p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = 1
-       AND counter >= p_amount
-       AND CHAR_LENGTH(p_counter_name) <= 100;
-    IF ROW_COUNT() > 0 THEN
-      LEAVE take;
-    END IF;
-    SET v_tries = 0;
-  END IF;
-
-  -- 2. Another slot shares what it has with the slot of the connection. Does not wait: tries three slots, those of this
-  --    node of a cluster first.
-  WHILE v_tries > 0 DO
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    SELECT MIN(MOD(counter_id - v_slot + v_slots, v_slots)
-             + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000))
-      INTO v_distance
+    SELECT MAX(counter_id)
+      INTO v_slots
       FROM `bounded_counters`
-     WHERE counter_name = p_counter_name
-       -- A resize can have inserted others since the query of v_slots.
-       AND counter_id BETWEEN 1 AND v_slots
-       AND counter >= GREATEST(p_amount, p_total DIV (2 * v_slots))
-       AND MOD(counter_id - v_slot + v_slots, v_slots)
-           + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000) > v_distance;
-    SET v_other = 1 + MOD(v_slot - 1 + MOD(v_distance, 100000), v_slots),
-        v_tries = IF(v_other IS NULL, 0, v_tries - 1);
-    IF v_other IS NOT NULL THEN
+     WHERE counter_name = LEFT(p_counter_name, 100);
+    SET v_slot = 1 + IF(@@GLOBAL.auto_increment_increment = 1, MOD(CONNECTION_ID(), v_slots), MOD(
+          CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+          v_slots - MOD(v_slots, LEAST(v_slots, @@GLOBAL.auto_increment_increment)))),
+        v_distance = 0,
+        v_tries = 3;
+    IF p_total - p_amount < 10 * v_slots THEN
+      -- 1. Few are left: they are in slot 1. If they are not, the next statement also locks slot 1 first.
       /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-      INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-      SELECT p_counter_name, slot, NOW(), (total - p_amount + (slot = v_slot)) DIV 2
-        FROM (
-          SELECT slot,
-                 SUM(amount) OVER () AS total,
-                 COUNT(*) OVER () AS found
-            FROM (
-              (SELECT counter_id AS slot, counter AS amount
-                 FROM `bounded_counters`
-                WHERE counter_name = p_counter_name
-                  AND counter_id = v_slot
-                  FOR UPDATE SKIP LOCKED)
-              UNION ALL
-              (SELECT counter_id AS slot, counter AS amount
-                 FROM `bounded_counters`
-                WHERE counter_name = p_counter_name
-                  AND counter_id = v_other
-                  FOR UPDATE SKIP LOCKED)
-            ) AS locked
-        ) AS pair
-       WHERE found = 2
-         AND total >= p_amount
-      ON DUPLICATE KEY UPDATE counter = (pair.total - p_amount + (pair.slot = v_slot)) DIV 2;
+      UPDATE `bounded_counters`
+         SET counter = counter - p_amount
+       WHERE counter_name = p_counter_name
+         AND counter_id = 1
+         AND counter >= p_amount
+         AND CHAR_LENGTH(p_counter_name) <= 100;
       IF ROW_COUNT() > 0 THEN
         LEAVE take;
       END IF;
+      SET v_tries = 0;
     END IF;
-  END WHILE;
 
-  -- 3. The slots that no other transaction has locked, then all slots. Few go to slot 1, many are spread over the slots.
-  SET v_all = FALSE;
-  REPEAT
-    /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-    INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-    SELECT p_counter_name, slot, NOW(), share
-      FROM (
-        SELECT slot, total, firsts,
-               CASE
-                 WHEN total - p_amount >= 10 * slots THEN (total - p_amount + slots - number) DIV slots
-                 WHEN slot = 1 THEN total - p_amount
-                 ELSE 0
-               END AS share
+    -- 2. Another slot shares what it has with the slot of the connection. Does not wait: tries three slots, those of this
+    --    node of a cluster first.
+    WHILE v_tries > 0 DO
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      SELECT MIN(MOD(counter_id - v_slot + v_slots, v_slots)
+               + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000))
+        INTO v_distance
+        FROM `bounded_counters`
+       WHERE counter_name = p_counter_name
+         -- A resize can have inserted others since the query of v_slots.
+         AND counter_id BETWEEN 1 AND v_slots
+         AND counter >= GREATEST(p_amount, p_total DIV (2 * v_slots))
+         AND MOD(counter_id - v_slot + v_slots, v_slots)
+             + IF(MOD(counter_id - v_slot, @@GLOBAL.auto_increment_increment) = 0, 0, 100000) > v_distance;
+      SET v_other = 1 + MOD(v_slot - 1 + MOD(v_distance, 100000), v_slots),
+          v_tries = IF(v_other IS NULL, 0, v_tries - 1);
+      IF v_other IS NOT NULL THEN
+        /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+        INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
+        SELECT p_counter_name, slot, NOW(), (total - p_amount + (slot = v_slot)) DIV 2
           FROM (
             SELECT slot,
                    SUM(amount) OVER () AS total,
-                   COUNT(*) OVER () AS slots,
-                   SUM(slot = 1) OVER () AS firsts,
-                   ROW_NUMBER() OVER (ORDER BY slot) AS number
+                   COUNT(*) OVER () AS found
               FROM (
                 (SELECT counter_id AS slot, counter AS amount
                    FROM `bounded_counters`
                   WHERE counter_name = p_counter_name
-                    AND counter_id = 1
-                    FOR UPDATE)
-                UNION ALL
-                (SELECT counter_id AS slot, counter AS amount
-                   FROM `bounded_counters`
-                  WHERE counter_name = p_counter_name
-                    AND counter_id > 1
-                    AND NOT v_all
-                  ORDER BY counter_id DESC
-                  LIMIT 10000
+                    AND counter_id = v_slot
                     FOR UPDATE SKIP LOCKED)
                 UNION ALL
                 (SELECT counter_id AS slot, counter AS amount
                    FROM `bounded_counters`
                   WHERE counter_name = p_counter_name
-                    AND counter_id > 1
-                    AND v_all
-                  ORDER BY counter_id DESC
-                  LIMIT 10000
-                    FOR UPDATE)
+                    AND counter_id = v_other
+                    FOR UPDATE SKIP LOCKED)
               ) AS locked
-          ) AS summed
-      ) AS spread
-     WHERE total >= p_amount
-       AND firsts = 1
-    ON DUPLICATE KEY UPDATE counter = spread.share;
-    IF ROW_COUNT() > 0 THEN
-      LEAVE take;
-    END IF;
-    SET v_all = NOT v_all;
-  UNTIL NOT v_all END REPEAT;
-  SET p_taken = FALSE;
-END take;;
+          ) AS pair
+         WHERE found = 2
+           AND total >= p_amount
+        ON DUPLICATE KEY UPDATE counter = (pair.total - p_amount + (pair.slot = v_slot)) DIV 2;
+        IF ROW_COUNT() > 0 THEN
+          LEAVE take;
+        END IF;
+      END IF;
+    END WHILE;
+
+    -- 3. The slots that no other transaction has locked, then all slots. Few go to slot 1, many are spread over the slots.
+    SET v_all = FALSE;
+    REPEAT
+      /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
+      INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
+      SELECT p_counter_name, slot, NOW(), share
+        FROM (
+          SELECT slot, total, firsts,
+                 CASE
+                   WHEN total - p_amount >= 10 * slots THEN (total - p_amount + slots - number) DIV slots
+                   WHEN slot = 1 THEN total - p_amount
+                   ELSE 0
+                 END AS share
+            FROM (
+              SELECT slot,
+                     SUM(amount) OVER () AS total,
+                     COUNT(*) OVER () AS slots,
+                     SUM(slot = 1) OVER () AS firsts,
+                     ROW_NUMBER() OVER (ORDER BY slot) AS number
+                FROM (
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM `bounded_counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id = 1
+                      FOR UPDATE)
+                  UNION ALL
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM `bounded_counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id > 1
+                      AND NOT v_all
+                    ORDER BY counter_id DESC
+                    LIMIT 10000
+                      FOR UPDATE SKIP LOCKED)
+                  UNION ALL
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM `bounded_counters`
+                    WHERE counter_name = p_counter_name
+                      AND counter_id > 1
+                      AND v_all
+                    ORDER BY counter_id DESC
+                    LIMIT 10000
+                      FOR UPDATE)
+                ) AS locked
+            ) AS summed
+        ) AS spread
+       WHERE total >= p_amount
+         AND firsts = 1
+      ON DUPLICATE KEY UPDATE counter = spread.share;
+      IF ROW_COUNT() > 0 THEN
+        LEAVE take;
+      END IF;
+      SET v_all = NOT v_all;
+    UNTIL NOT v_all END REPEAT;
+    SET p_taken = FALSE;
+  END take;
+END;;
 
 /*!80000 DROP PROCEDURE IF EXISTS `_bounded_counter_reject` */;;
 CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_reject`(
