@@ -316,19 +316,7 @@ fn statement(text: &str) {
         .collect();
     names.sort();
     names.dedup();
-    let column = |name: &String| {
-        Some(SourceColumn {
-            name: Ident::new(name).ok()?,
-            kind: "int".into(),
-            definition: "int".into(),
-            scale: 0,
-            collation: None,
-            null: false,
-            generated: false,
-            on_update: false,
-            unsigned: false,
-        })
-    };
+    let column = |name: &String| Some(SourceColumn::int(Ident::new(name).ok()?));
     let table = Table {
         schema: schema.unwrap_or_else(|| "shop".into()),
         name,

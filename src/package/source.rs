@@ -74,6 +74,24 @@ pub struct SourceColumn {
     pub unsigned: bool,
 }
 
+#[cfg(any(test, fuzzing))]
+impl SourceColumn {
+    /// An INT column with this name.
+    pub(crate) fn int(name: Ident) -> Self {
+        Self {
+            name,
+            kind: "int".into(),
+            definition: "int".into(),
+            scale: 0,
+            collation: None,
+            null: false,
+            generated: false,
+            on_update: false,
+            unsigned: false,
+        }
+    }
+}
+
 /// How the values of a source column become values of a key column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conversion {
@@ -330,17 +348,7 @@ mod tests {
 
     fn source(key: &[&str]) -> Source {
         let name = |name: &str| Ident::new(name).expect("a name");
-        let column = |text: &str| SourceColumn {
-            name: name(text),
-            kind: "int".into(),
-            definition: "int".into(),
-            scale: 0,
-            collation: None,
-            null: false,
-            generated: false,
-            on_update: false,
-            unsigned: false,
-        };
+        let column = |text: &str| SourceColumn::int(name(text));
         let key: Vec<_> = key.iter().map(|name| column(name)).collect();
         Source {
             schema: name("s"),

@@ -263,17 +263,7 @@ mod tests {
     use crate::package::Options;
 
     fn column(name: &str) -> SourceColumn {
-        SourceColumn {
-            name: Ident::new(name).expect("a name"),
-            kind: "int".into(),
-            definition: "int".into(),
-            scale: 0,
-            collation: None,
-            null: false,
-            generated: false,
-            on_update: false,
-            unsigned: false,
-        }
+        SourceColumn::int(Ident::new(name).expect("a name"))
     }
 
     #[test]
