@@ -540,15 +540,15 @@ fn the_waits_of_a_row_on_several_nodes_add_up(server: &Server) {
     holder.query_drop("START TRANSACTION").expect("a transaction");
     holder.query_drop("SELECT id FROM pages WHERE id = 7 FOR UPDATE").expect("the lock");
     let mut witness = schema.connect();
-    let mut sessions = || {
-        let own = |row: &mysql::Row| row.get::<Option<String>, _>("db").flatten().as_ref() == Some(&schema.name);
-        witness.query::<mysql::Row, _>("SHOW FULL PROCESSLIST").expect("the sessions").iter().filter(|row| own(row)).count()
-    };
-    let before = sessions();
-    let mut until = |more: usize| {
+    // Sessions that were opened before have lower ids; the server may still list them after they ended.
+    let first = u64::from(witness.connection_id());
+    let mut until = |opened: usize| {
         let end = Instant::now() + Duration::from_secs(60);
-        while sessions() < before + more {
-            assert!(Instant::now() < end, "no {more} sessions more than {before}");
+        let database = |row: &mysql::Row| row.get::<Option<String>, _>("db").flatten();
+        let later = |row: &mysql::Row| row.get::<u64, _>("Id") > Some(first) && database(row).as_ref() == Some(&schema.name);
+        let mut sessions = || witness.query::<mysql::Row, _>("SHOW FULL PROCESSLIST").expect("the sessions");
+        while sessions().iter().filter(|row| later(row)).count() < opened {
+            assert!(Instant::now() < end, "no {opened} sessions after session {first}");
             thread::sleep(Duration::from_millis(10));
         }
     };
