@@ -686,7 +686,7 @@ fn all_problems_are_listed_and_nothing_is_changed(server: &Server) {
     root.query_drop(format!("GRANT SELECT, EXECUTE ON {}.* TO '{user}_2'@'%'", schema.ident())).expect("a privilege");
     let url = url.replacen(&user, &format!("{user}_2"), 1);
     let hidden = slotted(&schema, &["status"]).env("SLOTTED_URL", &url).output().expect("slotted runs");
-    assert_eq!(hidden.status.code(), Some(1), "{}", printed(&hidden));
+    assert_eq!(hidden.status.code(), Some(2), "{}", printed(&hidden));
     assert!(printed(&hidden).contains("hidden: this account cannot see it without "), "{}", printed(&hidden));
     for account in [format!("{user}_2"), format!("{user}_3"), user] {
         let _ = root.query_drop("SET SESSION sql_log_bin = 0");

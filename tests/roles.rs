@@ -195,7 +195,7 @@ fn what_a_role_cannot_see_is_hidden_until_it_has_the_privileges_that_status_name
             account.grant_role(&package, role);
             let of_role = status();
             said = of_role.1;
-            assert_eq!(of_role.0, Some(1), "{said}");
+            assert_eq!(of_role.0, Some(2), "{said}");
             assert!(!["missing", "foreign", "changed", "slotted install"].iter().any(|word| said.contains(word)), "{role}: {said}");
         }
         let needed: BTreeSet<_> = said.lines().filter_map(|line| line.split_once(" without ")).map(|(_, needed)| needed.replace(" on ", " ON ")).collect();

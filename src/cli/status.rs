@@ -217,19 +217,25 @@ impl Found {
         })
     }
 
-    /// Whether all objects of all nodes are the same.
-    fn same(&self) -> bool {
+    /// Whether all objects of all nodes have one of these states.
+    fn all(&self, of: impl Fn(&State) -> bool) -> bool {
         let mut objects = self
             .reports
             .iter()
             .flat_map(|report| report.states.iter().flatten());
-        objects.all(|object| object.state == State::Same)
+        objects.all(|object| of(&object.state))
     }
 
+    fn same(&self) -> bool {
+        self.all(|state| *state == State::Same)
+    }
+
+    /// What differs counts more than what the account cannot see.
     fn outcome(&self) -> Outcome {
-        if !self.same() || self.clashes.iter().any(|clash| clash.alarm) {
+        let differs = !self.all(|state| matches!(state, State::Same | State::Hidden(_)));
+        if differs || self.clashes.iter().any(|clash| clash.alarm) {
             Outcome::Differs
-        } else if !self.cannot_see.is_empty() {
+        } else if !self.same() || !self.cannot_see.is_empty() {
             Outcome::Incomplete
         } else {
             Outcome::Fine
