@@ -23,6 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(uninstall_moves_the_counts_of_open_transactions)
         .on_servers(the_last_rollup_waits_for_a_row_that_other_programs_update)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
+        .on_servers(columns_with_names_of_the_routines_are_counted_or_rejected)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
         .on_families(a_table_that_has_the_name_of_the_slots_is_kept)
         .on_families(an_event_that_an_account_cannot_see_is_not_missing)
@@ -215,6 +216,59 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
         succeeds(&schema, &["rollup"]);
         assert_eq!(schema.first::<i64>("SELECT hits FROM items"), 42, "{key}");
         succeeds(&schema, &["status"]);
+    }
+}
+
+/// A parameter or a variable of a routine precedes a column of the same name.
+fn columns_with_names_of_the_routines_are_counted_or_rejected(server: &Server) {
+    // Two records that differ in the last column of the key, and each routine.
+    let counts = |schema: &Schema<'_>, prefix: &str, table: &str, column: &str, columns: usize| {
+        let record = |last: &str| [vec!["7"; columns - 1], vec![last]].concat().join(", ");
+        let (one, other) = (record("1"), record("2"));
+        schema.run(&format!(
+            "INSERT INTO `{table}` VALUES ({one}, 10), ({other}, 20); CALL `{prefix}increment`({one}); CALL `{prefix}add`({other}, 3); \
+             CALL `{prefix}add_many`('[[{one}, 4], [{other}, 1]]')"
+        ));
+        let total = |key: &str| schema.first::<i64>(&format!("SELECT `{prefix}get`({key})"));
+        assert_eq!((total(&one), total(&other)), (15, 24), "{table}.{column}");
+        let value = || schema.first::<String>(&format!("SELECT GROUP_CONCAT(`{column}` ORDER BY `{column}`) FROM `{table}`"));
+        schema.run(&format!("CALL `{prefix}rollup`(NULL)"));
+        assert_eq!(value(), "15,24", "{table}.{column}");
+        schema.run(&format!("CALL `{prefix}add`({one}, 2); CALL `{prefix}add`({other}, 2); CALL `{prefix}reset`({one}, 5)"));
+        assert_eq!((total(&one), total(&other), value()), (5, 26, "5,24".into()), "{table}.{column}");
+        schema.run(&format!("CALL `{prefix}delete`({other}); CALL `{prefix}add`({one}, 1); CALL `{prefix}compact`({one}); CALL `{prefix}rollup`(1)"));
+        assert_eq!((total(&one), total(&other), value()), (6, 24, "6,24".into()), "{table}.{column}");
+    };
+    for column in ["v_total", "p_value", "slot", "count", "pending", "total", "moved"] {
+        let schema = server.schema();
+        schema.run(&format!("CREATE TABLE items (id INT PRIMARY KEY, `{column}` INT NOT NULL) ENGINE = InnoDB"));
+        succeeds(&schema, &["install", "--column", &format!("items.{column}")]);
+        counts(&schema, &format!("items_{column}_"), "items", column, 1);
+    }
+    for table in ["slots", "parent", "target", "moved", "v_batch"] {
+        let schema = server.schema();
+        schema.run(&format!("CREATE TABLE `{table}` (id INT PRIMARY KEY, hits INT NOT NULL) ENGINE = InnoDB"));
+        succeeds(&schema, &["install", "--column", &format!("{table}.hits")]);
+        counts(&schema, &format!("{table}_hits_"), table, "hits", 1);
+    }
+    // The names of columns and tables in the statements of the routines.
+    let names = ["moved", "parent", "target", "next", "last", "record", "number", "batch", "idle", "locked", "share", "own", "found", "have", "more"];
+    let schema = server.schema();
+    let columns: Vec<_> = names.iter().map(|name| format!("`{name}` INT")).collect();
+    schema.run(&format!("CREATE TABLE items ({}, hits INT NOT NULL, PRIMARY KEY (`{}`)) ENGINE = InnoDB", columns.join(", "), names.join("`, `")));
+    succeeds(&schema, &["install", "--column", "items.hits"]);
+    counts(&schema, "items_hits_", "items", "hits", names.len());
+    for name in ["p_id", "V_id", "total", "slots", "pending", "entry"] {
+        let schema = server.schema();
+        schema.run(&format!("CREATE TABLE items (id INT, `{name}` INT, hits INT NOT NULL, PRIMARY KEY (id, `{name}`)) ENGINE = InnoDB"));
+        let rejected = slotted(&schema, &["install", "--column", "items.hits"]);
+        let said = printed(&rejected);
+        assert_eq!(rejected.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(&format!("a key column cannot be named '{name}'")) && said.contains("--key and --rollup"), "{said}");
+        assert_eq!(schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), 1, "{name}");
+        let remedy = ["--key", "id INT, other INT", "--rollup", &format!("items.id,{name}:hits"), "--table", "items_hits", "--prefix", "items_hits_"];
+        succeeds(&schema, &[&["install", "slotted_counters"][..], &remedy].concat());
+        counts(&schema, "items_hits_", "items", "hits", 2);
     }
 }
 

@@ -299,6 +299,13 @@ fn no_routine_does_what_a_routine_must_not() {
         // Session variables: only the server's own, which begin with two.
         assert!(!code.replace("@@", "").contains('@'), "{code}");
         let head = routine.split_once("BEGIN\n").expect("a head").0;
+        // So that they hide no column: the name of a key column cannot begin so.
+        for declared in code.split("DECLARE ").skip(1).filter(|declared| !["CURSOR", "HANDLER"].iter().any(|kind| declared.lines().next().is_some_and(|line| line.contains(kind)))) {
+            assert!(declared.trim_start_matches('`').starts_with("v_"), "{declared}");
+        }
+        for argument in head.lines().map(str::trim_start).filter_map(|line| line.strip_prefix("IN ").or(line.strip_prefix("OUT "))) {
+            assert!(argument.trim_start_matches('`').starts_with("p_"), "{argument}");
+        }
         let told = ["in_steps`(", "_move", "_take_elsewhere`("].iter().any(|name| head.contains(name));
         assert!(!head.contains("OUT p_") || told, "{head}");
         // No result set: every SELECT that is a statement fills a variable.

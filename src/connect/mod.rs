@@ -27,7 +27,7 @@ use option_file::Entry;
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the tool depends on in a session, whatever the defaults of the server are. A change that is not committed is lost at
-/// the end (autocommit), a limit truncates results (sql_select_limit), a mode changes the text of views and of strings
+/// the end (autocommit), a limit truncates results (sql_select_limit, group_concat_max_len), a mode changes the text of views and of strings
 /// (sql_mode), and a short idle time ends the session during a load (wait_timeout). The time zone stays that of the server, as in the
 /// sessions of an application that does not set one: start_date is a DATETIME.
 /// Source: MySQL manual, "Server System Variables"; MariaDB documentation, "Server System Variables".
@@ -36,6 +36,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
     SESSION autocommit = 1,
     SESSION completion_type = 'NO_CHAIN',
     SESSION foreign_key_checks = 1,
+    SESSION group_concat_max_len = 16777216,
     SESSION max_join_size = 18446744073709551615,
     SESSION sql_auto_is_null = 0,
     SESSION sql_big_selects = 1,

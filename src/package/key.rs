@@ -51,6 +51,11 @@ pub enum KeyError {
     /// The package has a column or parameter of this name.
     #[error("a key column cannot be named '{0}': the package has a column or parameter of this name")]
     Taken(String),
+    /// A parameter or a variable of a routine would hide the column.
+    #[error(
+        "a key column cannot be named '{0}': parameters and variables of the routines begin with p_ and v_"
+    )]
+    Hidden(String),
     /// Two columns have the same name.
     #[error("two key columns have the name '{0}'")]
     Twice(String),
@@ -79,8 +84,10 @@ const DATETIME: KeyType = KeyType::Date("DATETIME");
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
-/// The names of the other columns and parameters of the package.
-const TAKEN: [&str; 4] = ["slot", "count", "amount", "value"];
+/// The names of the other columns and parameters of the package, and of columns of its views and statements.
+const TAKEN: [&str; 8] = [
+    "slot", "count", "amount", "value", "entry", "pending", "slots", "total",
+];
 
 impl KeyType {
     /// None if the text is not a type of a key column.
@@ -297,6 +304,11 @@ impl FromStr for Key {
             if TAKEN.contains(&lower.as_str()) {
                 return Err(KeyError::Taken(name));
             }
+            // In a routine, a parameter or variable precedes a column of the same name. Source: MySQL manual, "Local Variable Scope and
+            // Resolution".
+            if lower.starts_with("p_") || lower.starts_with("v_") {
+                return Err(KeyError::Hidden(name));
+            }
             if columns
                 .iter()
                 .any(|column| column.name.name().to_lowercase() == lower)
@@ -416,6 +428,14 @@ mod tests {
             assert!(matches!(text.parse::<Key>(), Err(KeyError::Column(_))), "{text}");
         }
         assert_eq!("slot INT".parse::<Key>(), Err(KeyError::Taken("slot".into())));
+        assert_eq!(
+            "id INT, P_id INT".parse::<Key>(),
+            Err(KeyError::Hidden("P_id".into()))
+        );
+        assert_eq!(
+            "`v_total` INT".parse::<Key>(),
+            Err(KeyError::Hidden("v_total".into()))
+        );
         assert_eq!("a INT, A INT".parse::<Key>(), Err(KeyError::Twice("A".into())));
         assert_eq!("a VARCHAR(768)".parse::<Key>(), Err(KeyError::TooLong(3076)));
         assert!(matches!("`a ` INT".parse::<Key>(), Err(KeyError::Name(_))));

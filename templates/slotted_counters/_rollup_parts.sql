@@ -15,10 +15,10 @@ parent.{{ id.typed() }} = {{ slots }}.{{ column.name.typed() }}{% if !loop.last 
 {%- endfor -%}
 {%- endblock %}
 
-{#- The row of the parent table of the record in the arguments. -#}
+{#- The row of the parent table of the record in the arguments. Parameters hide columns of the same name without the name of the table. -#}
 {% block parent_of_arguments -%}
 {%- for (column, id) in rollup.pairs() -%}
-{{ id.typed() }} = {{ table.key.argument(column) }}{% if !loop.last %}
+{{ rollup.model.table }}.{{ id.typed() }} = {{ table.key.argument(column) }}{% if !loop.last %}
    AND {% endif %}
 {%- endfor -%}
 {%- if !rollup.model.same.is_empty() %}
@@ -250,7 +250,7 @@ parent.{{ rollup.model.target.typed() }} = COALESCE(parent.{{ rollup.model.targe
 {#- A parent row that does not exist, or has NULL, counts as 0. -#}
 {% block column_of_arguments -%}
 COALESCE((
-  SELECT CAST({{ rollup.model.target.typed() }} AS DECIMAL(20, 0))
+  SELECT CAST({{ rollup.model.table }}.{{ rollup.model.target.typed() }} AS DECIMAL(20, 0))
     FROM {{ rollup.model.table }}
    WHERE {{ rollup.parent_of_arguments()|indent(2) }}
 {%- if !lock.is_empty() %}

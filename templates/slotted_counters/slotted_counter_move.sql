@@ -28,8 +28,8 @@ BEGIN
     END;
 {%- if package.options.servers != Servers::Mariadb %}
   -- MySQL 9.7.4 crashes if a statement with SET_VAR fails because a table is temporary (1137): fails before. Aliases as below, for LOCK TABLES.
-  DO (SELECT COUNT(*) FROM {{ table.name }} AS slots, {{ table.name }} AS target, {{ rollup.model.table }} AS parent, {{ rollup.model.table }}
-       WHERE FALSE);
+  DO (SELECT COUNT(*) FROM {{ table.name }} AS slots, {{ table.name }} AS target, {{ rollup.model.table }} AS parent
+       WHERE FALSE AND EXISTS (SELECT * FROM {{ rollup.model.table }}));
 {%- endif %}
   -- Slots whose count is 0. LIMIT keeps the subquery apart, and the settings find the rows by the key: no other rows are locked.
   {{ table.set_statement(settings)|before(2) }}DELETE{{ table.by_index() }} target
