@@ -3,17 +3,18 @@
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 
+use slotted::package::Package;
 use slotted::render::{Format, files_of};
 use slotted::script;
 
 use crate::advise::printed;
 use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
-use crate::support::{Module, SESSIONS, Schema, Server, file};
+use crate::support::{Module, SESSIONS, Schema, Server, error_of, file};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -22,6 +23,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(increments_wait_for_the_row_of_a_foreign_key_which_status_names)
         .on_servers(uninstall_moves_the_counts_of_open_transactions)
         .on_servers(the_last_rollup_waits_for_a_row_that_other_programs_update)
+        .on_servers(nothing_is_dropped_while_a_transaction_that_has_counted_is_open)
+        .on_servers(down_follows_a_migration_that_failed_at_any_statement)
+        .on_servers(down_ends_behind_an_open_transaction_and_is_repeated)
         .on_servers(the_key_of_the_package_is_that_of_the_table)
         .on_servers(columns_with_names_of_the_routines_are_counted_or_rejected)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
@@ -152,8 +156,7 @@ fn uninstall_moves_the_counts_of_open_transactions(server: &Server) {
 /// The programs that were not changed, or that were changed back, hold the lock of the row almost all the time.
 fn the_last_rollup_waits_for_a_row_that_other_programs_update(server: &Server) {
     let column = || of_column("articles.views", "id INT", |_| {});
-    let down = files_of(&column(), Format::Statements).into_iter().find(|file| file.name == "down.json").expect("a file");
-    let down: Vec<String> = serde_json::from_str(&down.text).expect("JSON");
+    let down = migration(&column(), "down.json");
     let uninstall = script::statements(&file(&column(), "uninstall.sql"));
     for statements in [Some(down), Some(uninstall), None] {
         let schema = server.schema();
@@ -189,6 +192,93 @@ fn the_last_rollup_waits_for_a_row_that_other_programs_update(server: &Server) {
         let views: i64 = schema.first("SELECT views FROM articles WHERE id = 1");
         assert_eq!(views, 105 + updated.into_inner());
         assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 2"), 3);
+    }
+}
+
+/// On MySQL, the first DROP PROCEDURE waits for the transaction. On MariaDB, DO would hide the lock wait timeout.
+fn nothing_is_dropped_while_a_transaction_that_has_counted_is_open(server: &Server) {
+    let server = &server.another(&["--innodb-lock-wait-timeout=1"]);
+    let package = of_column("articles.views", "id INT", |_| {});
+    let uninstall = script::statements(&file(&package, "uninstall.sql"));
+    let statements = |statements: Vec<String>| {
+        move |schema: &Schema<'_>| {
+            let mut connection = schema.connect();
+            let done = statements.iter().try_for_each(|statement| connection.query_drop(statement));
+            done.map_err(|error| error.to_string())
+        }
+    };
+    let tool = |schema: &Schema<'_>| {
+        let output = slotted(schema, &["uninstall", "--column", "articles.views", "--with-data", "--yes"]);
+        if output.status.success() { Ok(()) } else { Err(printed(&output)) }
+    };
+    let (down, uninstall) = (statements(migration(&package, "down.json")), statements(uninstall));
+    type Removal<'a> = &'a dyn Fn(&Schema<'_>) -> Result<(), String>;
+    let ways: [(Removal<'_>, &str); 3] = [(&down, "1205"), (&uninstall, "1205"), (&tool, "still open")];
+    // The tool repeats a DROP that waits until the transaction ends.
+    for (remove, message) in ways.into_iter().take(if server.is_mysql() { 2 } else { 3 }) {
+        let schema = server.schema();
+        schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)");
+        succeeds(&schema, &["install", "--column", "articles.views"]);
+        let mut open = schema.connect();
+        open.query_drop("START TRANSACTION").expect("a transaction");
+        open.query_drop("CALL articles_views_add(1, 7)").expect("a call");
+        let error = remove(&schema).expect_err("a transaction is open");
+        assert!(error.contains(message), "{error}");
+        open.query_drop("COMMIT").expect("a commit");
+        remove(&schema).expect("a removal");
+        assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 12, "{message}");
+    }
+}
+
+/// The statements of a file for migration tools.
+fn migration(package: &Package, name: &str) -> Vec<String> {
+    let files = files_of(package, Format::Statements);
+    let file = files.into_iter().find(|file| file.name == name).expect("a file");
+    serde_json::from_str(&file.text).expect("JSON")
+}
+
+fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
+    let package = of_column("articles.views", "id INT", |options| options.rollup_every = Some("1 DAY".parse().expect("an interval")));
+    let (up, down) = (migration(&package, "up.json"), migration(&package, "down.json"));
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
+    for executed in 0..=up.len() {
+        let mut connection = schema.connect();
+        for statement in up[..executed].iter().chain(&down) {
+            connection.query_drop(statement).unwrap_or_else(|error| panic!("after {executed} of {}: {error} in {statement}", up.len()));
+        }
+        let objects = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
+                            + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())
+                            + (SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE())";
+        assert_eq!(schema.first::<i64>(objects), 1, "after {executed}");
+    }
+}
+
+/// Wherever the first run ends, the next one drops the rest.
+fn down_ends_behind_an_open_transaction_and_is_repeated(server: &Server) {
+    let package = of_column("articles.views", "id INT", |_| {});
+    let down = migration(&package, "down.json");
+    for used in ["SELECT * FROM articles_views_totals", "SELECT * FROM articles_views", "SELECT * FROM articles_views_package", "SELECT articles_views_get(1)"] {
+        let schema = server.schema();
+        schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)");
+        schema.install(&package);
+        schema.run("CALL articles_views_add(1, 2)");
+        let mut open = schema.connect();
+        open.query_drop("START TRANSACTION").expect("a transaction");
+        open.query_drop(used).expect(used);
+        let run = || {
+            let mut connection = schema.connect();
+            down.iter().try_for_each(|statement| connection.query_drop(statement))
+        };
+        let begin = Instant::now();
+        let error = error_of(run());
+        assert_eq!(error.0, 1205, "{used}: {error:?}");
+        // 2 s for one statement. Without a limit, the default of MariaDB is a day.
+        assert!(begin.elapsed() < Duration::from_secs(60), "{used}: {:?}", begin.elapsed());
+        open.query_drop("COMMIT").expect("a commit");
+        run().unwrap_or_else(|error| panic!("{used}: {error}"));
+        assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 7, "{used}");
+        assert_eq!(schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), 1, "{used}");
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Uninstall {
 /// How often the last roll-up is repeated while other transactions have locks, and the time between two calls.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a statement of it waits for a row, in seconds.
+const LOCK_WAIT: u32 = 5;
 
 impl Uninstall {
     /// Calls the roll-up for the last time. Returns the number of the records whose counts remain in the slots, and their sum.
@@ -66,11 +68,14 @@ impl Uninstall {
             return Ok(None);
         };
         note!("call {}", rollup.name());
+        connection.query_drop(format!(
+            "SET SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, {LOCK_WAIT})"
+        ))?;
         let mut remain = None;
         for attempt in 1..=TRIES {
-            // Waits for the transactions that have counted. They cannot count again.
+            // Waits for the transactions that have counted. They cannot count again. SET, because DO hides a lock wait timeout on MariaDB.
             let locked = connection.query_drop(format!(
-                "DO (SELECT COUNT(*) FROM {} LOCK IN SHARE MODE)",
+                "SET @slotted_locked = (SELECT COUNT(*) FROM {} LOCK IN SHARE MODE)",
                 package.options.table
             ));
             // At first what no other transaction has locked, then the rest.
@@ -104,8 +109,21 @@ impl Uninstall {
             if let Some(reason) = interrupt::reason() {
                 return Err(reason);
             }
-            if locked.is_ok() && !movable {
-                break;
+            match locked {
+                Ok(()) if !movable => break,
+                Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
+                    if attempt == TRIES {
+                        return Err(hinted(
+                            format!(
+                                "transactions that have counted are still open ({}); {} and the table are kept",
+                                error.message,
+                                rollup.name()
+                            ),
+                            "end these transactions with COMMIT, and run the command again",
+                        ));
+                    }
+                }
+                other => other?,
             }
             if attempt == 1 {
                 note!("waiting for transactions that have counted");

@@ -128,11 +128,12 @@ pub fn waiting_rollup(package: &Package) -> Vec<String> {
     #[template(path = "files/_waiting_rollup.sql")]
     struct Waiting<'a> {
         table: Table<'a>,
-        rollup: &'a Ident,
+        call: String,
     }
     let table = Table::of(package, Arguments::Parameters);
     package.routine(R::Rollup).map_or_else(Vec::new, |rollup| {
-        script::statements(&fragment(&Waiting { table, rollup }))
+        let call = format!("CALL {rollup}(NULL)");
+        script::statements(&fragment(&Waiting { table, call }))
     })
 }
 
@@ -353,18 +354,14 @@ impl Script<'_> {
             .collect()
     }
 
-    /// The routines that it drops after the last roll-up, the roll-up at last: the script can be repeated.
+    /// The routines that it drops after the last roll-up, the roll-up first: as long as it exists, it can be called.
     fn dropped_last(&self) -> Vec<(R, &Ident)> {
         let package = self.package;
         let mut routines: Vec<_> = package
             .routines()
             .filter(|(routine, _)| package.serves_rollups(*routine))
             .collect();
-        routines.sort_by_key(|(routine, _)| {
-            [R::Fail, R::Move, R::Rollup]
-                .iter()
-                .position(|last| last == routine)
-        });
+        routines.sort_by_key(|(routine, _)| *routine != R::Rollup);
         routines
     }
 

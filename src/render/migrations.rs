@@ -1,7 +1,7 @@
 //! The files for migration tools, which send statements through a driver: DELIMITER is a command of the client.
 
 use super::files::{File, files};
-use crate::package::Package;
+use crate::package::{Package, Routine as R};
 use crate::script;
 
 /// How the files of a package separate statements.
@@ -16,11 +16,11 @@ pub enum Format {
     Statements,
 }
 
-/// A file for migration tools: its name, the files of the client with its statements, and whether it drops the tables.
+/// A file for migration tools: its name, the file of the client with its statements, and whether it drops the tables.
 struct Part {
     plain: &'static str,
     json: &'static str,
-    sources: &'static [&'static str],
+    source: &'static str,
     drops_tables: bool,
     purpose: &'static str,
 }
@@ -29,42 +29,42 @@ const PARTS: [Part; 6] = [
     Part {
         plain: "up.sql",
         json: "up.json",
-        sources: &["setup.sql"],
+        source: "setup.sql",
         drops_tables: false,
         purpose: "Creates the table, the routines and the views.",
     },
     Part {
         plain: "down.sql",
         json: "down.json",
-        sources: &["uninstall.sql"],
+        source: "uninstall.sql",
         drops_tables: true,
         purpose: "Drops the routines, the views and the table WITH ALL COUNTS.",
     },
     Part {
         plain: "tables_up.sql",
         json: "tables_up.json",
-        sources: &["create_tables.sql"],
+        source: "create_tables.sql",
         drops_tables: false,
         purpose: "Creates the table.",
     },
     Part {
         plain: "tables_down.sql",
         json: "tables_down.json",
-        sources: &[],
+        source: "create_tables.sql",
         drops_tables: true,
         purpose: "Drops the table WITH ALL COUNTS.",
     },
     Part {
         plain: "routines_up.sql",
         json: "routines_up.json",
-        sources: &["create_procedures.sql"],
+        source: "create_procedures.sql",
         drops_tables: false,
         purpose: "Creates or replaces the routines and the views.",
     },
     Part {
         plain: "routines_down.sql",
         json: "routines_down.json",
-        sources: &["uninstall.sql"],
+        source: "uninstall.sql",
         drops_tables: false,
         purpose: "Drops the routines and the views. The table and its counts are kept.",
     },
@@ -77,13 +77,31 @@ pub fn files_of(package: &Package, format: Format) -> Vec<File> {
         return client;
     }
     let part = |part: Part| {
-        let sources = client.iter().filter(|file| part.sources.contains(&file.name));
-        let mut statements: Vec<String> = sources
-            .flat_map(|file| script::statements(&file.text))
-            .map(not_empty)
-            .collect();
+        let of = |name: &str| {
+            let file = client.iter().find(|file| file.name == name);
+            let statements = script::statements(&file.expect("every package has it").text);
+            statements.into_iter().map(not_empty).collect::<Vec<String>>()
+        };
+        let mut statements = of(part.source);
         if part.drops_tables {
-            statements.push(format!("DROP TABLE IF EXISTS {}", package.options.table));
+            let is_table = |statement: &String| statement.contains("CREATE TABLE ");
+            statements.retain(|statement| !is_table(statement));
+            // Before the session has its own time to wait for a table again.
+            let drop = format!("DROP TABLE IF EXISTS {}", package.options.table);
+            statements.insert(statements.len() - 1, drop);
+            // The last roll-up reads the table, which a migration that failed at once has not created.
+            if part.source == "uninstall.sql"
+                && package.routine(R::Rollup).is_some()
+                && let Some(create) = of("create_tables.sql").into_iter().find(is_table)
+                && let Some(first) = statements
+                    .iter()
+                    .position(|statement| statement.starts_with("DROP "))
+            {
+                statements.insert(
+                    first,
+                    create.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1),
+                );
+            }
         }
         if format == Format::Statements {
             let text = serde_json::to_string_pretty(&statements).expect("strings");

@@ -2,5 +2,5 @@ START TRANSACTION;
 {%- for rollup in table.rollups() %}
 {{ rollup.lock_rows() }}
 {%- endfor %}
-CALL {{ rollup }}(NULL);
+{{ call }};
 COMMIT AND NO CHAIN NO RELEASE;

@@ -28,11 +28,21 @@ DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {%- endfor %}
 {%- if let Some(rollup) = package.routine(R::Rollup) %}
 
--- No transaction can count any more. Waits for those that have.
-DO (SELECT COUNT(*) FROM {{ table.name }} LOCK IN SHARE MODE);
-CALL {{ rollup }}(NULL);
+-- No transaction can count any more. Waits for those that have (SET: DO ignores a lock wait timeout on MariaDB).
+SET @slotted_locked = (SELECT COUNT(*) FROM {{ table.name }} LOCK IN SHARE MODE);
+-- Without the routine, this script was here before, or a migration failed before it created the routine.
+SET @slotted_rollup = (
+  SELECT IF(COUNT(*) = 0, 'DO 0', {% filter sql_string %}CALL {{ rollup }}(NULL){% endfilter %})
+    FROM information_schema.ROUTINES
+   WHERE ROUTINE_SCHEMA = DATABASE()
+     AND ROUTINE_NAME = {{ rollup.name()|sql_string }}
+);
+PREPARE slotted_rollup FROM @slotted_rollup;
+EXECUTE slotted_rollup;
 -- It skips what another transaction has locked. Waits for these rows.
+{% let call = "EXECUTE slotted_rollup" -%}
 {% include "files/_waiting_rollup.sql" %}
+DEALLOCATE PREPARE slotted_rollup;
 {{ script.pending() }}
 {% for (routine, name) in script.dropped_last() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};

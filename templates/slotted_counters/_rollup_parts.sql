@@ -208,9 +208,9 @@ SELECT {{ rollup.record_list("slots.") }},
 HAVING SUM(slots.`count`) <> 0;
 {%- endblock %}
 
-{#- Locks what is pending and its rows, and waits for them. -#}
+{#- Locks what is pending and its rows, and waits for them. DO would hide an error on MariaDB. -#}
 {% block lock_rows -%}
-DO (
+SET @slotted_locked = (
   SELECT COUNT(*)
     FROM {{ table.name }} AS slots
    STRAIGHT_JOIN {{ rollup.model.table }} AS parent
