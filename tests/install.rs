@@ -95,10 +95,28 @@ fn setup_fails_if_the_table_exists_and_keeps_it(server: &Server) {
     assert!(!output.status.success() && said.contains("1050") && said.contains("already exists"), "{said}");
     assert_eq!(schema.rows(&package.options.table), before);
 
-    // With --force the client continues after the error. It replaces routines and views, and changes no row.
-    let said = schema.client().pipe(&["--force"], &file(&package, "setup.sql"));
-    assert!(said.stderr.contains("1050"), "{said:?}");
-    assert_eq!(schema.rows(&package.options.table), before);
+    // At the prompt and with --force, the client continues after the error. Also a setup.sql with other options changes nothing.
+    let routines = "SELECT GROUP_CONCAT(CONCAT(ROUTINE_NAME, SHA2(ROUTINE_DEFINITION, 256), LAST_ALTERED) ORDER BY ROUTINE_NAME)
+                      FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    let of_routines = || {
+        let mut connection = schema.connect();
+        connection.query_drop("SET SESSION group_concat_max_len = 100000").expect("a setting");
+        connection.query_first::<String, _>(routines).expect(routines)
+    };
+    let fixed = crate::support::package(|o| o.slots = Slots::Fixed(20));
+    let (created, read_only) = (of_routines(), if server.is_mysql() { "transaction_read_only" } else { "tx_read_only" });
+    for (other, before_it) in [(&package, 0), (&fixed, 0), (&package, 1)] {
+        let script = format!(
+            "SET SESSION {read_only} = {before_it};\n{}\nSELECT CONCAT('read only: ', IF(@@SESSION.{read_only}, 1, 0));\n",
+            file(other, "setup.sql")
+        );
+        let said = schema.client().pipe(&["--force", "--skip-column-names"], &script);
+        assert!(said.stderr.contains("1050") || before_it == 1, "{said:?}");
+        assert!(said.stderr.contains("1792"), "{said:?}");
+        assert!(said.stdout.contains(&format!("read only: {before_it}")), "{said:?}");
+        assert_eq!(of_routines(), created, "{said:?}");
+        assert_eq!(schema.rows(&package.options.table), before);
+    }
     works(&schema);
 
     // setup.sql also keeps a table with other columns, and creates no routine.

@@ -23,7 +23,27 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(queries_need_only_the_table)
         .on_servers(queries_work_after_a_select_in_the_same_transaction)
         .on_servers(totals_are_exact_during_compactions_by_query)
+        .on_servers(a_json_escape_is_its_character_in_a_session_without_the_character)
         .on(mysql, an_increment_by_query_locks_one_record_and_no_gap);
+}
+
+/// JSON libraries write characters beyond ASCII as escapes. The session cannot have these characters, the key can.
+fn a_json_escape_is_its_character_in_a_session_without_the_character(server: &Server) {
+    for charset in ["utf8mb3", "latin1"] {
+        let schema = server.schema();
+        let (records, named) = (keyed(|o| o.key = "name VARCHAR(40)".parse().expect("a key")), package(|_| {}));
+        schema.install(&records);
+        schema.install(&named);
+        schema.run("CALL counter_setup('Ж', NULL, 3, 1); CALL counter_setup('?', NULL, 3, 1); CALL slotted_counter_add('Ж', 1)");
+        let mut connection = schema.connect();
+        connection.query_drop(format!("SET NAMES {charset}")).expect(charset);
+        let amounts = r#"[["\u0416", 5]]"#;
+        Queries::of(&records).add_many(&mut connection, amounts);
+        assert_eq!(schema.first::<String>("SELECT GROUP_CONCAT(name, SUM) FROM (SELECT name, CAST(SUM(`count`) AS CHAR) AS SUM FROM slotted_counters GROUP BY name) AS sums"), "Ж6");
+        let (counters, with_slots, unknown): (i64, Value, i64) =
+            Queries::of(&named).rows(&mut connection, "add_many_slots", vec![amounts.into()]).remove(0);
+        assert_eq!((counters, unknown), (1, 0), "{charset}: {with_slots:?}");
+    }
 }
 
 /// The statements of a package by name.

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Pick, Slots};
+use slotted::package::{Options, Pick, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(every_set_of_slots_is_resized_exactly)
+        .on_servers(a_table_can_have_the_name_of_an_alias)
         .on_servers(a_killed_resize_is_completed_by_the_next_call)
         .on_servers(a_resize_gets_through_beside_transactions)
         .on_servers(a_reset_during_a_resize_sets_the_total)
@@ -32,6 +33,33 @@ fn state(connection: &mut Conn) -> (Vec<i64>, i64) {
     let rows = connection.query("SELECT counter_id, counter FROM counters WHERE counter_name = 'a' ORDER BY counter_id");
     let rows: Vec<(i64, i64)> = rows.expect("the slots");
     (rows.iter().map(|row| row.0).collect(), rows.iter().map(|row| row.1).sum())
+}
+
+/// The aliases of tables and derived tables in the routines.
+fn a_table_can_have_the_name_of_an_alias(server: &Server) {
+    for name in ["first", "existing", "slots", "locked", "sums", "found", "adding", "entries", "listed", "summed", "numbers", "spread", "pair"] {
+        let table = |o: &mut Options| o.table = name.parse().expect("a table");
+        for package in [package(table), bounded(table)] {
+            let schema = server.schema();
+            schema.install(&package);
+            let prefix = package.options.prefix.name();
+            let take = if package.options.bounded { format!("{prefix}take('a', 9)") } else { format!("{prefix}add('a', -9)") };
+            let mut connection = schema.connect();
+            for (call, total) in [
+                (format!("{prefix}setup('a', NULL, 3, 5)"), 5),
+                (format!("{prefix}add_many('[[\"a\", 4]]')"), 9),
+                (format!("{prefix}increment('a')"), 10),
+                (take, 1),
+                (format!("{prefix}resize('a', 7)"), 1),
+                (format!("{prefix}resize('a', 2)"), 1),
+                (format!("{prefix}reset('a', 8, FALSE)"), 8),
+            ] {
+                connection.query_drop(format!("CALL {call}")).unwrap_or_else(|error| panic!("{name}: {error} in {call}"));
+                let read: i64 = connection.query_first(format!("SELECT {prefix}get('a')")).expect("a total").expect("a row");
+                assert_eq!(read, total, "{name}: {call}");
+            }
+        }
+    }
 }
 
 fn every_set_of_slots_is_resized_exactly(server: &Server) {

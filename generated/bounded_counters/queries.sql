@@ -3,7 +3,8 @@
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
 -- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
--- each other in any order: each one leaves the total right.
+-- each other in any order: each one leaves the total right. The connection has the character set utf8mb4: with another one, the driver or
+-- the server replaces characters of a key that this set lacks.
 -- None makes a slot negative. If one would, for example add with a negative amount, the server rejects it and nothing is changed:
 -- error 3819 on MySQL, 4025 on MariaDB (unless the session has set check_constraint_checks = OFF, which no statement here needs).
 --
@@ -217,15 +218,15 @@ DELETE target
 -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, number, first.description, first.start_date, 0
-  FROM `bounded_counters` AS first
+SELECT slot_1.counter_name, number, slot_1.description, slot_1.start_date, 0
+  FROM `bounded_counters` AS slot_1
  CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
- WHERE first.counter_name = ?
+ WHERE slot_1.counter_name = ?
    AND number > 1
-   AND first.counter_id = 1
+   AND slot_1.counter_id = 1
    AND number <= ?
- ORDER BY first.counter_name, number
- /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
+ ORDER BY slot_1.counter_name, number
+ /*!80000 FOR SHARE OF slot_1 */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `bounded_counters`.counter;
 
 -- name: highest_slot

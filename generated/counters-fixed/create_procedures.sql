@@ -13,12 +13,12 @@
 -- innodb_snapshot_isolation). These statements do not depend on earlier reads: SET STATEMENT disables this check for one statement.
 -- MariaDB 10.11.8 and later executes comments that start with /*M!101108, MySQL those that start with /*!80000.
 
--- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
--- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
+-- The script restores these session variables at the end. The server stores sql_mode and the character set with each routine.
 SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
     @slotted_sql_big_selects = @@SESSION.sql_big_selects, @slotted_sql_safe_updates = @@SESSION.sql_safe_updates,
     @slotted_character_set_client = @@SESSION.character_set_client, @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection;
+    @slotted_collation_connection = @@SESSION.collation_connection,
+    @slotted_read_only = @@SESSION./*!80000 transaction_read_only */ /*M!100000 tx_read_only */;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION lock_wait_timeout = 2, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
@@ -38,10 +38,8 @@ SET @slotted_problem = (
          AND TRIM(BOTH '''' FROM REPLACE(GRANTEE, '''@''', '@')) = CURRENT_USER()
     )
 );
--- Stops if there is a problem: the server prints the name of a storage engine that it does not have. The prompt of a client continues
--- after an error: there, the rest of the script is rejected in a read-only session (1792).
-/*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
-/*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
+-- If there is a problem, the second SET fails with error 1286, which quotes it. The prompt of a client continues: the rest fails with 1792.
+SET SESSION /*!80000 transaction_read_only */ /*M!100000 tx_read_only */ = IF(@slotted_problem IS NULL, @slotted_read_only, 1);
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- Compares the table with the one of create_tables.sql. Nothing has been changed if this check stops the script.
@@ -153,10 +151,8 @@ SET @slotted_problem = (
    ORDER BY found.priority
    LIMIT 1
 );
--- Stops if there is a problem: the server prints the name of a storage engine that it does not have. The prompt of a client continues
--- after an error: there, the rest of the script is rejected in a read-only session (1792).
-/*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
-/*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
+-- If there is a problem, the second SET fails with error 1286, which quotes it. The prompt of a client continues: the rest fails with 1792.
+SET SESSION /*!80000 transaction_read_only */ /*M!100000 tx_read_only */ = IF(@slotted_problem IS NULL, @slotted_read_only, 1);
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 -- Every counter needs the slots that the routines select. Nothing has been changed if this check stops the script.
@@ -172,10 +168,8 @@ SET @slotted_problem = (
        LIMIT 1
     ) AS few
 );
--- Stops if there is a problem: the server prints the name of a storage engine that it does not have. The prompt of a client continues
--- after an error: there, the rest of the script is rejected in a read-only session (1792).
-/*!80000 SET SESSION transaction_read_only = IF(@slotted_problem IS NULL, @@SESSION.transaction_read_only, 1) */;
-/*M!100000 SET SESSION tx_read_only = IF(@slotted_problem IS NULL, @@SESSION.tx_read_only, 1) */;
+-- If there is a problem, the second SET fails with error 1286, which quotes it. The prompt of a client continues: the rest fails with 1792.
+SET SESSION /*!80000 transaction_read_only */ /*M!100000 tx_read_only */ = IF(@slotted_problem IS NULL, @slotted_read_only, 1);
 SET SESSION default_storage_engine = COALESCE(@slotted_problem, @@SESSION.default_storage_engine);
 
 CREATE OR REPLACE
@@ -925,15 +919,15 @@ BEGIN
         -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
         /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
         INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-        SELECT first.counter_name, number, first.description, first.start_date, 0
-          FROM `counters` AS first
+        SELECT slot_1.counter_name, number, slot_1.description, slot_1.start_date, 0
+          FROM `counters` AS slot_1
          CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 20 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
-         WHERE first.counter_name = p_counter_name
+         WHERE slot_1.counter_name = p_counter_name
            AND number > IF(v_slots = v_last, v_last, 1)
-           AND first.counter_id = 1
+           AND slot_1.counter_id = 1
            AND number <= 20
-         ORDER BY first.counter_name, number
-         /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
+         ORDER BY slot_1.counter_name, number
+         /*!80000 FOR SHARE OF slot_1 */ /*M!100000 LOCK IN SHARE MODE */
         ON DUPLICATE KEY UPDATE counter = `counters`.counter;
       END IF;
       -- The snapshot can differ from what the statements change: three passes are enough. NULL: the counter was deleted.
@@ -1064,8 +1058,8 @@ BEGIN
 END;;
 DELIMITER ;
 
-SET SESSION TRANSACTION READ WRITE;
 SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
     SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,
     SESSION character_set_client = @slotted_character_set_client, SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection;
+    SESSION collation_connection = @slotted_collation_connection,
+    SESSION /*!80000 transaction_read_only */ /*M!100000 tx_read_only */ = @slotted_read_only;

@@ -3,7 +3,8 @@
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
 -- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
--- each other in any order: each one leaves the total right.
+-- each other in any order: each one leaves the total right. The connection has the character set utf8mb4: with another one, the driver or
+-- the server replaces characters of a key that this set lacks.
 --
 -- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
 -- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
@@ -88,7 +89,7 @@ SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
       FROM (
         SELECT p_counter_name AS counter_name,
                SUM(p_amount) AS amount
-          FROM JSON_TABLE(?, '$[*]' COLUMNS (
+          FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
             entry FOR ORDINALITY,
             p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
             p_amount BIGINT PATH '$[1]'
@@ -102,8 +103,8 @@ SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
     OR v_slots IS NULL;
 
 -- name: add_many
--- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
--- replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute both again. If no row is changed again, as during a resize on
+-- a cluster and in a transaction whose snapshot is older than a resize, replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
 -- Parameters: amounts, counters
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
@@ -117,7 +118,7 @@ SELECT counter_name, slot, NOW(), total
                existing.counter + entries.amount AS total
           FROM (
             SELECT *
-              FROM JSON_TABLE(?, '$[*]' COLUMNS (
+              FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
                 counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
                 slot BIGINT PATH '$[1]',
                 amount DECIMAL(65, 0) PATH '$[2]'

@@ -6,12 +6,12 @@
 -- create_procedures.sql, CALL counter_resize('...', NULL) removes the slots that no increment selects.
 -- Commits, whatever the defaults of the session are.
 
--- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
--- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
+-- The script restores these session variables at the end. The server stores sql_mode and the character set with each routine.
 SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
     @slotted_sql_big_selects = @@SESSION.sql_big_selects, @slotted_sql_safe_updates = @@SESSION.sql_safe_updates,
     @slotted_character_set_client = @@SESSION.character_set_client, @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection;
+    @slotted_collation_connection = @@SESSION.collation_connection,
+    @slotted_read_only = @@SESSION./*!80000 transaction_read_only */ /*M!100000 tx_read_only */;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION lock_wait_timeout = 2, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
@@ -19,20 +19,20 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
 -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, number, first.description, first.start_date, 0
-  FROM `counters` AS first
+SELECT slot_1.counter_name, number, slot_1.description, slot_1.start_date, 0
+  FROM `counters` AS slot_1
  CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 20 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
  WHERE number > 1
    AND NOT EXISTS (
     SELECT *
       FROM `counters` AS existing
-     WHERE existing.counter_name = first.counter_name
+     WHERE existing.counter_name = slot_1.counter_name
        AND existing.counter_id = number
   )
-   AND first.counter_id = 1
+   AND slot_1.counter_id = 1
    AND number <= 20
- ORDER BY first.counter_name, number
- /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
+ ORDER BY slot_1.counter_name, number
+ /*!80000 FOR SHARE OF slot_1 */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `counters`.counter;
 -- With NO CHAIN NO RELEASE, because completion_type can end the connection at a COMMIT.
 COMMIT AND NO CHAIN NO RELEASE;
@@ -40,4 +40,5 @@ COMMIT AND NO CHAIN NO RELEASE;
 SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
     SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,
     SESSION character_set_client = @slotted_character_set_client, SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection;
+    SESSION collation_connection = @slotted_collation_connection,
+    SESSION /*!80000 transaction_read_only */ /*M!100000 tx_read_only */ = @slotted_read_only;

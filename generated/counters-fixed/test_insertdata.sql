@@ -4,12 +4,12 @@
 -- Test data: the counters counterName1 to counterName1500, each with 20 slots.
 -- Deletes these counters first and changes no other counter. Ends with ANALYZE TABLE and a summary.
 
--- What the script depends on, whatever the defaults of the server are. The server stores sql_mode and the character set with
--- each routine, and rejects joins if max_join_size is small and sql_big_selects is OFF. The script restores these settings at the end.
+-- The script restores these session variables at the end. The server stores sql_mode and the character set with each routine.
 SET @slotted_sql_mode = @@SESSION.sql_mode, @slotted_lock_wait_timeout = @@SESSION.lock_wait_timeout,
     @slotted_sql_big_selects = @@SESSION.sql_big_selects, @slotted_sql_safe_updates = @@SESSION.sql_safe_updates,
     @slotted_character_set_client = @@SESSION.character_set_client, @slotted_character_set_results = @@SESSION.character_set_results,
-    @slotted_collation_connection = @@SESSION.collation_connection;
+    @slotted_collation_connection = @@SESSION.collation_connection,
+    @slotted_read_only = @@SESSION./*!80000 transaction_read_only */ /*M!100000 tx_read_only */;
 SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION lock_wait_timeout = 2, SESSION sql_big_selects = 1, SESSION sql_safe_updates = 0;
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
@@ -44,4 +44,5 @@ SELECT COUNT(*) AS 'Rows inserted',
 SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
     SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,
     SESSION character_set_client = @slotted_character_set_client, SESSION character_set_results = @slotted_character_set_results,
-    SESSION collation_connection = @slotted_collation_connection;
+    SESSION collation_connection = @slotted_collation_connection,
+    SESSION /*!80000 transaction_read_only */ /*M!100000 tx_read_only */ = @slotted_read_only;

@@ -3,7 +3,8 @@
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
 -- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
--- each other in any order: each one leaves the total right.
+-- each other in any order: each one leaves the total right. The connection has the character set utf8mb4: with another one, the driver or
+-- the server replaces characters of a key that this set lacks.
 --
 -- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
 -- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
@@ -98,7 +99,7 @@ SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
       FROM (
         SELECT p_counter_name AS counter_name,
                SUM(p_amount) AS amount
-          FROM JSON_TABLE(?, '$[*]' COLUMNS (
+          FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
             entry FOR ORDINALITY,
             p_counter_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
             p_amount BIGINT PATH '$[1]'
@@ -112,8 +113,8 @@ SELECT COUNT(IF(amount <> 0, 1, NULL)) AS counters,
     OR v_slots IS NULL;
 
 -- name: add_many
--- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
--- replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute both again. If no row is changed again, as during a resize on
+-- a cluster and in a transaction whose snapshot is older than a resize, replace each slot of the amounts with 1 + MOD(slot - 1, @@GLOBAL.auto_increment_increment).
 -- Parameters: amounts, counters
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
@@ -127,7 +128,7 @@ SELECT counter_name, slot, NOW(), total
                existing.counter + entries.amount AS total
           FROM (
             SELECT *
-              FROM JSON_TABLE(?, '$[*]' COLUMNS (
+              FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
                 counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PATH '$[0]',
                 slot BIGINT PATH '$[1]',
                 amount DECIMAL(65, 0) PATH '$[2]'
@@ -243,15 +244,15 @@ DELETE target
 -- The lock on slot 1 keeps a concurrent delete from leaving a part of a counter. An existing slot is not changed.
 /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
 INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
-SELECT first.counter_name, number, first.description, first.start_date, 0
-  FROM `counters` AS first
+SELECT slot_1.counter_name, number, slot_1.description, slot_1.start_date, 0
+  FROM `counters` AS slot_1
  CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 10000 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS numbers
- WHERE first.counter_name = ?
+ WHERE slot_1.counter_name = ?
    AND number > 1
-   AND first.counter_id = 1
+   AND slot_1.counter_id = 1
    AND number <= ?
- ORDER BY first.counter_name, number
- /*!80000 FOR SHARE OF first */ /*M!100000 LOCK IN SHARE MODE */
+ ORDER BY slot_1.counter_name, number
+ /*!80000 FOR SHARE OF slot_1 */ /*M!100000 LOCK IN SHARE MODE */
 ON DUPLICATE KEY UPDATE counter = `counters`.counter;
 
 -- name: highest_slot

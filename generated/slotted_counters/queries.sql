@@ -3,7 +3,8 @@
 --
 -- Each operation as a parameterized statement: for servers and proxies without stored routines, and for applications that
 -- need the highest rate. The statements use the table of create_tables.sql and can be combined with the procedures, and with
--- each other in any order: each one leaves the total right.
+-- each other in any order: each one leaves the total right. The connection has the character set utf8mb4: with another one, the driver or
+-- the server replaces characters of a key that this set lacks.
 --
 -- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
 -- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
@@ -68,7 +69,7 @@ SELECT record_type, record_id, IF(@@GLOBAL.auto_increment_increment = 1, MOD(CON
     SELECT p_record_type AS record_type,
            p_record_id AS record_id,
            SUM(p_amount) AS amount
-      FROM JSON_TABLE(?, '$[*]' COLUMNS (
+      FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
         entry FOR ORDINALITY,
         p_record_type BIGINT PATH '$[0]',
         p_record_id BIGINT PATH '$[1]',

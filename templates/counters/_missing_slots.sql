@@ -2,6 +2,6 @@ number > 1
    AND NOT EXISTS (
     SELECT *
       FROM {{ table.name }} AS existing
-     WHERE existing.counter_name = first.counter_name
+     WHERE existing.counter_name = slot_1.counter_name
        AND existing.counter_id = number
   )

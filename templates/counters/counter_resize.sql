@@ -118,7 +118,7 @@ BEGIN
         SET v_first = IF(ROW_COUNT() = v_retired, 1, v_first);
       END IF;
       IF v_last < {{ table.slots_wanted() }} OR v_slots < {{ table.slots_wanted() }} THEN
-        {{ table.insert_slots("first.counter_name = p_counter_name
+        {{ table.insert_slots("slot_1.counter_name = p_counter_name
    AND number > IF(v_slots = v_last, v_last, 1)")|indent(8) }}
       END IF;
       -- The snapshot can differ from what the statements change: three passes are enough. NULL: the counter was deleted.

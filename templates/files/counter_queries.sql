@@ -72,13 +72,13 @@ SELECT counter_id AS slot
 -- The first statement of two that add amounts to many counters: a JSON array of arrays, each with a name and an integer.
 -- Returns the arguments of add_many, and 1 if a counter does not exist.
 -- Parameters: amounts
-{{ table.many_slots("?", "") }}
+{{ table.many_slots("CONVERT(? USING utf8mb4)", "") }}
 
 -- name: add_many
--- Adds the amounts if all slots exist. Otherwise, no row is changed: execute add_many_slots again. During a resize on a cluster,
--- replace each slot of the amounts with 1 + MOD(slot - 1, {{ table.nodes() }}).
+-- Adds the amounts if all slots exist. Otherwise, no row is changed: execute both again. If no row is changed again, as during a resize on
+-- a cluster and in a transaction whose snapshot is older than a resize, replace each slot of the amounts with 1 + MOD(slot - 1, {{ table.nodes() }}).
 -- Parameters: amounts, counters
-{{ table.update_many("?", "entries.slot", "?") }}
+{{ table.update_many("CONVERT(? USING utf8mb4)", "entries.slot", "?") }}
 {%- endif %}
 
 -- name: get
@@ -111,7 +111,7 @@ SELECT SUM({{ table.count() }}) AS total
 -- name: grow
 -- Creates the slots that the counter does not have.
 -- Parameters: {{ name }}, slots
-{{ table.insert_slots("first.counter_name = ?
+{{ table.insert_slots("slot_1.counter_name = ?
    AND number > 1") }}
 
 -- name: highest_slot

@@ -28,5 +28,4 @@
 {{- leftovers }}
 
 {% endif -%}
-SET SESSION TRANSACTION READ WRITE;
 {% include "files/_session_end.sql" %}

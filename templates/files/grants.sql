@@ -13,8 +13,8 @@
 -- character. A role has the privileges of each database in which this script was sourced: render with --roles to
 -- give each database roles of its own.
 --
--- Your account needs CREATE ROLE (MySQL) or CREATE USER (MariaDB), and the granted privileges with GRANT OPTION. An account
--- without the first can grant the privileges below to accounts in place of roles.
+-- Your account needs CREATE ROLE and, to grant the roles, ROLE_ADMIN (MySQL), or CREATE USER (MariaDB), and the granted privileges with
+-- GRANT OPTION. An account without the first can grant the privileges below to accounts in place of roles.
 {%- if package.options.servers != Servers::Mariadb %}
 -- On MySQL, source this script again after create_procedures.sql: DROP removes the privileges that were granted on a routine.
 {%- endif %}

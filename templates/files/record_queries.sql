@@ -60,7 +60,7 @@ SELECT slot
 -- Adds amounts to many records: a JSON array of arrays, each with the columns of the key and an integer. The statement does
 -- not validate the values as the procedure does: a value of another type can be rounded.
 -- Parameters: amounts
-{{ table.upsert_many("?", table.slot_of_call().as_str()) }}
+{{ table.upsert_many("CONVERT(? USING utf8mb4)", table.slot_of_call().as_str()) }}
 {%- endif %}
 
 -- name: get

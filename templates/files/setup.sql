@@ -13,6 +13,7 @@
 {%- endif %}
 
 {% include "files/_table.sql" %}
+SET @slotted_rest = IF(@@error_count = 0, @slotted_read_only, 1);
+SET SESSION {% include "files/_read_only.sql" %} = @slotted_rest;
 {% include "files/_routines_and_views.sql" %}
-{% if package.routine(R::Get).is_some() %}SET SESSION TRANSACTION READ WRITE;
-{% endif %}{% include "files/_session_end.sql" %}
+{% include "files/_session_end.sql" %}

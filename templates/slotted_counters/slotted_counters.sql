@@ -1,5 +1,5 @@
--- If the table exists, this statement fails with error 1050 and the table is not changed. To replace the routines of
--- existing counters, source create_procedures.sql.
+-- If the table exists, this statement fails with error 1050 and nothing is changed, also at the prompt of a client, which continues: then
+-- the rest fails with 1792. To replace the routines of existing counters, source create_procedures.sql.
 CREATE TABLE {{ table.name }} (
 {%- for column in table.key.columns() %}
   {{ column.name.typed() }} {{ table.key.column_type(column) }} NOT NULL
