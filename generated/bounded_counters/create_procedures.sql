@@ -162,7 +162,7 @@ SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function fails with error 30008.
        COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
        -- 1 during a resize, and after one that was interrupted. The next resize completes it.
        MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
@@ -272,7 +272,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_add_elsewhere`(
 )
   SQL SECURITY DEFINER
   COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
-  argument is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
+  argument is not valid. Tries lower slots, slot 1 last, and then says what is wrong.'
 BEGIN
   DECLARE v_slots BIGINT DEFAULT p_slots;
   DECLARE v_slot BIGINT;
@@ -326,7 +326,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_bounded_counter_take_elsewhere`(
 )
   SQL SECURITY DEFINER
   COMMENT 'Private. Takes from other slots than that of the connection. p_total is a hint: other transactions can have changed the slots since.
-  Each way to the amount is one statement that decides by rows that it has locked. The counts that are left go to slot 1 when
+  Each attempt is one statement, which locks the rows before it decides. The counts that are left go to slot 1 when
   there are few, so that calls wait for one row instead of searching.'
 BEGIN
   DECLARE v_slots BIGINT;
@@ -598,7 +598,7 @@ Errors
   1265, 1406  p_description is longer than 255 characters (errors of the server)
 
 Example
-  CALL bounded_counter_setup(''downloads'', ''Downloads of the installer'', NULL, NULL);'
+  CALL bounded_counter_setup(''seats'', ''Seats of the hall'', NULL, 500);'
 BEGIN
   DECLARE v_slots BIGINT DEFAULT COALESCE(p_slots, GREATEST(5, @@GLOBAL.auto_increment_increment));
   DECLARE v_existing BIGINT;
@@ -639,7 +639,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_increment`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds 1 to one slot of a counter. The increment is part of the transaction of the caller.
-  A connection selects the same slot of a counter until a resize: its transactions cannot deadlock there.
+  A connection selects the same slot of a counter until a resize: transactions that increment one counter cannot deadlock with each other.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -650,7 +650,7 @@ Errors
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
-  CALL bounded_counter_increment(''downloads'');'
+  CALL bounded_counter_increment(''seats'');'
 BEGIN
   DECLARE v_slots BIGINT;
 
@@ -681,7 +681,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_add`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Description
-  Adds an amount to one slot of a counter. A negative amount is taken: bounded_counter_take does it, its error messages too.
+  Adds an amount to one slot of a counter. A negative amount is taken: the call is that of bounded_counter_take, with which error messages begin.
   The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
 
 Parameters
@@ -1006,7 +1006,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `bounded_counter_resize`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Changes the number of slots of a counter. The total does not change, and concurrent increments are not lost.
-  Growing is one statement. Shrinking removes one slot in each statement, from the highest on, and moves its count to slot 1.
+  Growing is one statement. Shrinking removes one slot in each statement, starting with the highest, and moves its count to slot 1.
   A resize waits for transactions that have incremented the counter. If a resize is interrupted (error 1205, KILL, a lost
   connection), the total is correct, and resize_incomplete in bounded_counter_totals can be 1. A second call completes the resize.
 
@@ -1022,7 +1022,7 @@ Errors
   30018  p_slots must be at least ... on this cluster
 
 Example
-  CALL bounded_counter_resize(''downloads'', 64);'
+  CALL bounded_counter_resize(''seats'', 64);'
 BEGIN
   DECLARE v_first, v_last, v_slots, v_slot, v_retired, v_met BIGINT;
   DECLARE v_total DECIMAL(65, 0);
@@ -1142,7 +1142,7 @@ Errors
   30003  unknown counter ''...''
 
 Example
-  CALL bounded_counter_delete(''downloads'');'
+  CALL bounded_counter_delete(''seats'');'
 BEGIN
   DECLARE v_rows BIGINT DEFAULT 0;
 
@@ -1217,7 +1217,7 @@ Errors
   30008  total of counter ''...'' exceeds the range of BIGINT
 
 Example
-  SELECT bounded_counter_get(''downloads'') AS total;'
+  SELECT bounded_counter_get(''seats'') AS total;'
 BEGIN
   DECLARE v_total BIGINT;
   -- SUM() returns DECIMAL, which may exceed the range of the variable. A handler is cheaper than a comparison.

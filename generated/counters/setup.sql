@@ -63,7 +63,7 @@ SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
        COUNT(IF(counter_id > 0, 1, NULL)) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function fails with error 30008.
        COALESCE(CAST(SUM(counter) AS SIGNED), 0) AS total,
        -- 1 during a resize, and after one that was interrupted. The next resize completes it.
        MIN(counter_id) <> 1 OR MAX(counter_id) <> COUNT(*) AS resize_incomplete
@@ -173,7 +173,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_elsewhere`(
 )
   SQL SECURITY DEFINER
   COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
-  argument is not valid. Tries lower slots, slot 1 at last, and then says what is wrong.'
+  argument is not valid. Tries lower slots, slot 1 last, and then says what is wrong.'
 BEGIN
   DECLARE v_slots BIGINT DEFAULT p_slots;
   DECLARE v_slot BIGINT;
@@ -273,7 +273,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_steps`(
   IN p_restart BOOLEAN
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
+  COMMENT 'Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, starting with the highest. Repeats a statement
   that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.'
 BEGIN
   DECLARE v_slot, v_next BIGINT DEFAULT 10000 + 1;
@@ -389,7 +389,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_increment`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds 1 to one slot of a counter. The increment is part of the transaction of the caller.
-  A connection selects the same slot of a counter until a resize: its transactions cannot deadlock there.
+  A connection selects the same slot of a counter until a resize: transactions that increment one counter cannot deadlock with each other.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -432,7 +432,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_add`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds an amount to one slot of a counter. The change is part of the transaction of the caller.
-  A connection selects the same slot of a counter until a resize: its transactions cannot deadlock there.
+  A connection selects the same slot of a counter until a resize: transactions that increment one counter cannot deadlock with each other.
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most 100 characters
@@ -603,7 +603,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `counter_reset`(
   COMMENT 'Description
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
-  On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 at last, and is repeated if it conflicts
+  On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
 
 Parameters
@@ -636,7 +636,7 @@ BEGIN
     SET v_wrong = 0;
   END IF;
   WHILE COALESCE(v_rows, 0) = 0 AND COALESCE(v_wrong, 1) <> 0 DO
-    -- The subquery locks slot 1, then the others from the highest on, as increments do, and counts them. If there are other slots than
+    -- The subquery locks slot 1, then the others starting with the highest, as increments do, and counts them. If there are other slots than
     -- before, nothing is changed. LIMIT ends the range at the last slot: the next row belongs to another counter.
     /*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
     UPDATE `counters`

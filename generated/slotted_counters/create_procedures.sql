@@ -154,7 +154,7 @@ CREATE OR REPLACE
 SELECT record_type,
        record_id,
        COUNT(*) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function fails with error 30008.
        COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
   FROM `slotted_counters`
  GROUP BY record_type, record_id;
@@ -283,7 +283,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_slotted_counter_steps`(
   IN p_value BIGINT
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at
+  COMMENT 'Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, starting with the highest, slot 0
   last. Repeats a statement that conflicts with another node. A compaction leaves the slot instead.'
 BEGIN
   DECLARE v_slot BIGINT DEFAULT 10000 + 1;
@@ -373,7 +373,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_increment`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds 1 to one slot of a record. The increment is part of the transaction of the caller.
-  A connection selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  A connection selects the same slot of a record: transactions that increment one record cannot deadlock with each other. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
   this slot, the server rolls back one of them (1213).
 
 Parameters
@@ -412,7 +412,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_add`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Adds an amount to one slot of a record. The change is part of the transaction of the caller.
-  A connection selects the same slot of a record: its transactions cannot deadlock there. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
+  A connection selects the same slot of a record: transactions that increment one record cannot deadlock with each other. There is one exception: if the transaction that has inserted a slot is rolled back while two others wait for
   this slot, the server rolls back one of them (1213).
 
 Parameters
@@ -528,7 +528,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_reset`(
   COMMENT 'Description
   Sets the total of a record in one statement: slot 0 gets the value, all other slots get 0.
   A concurrent call takes effect either before the reset, which overwrites it, or after the reset.
-  On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
+  On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
 
 Parameters
@@ -763,7 +763,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `slotted_counter_delete`(
   SQL SECURITY DEFINER
   COMMENT 'Description
   Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
-  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 at last, and is repeated if it conflicts
+  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 last, and is repeated if it conflicts
   with another node.
 
 Parameters

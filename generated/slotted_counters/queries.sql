@@ -95,7 +95,7 @@ SELECT COALESCE(SUM(`count`), 0) AS total
 SELECT record_type,
        record_id,
        COUNT(*) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function fails with error 30008.
        COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
   FROM `slotted_counters`
  GROUP BY record_type, record_id;

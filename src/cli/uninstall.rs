@@ -69,7 +69,7 @@ impl Uninstall {
         };
         note!("call {}", rollup.name());
         connection.query_drop(format!(
-            "SET SESSION innodb_lock_wait_timeout = LEAST(@@SESSION.innodb_lock_wait_timeout, {LOCK_WAIT})"
+            "SET SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, {LOCK_WAIT}) AS UNSIGNED)"
         ))?;
         let mut remain = None;
         for attempt in 1..=TRIES {

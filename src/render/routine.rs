@@ -234,6 +234,15 @@ impl Routine<'_> {
         columns.zip(["123", "456", "789"].into_iter().cycle()).map(sample)
     }
 
+    /// The name of a counter in an example.
+    fn counter(&self) -> &'static str {
+        if self.package.options.bounded {
+            "seats"
+        } else {
+            "downloads"
+        }
+    }
+
     /// Arguments that identify a counter in an example.
     fn example(&self) -> String {
         self.samples().map(|(sql, _)| sql).collect::<Vec<_>>().join(", ")

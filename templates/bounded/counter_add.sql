@@ -6,7 +6,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Adds an amount to one slot of a {{ table.subject() }}. A negative amount is taken: {{ r.sibling(R::Take).typed() }} does it, its error messages too.
+  Adds an amount to one slot of a {{ table.subject() }}. A negative amount is taken: the call is that of {{ r.sibling(R::Take).typed() }}, with which error messages begin.
   The change is part of the transaction of the caller: COMMIT and ROLLBACK apply to it.
 
 Parameters

@@ -7,7 +7,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. Takes from other slots than that of the connection. p_total is a hint: other transactions can have changed the slots since.
-  Each way to the amount is one statement that decides by rows that it has locked. The counts that are left go to slot 1 when
+  Each attempt is one statement, which locks the rows before it decides. The counts that are left go to slot 1 when
   there are few, so that calls wait for one row instead of searching.
 {%- endfilter %}
 BEGIN

@@ -12,7 +12,7 @@
   COMMENT {% filter sql_string -%}
 Private. Takes from other slots than that of the connection, p_slot. p_autocommit: outside a transaction. The hints: the total, the
   number of slots, the count of slot 0 and the slot whose lock keeps other connections from inserting p_slot. Other transactions can
-  have changed the slots since. Each way to the amount is one statement that decides by rows that it has locked. The counts that are
+  have changed the slots since. Each attempt is one statement, which locks the rows before it decides. The counts that are
   left go to slot 0 when there are few, so that calls wait for one row instead of searching.
 {%- endfilter %}
 BEGIN

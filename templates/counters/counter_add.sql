@@ -18,7 +18,7 @@ Errors
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
-  CALL {{ r.name.typed() }}('downloads', 10);
+  CALL {{ r.name.typed() }}('{{ r.counter() }}', 10);
 {%- endfilter %}
 BEGIN
 {%- include "counters/_count_variables.sql" %}

@@ -20,7 +20,7 @@ Errors
 {{ r.manual_errors() }}
 
 Example
-  CALL {{ r.name.typed() }}('downloads');
+  CALL {{ r.name.typed() }}('{{ r.counter() }}');
 {%- endfilter %}
 BEGIN
   DECLARE v_rows BIGINT DEFAULT 0;

@@ -20,7 +20,7 @@ Errors
 {{ r.manual_errors() }}
 
 Example
-  SELECT {{ r.name.typed() }}('downloads') AS total;
+  SELECT {{ r.name.typed() }}('{{ r.counter() }}') AS total;
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;

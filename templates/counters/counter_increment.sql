@@ -16,7 +16,7 @@ Errors
   1690   the count of the slot exceeds the range of BIGINT (error of the server)
 
 Example
-  CALL {{ r.name.typed() }}('downloads');
+  CALL {{ r.name.typed() }}('{{ r.counter() }}');
 {%- endfilter %}
 BEGIN
 {%- include "counters/_count_variables.sql" %}

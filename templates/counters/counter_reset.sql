@@ -10,7 +10,7 @@ Description
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
 {%- if table.in_steps() %}
-  On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 at last, and is repeated if it conflicts
+  On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
 {%- endif %}
 
@@ -23,7 +23,7 @@ Errors
 {{ r.manual_errors() }}
 
 Example
-  CALL {{ r.name.typed() }}('downloads', 0, TRUE);
+  CALL {{ r.name.typed() }}('{{ r.counter() }}', 0, TRUE);
 {%- endfilter %}
 BEGIN
   DECLARE v_slots, v_rows, v_wrong BIGINT;

@@ -12,7 +12,7 @@ Description
   Gives a counter that was created with other options {{ package.options.setup_slots() }} slots. The total does not change, and no increment is lost.
 {%- endif %}
 {%- if table.bounded() %}
-  Growing is one statement. Shrinking removes one slot in each statement, from the highest on, and moves its count to slot 1.
+  Growing is one statement. Shrinking removes one slot in each statement, starting with the highest, and moves its count to slot 1.
 {%- else %}
   Growing is one statement. Shrinking gives the highest slots negative numbers, one in each statement, then moves their counts.
 {%- endif %}
@@ -35,7 +35,7 @@ Errors
 {{ r.manual_errors() }}
 
 Example
-  CALL {{ r.name.typed() }}('downloads', {% if package.options.per_counter() %}64{% else %}NULL{% endif %});
+  CALL {{ r.name.typed() }}('{{ r.counter() }}', {% if package.options.per_counter() %}64{% else %}NULL{% endif %});
 {%- endfilter %}
 {%- let into = table.home() %}
 BEGIN

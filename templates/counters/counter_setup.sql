@@ -26,7 +26,7 @@ Errors
   1265, 1406  p_description is longer than {{ DESCRIPTION_MAX }} characters (errors of the server)
 
 Example
-  CALL {{ r.name.typed() }}('downloads', 'Downloads of the installer', NULL, NULL);
+  CALL {{ r.name.typed() }}('{{ r.counter() }}', {% if package.options.bounded %}'Seats of the hall', NULL, 500{% else %}'Downloads of the installer', NULL, NULL{% endif %});
 {%- endfilter %}
 BEGIN
   DECLARE v_slots BIGINT DEFAULT COALESCE(p_slots, {% if package.options.per_counter() %}GREATEST({{ package.options.setup_slots() }}, {{ table.nodes() }}){% else %}{{ package.options.setup_slots() }}{% endif %});

@@ -6,7 +6,7 @@
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, from the highest on. Repeats a statement
+Private. Resets or deletes a counter on a node of a cluster, one slot in each statement, starting with the highest. Repeats a statement
   that conflicts with another node. The lowest slots of the nodes are the last: a resize can move counts into them meanwhile.
 {%- endfilter %}
 BEGIN

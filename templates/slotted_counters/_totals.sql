@@ -6,7 +6,7 @@ SELECT {% for (column, value) in rollup.key_of_parent() %}{{ value }} AS {{ colu
            FROM {{ table.name }} AS slots
           WHERE {{ rollup.slots_of_parent()|indent(9) }}
        ) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function fails with error 30008.
        COALESCE(CAST(COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + COALESCE((
          SELECT SUM(slots.`count`)
            FROM {{ table.name }} AS slots
@@ -20,7 +20,7 @@ UNION ALL
 {%- if rollups.is_empty() || !rollups[0].model.same.is_empty() -%}
 SELECT {{ table.key.lines()|indent(7) }},
        COUNT(*) AS slots,
-       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function returns 30008 for it.
+       -- A total beyond the range of BIGINT is shown as the end of the range, with a warning. The function fails with error 30008.
        COALESCE(CAST(SUM(`count`) AS SIGNED), 0) AS total
   FROM {{ table.name }}
 {%- for rollup in rollups.iter() %}

@@ -7,7 +7,7 @@
 Description
   Adds an amount to one slot of a record. The change is part of the transaction of the caller.
 {%- if package.options.bounded %}
-  A negative amount is taken: {{ r.sibling(R::Take).typed() }} does it, its error messages too.
+  A negative amount is taken: the call is that of {{ r.sibling(R::Take).typed() }}, with which error messages begin.
 {%- else %}
   {% include "shared/_slot_selection.sql" %}
 {%- endif %}

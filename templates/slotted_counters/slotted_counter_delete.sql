@@ -6,7 +6,7 @@
 Description
   Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
 {%- if table.in_steps() %}
-  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 at last, and is repeated if it conflicts
+  On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 last, and is repeated if it conflicts
   with another node.
 {%- else if package.options.bounded %}
   On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101

@@ -8,7 +8,7 @@ Description
   Sets the total of a record in one statement: slot 0 gets the value{% if !r.rollups().is_empty() %} less the column{% endif %}, all other slots get 0.
   A concurrent call takes effect either before the reset, which overwrites it, or after the reset.
 {%- if table.in_steps() %}
-  On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 at last, and is repeated if it conflicts
+  On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
 {%- else if package.options.bounded %}
   On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101

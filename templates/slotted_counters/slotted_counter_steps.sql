@@ -5,10 +5,10 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 {%- if package.options.column().is_none() -%}
-Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at
+Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, starting with the highest, slot 0
   last. Repeats a statement that conflicts with another node. A compaction leaves the slot instead.
 {%- else -%}
-Private. Resets or deletes a record on a node of a cluster, one slot in each statement, from the highest on, slot 0 at last. Repeats a
+Private. Resets or deletes a record on a node of a cluster, one slot in each statement, starting with the highest, slot 0 last. Repeats a
   statement that conflicts with another node.
 {%- endif -%}
 {%- endfilter %}
