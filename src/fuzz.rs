@@ -19,7 +19,7 @@ use crate::package::{
 };
 use crate::render;
 use crate::script::{self, Dialect, is_space, pieces, statements, tokens};
-use crate::statement::{Table, Use, compares, meaning, mentions, place};
+use crate::statement::{Table, Use, meaning, mentions, place};
 
 /// A target and its name.
 type Target = (&'static str, fn(&str));
@@ -307,7 +307,11 @@ fn url(text: &str) {
 
 fn statement(text: &str) {
     let Some((schema, name)) = place(text) else {
-        compares(text, "t", "c");
+        Table {
+            name: "t".into(),
+            ..Table::default()
+        }
+        .compared(text, "c", &[]);
         return;
     };
     // Each name is a column, so that none is a variable.
@@ -329,7 +333,7 @@ fn statement(text: &str) {
         assert!(mentions(text, &change.column), "{}", change.column);
         assert!(!found.sets.contains(&change.column));
         // What has no limit is not compared.
-        let compared = compares(text, &table.name, &change.column);
+        let compared = !table.compared(text, &change.column, &[]).is_empty();
         assert!(change.of != Use::Adds || !compared, "{}", change.column);
     }
 }

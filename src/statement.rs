@@ -3,7 +3,7 @@
 //!
 //! The servers return the beginning of a statement, with variables of routines and placeholders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg,
@@ -36,8 +36,14 @@ pub struct Table {
     pub one_row: bool,
     /// The conditions of its CHECK constraints.
     pub checks: Vec<String>,
+    /// The unique indexes on expressions, each with its expression.
+    pub expressions: Vec<(String, String)>,
     /// Its triggers for UPDATE.
     pub triggers: Vec<String>,
+    /// Its triggers that run before each INSERT, also before one that updates a row.
+    pub insert_triggers: Vec<String>,
+    /// The views of its schema, each with its definition.
+    pub views: Vec<(String, String)>,
 }
 
 /// What a statement does with a column, so that a counter can replace it.
@@ -171,7 +177,7 @@ fn contains(text: &str, column: &str) -> bool {
     names(text).any(|name| same(&name, column))
 }
 
-/// What a column is compared with, in a text that can have placeholders in place of all values.
+/// How a text uses the value of a column. The text can have placeholders in place of all values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compared {
     /// It is not compared, or only with `<>` and a value.
@@ -180,66 +186,271 @@ pub enum Compared {
     Least,
     /// It must be at most a sum of these columns and a number.
     Most(Vec<String>),
-    /// It is compared in another way, or it is not known how.
+    /// It is compared in another way, another column is set to it, or it is not known how.
     Other,
 }
 
-/// Whether a statement compares a column with something. Reads any text, also one that is truncated or has no values.
-pub fn compares(text: &str, table: &str, column: &str) -> bool {
-    let words: Vec<String> = names(text).collect();
-    let is = |name: &str, of: &[&str]| of.iter().any(|one| name.eq_ignore_ascii_case(one));
-    // A routine and a view have their text elsewhere.
-    let executes = words.first().is_some_and(|first| {
-        is(
-            first,
-            &[
-                "SELECT", "UPDATE", "INSERT", "REPLACE", "DELETE", "WITH", "(", "BEGIN", "IF",
-            ],
-        )
-    });
-    if !executes || !words.iter().any(|name| same(name, table)) {
-        return false;
-    }
-    // Whether the clause or the function compares, and the same of what it is in.
-    let (mut comparing, mut outside) = (false, Vec::new());
-    for (at, name) in words.iter().enumerate() {
-        // A move of counts itself looks for other values than 0.
-        let not_0 = matches!(&words[at + 1..], [one, other, value, ..]
-            if ["<>", "!="].contains(&format!("{one}{other}").as_str()) && ["?", "0"].contains(&value.as_str()));
-        if name == "(" {
-            outside.push(comparing);
-            let of_function = at > 0 && is(&words[at - 1], &["IF", "GREATEST", "LEAST", "NULLIF"]);
-            comparing |= of_function;
-        } else if is(name, &["CASE"]) {
-            outside.push(comparing);
-            comparing = true;
-        } else if name == ")" || is(name, &["END"]) {
-            comparing = outside.pop().unwrap_or_default();
-        } else if is(name, &["WHERE", "HAVING", "ON", "USING"]) {
-            comparing = true;
-        } else if is(
-            name,
-            &[
-                "SET",
-                "SELECT",
-                "ORDER",
-                "GROUP",
-                "LIMIT",
-                "DUPLICATE",
-                "VALUES",
-                "RETURNING",
-            ],
-        ) {
-            comparing = false;
-        } else if comparing
-            && same(name, column)
-            && !not_0
-            && !words.get(at + 1).is_some_and(|next| next == "(" || next == ".")
-        {
-            return true;
+/// The names of a table, a view or a row, and those of its columns that depend on a count. In lower case.
+type Relation = (String, BTreeSet<String>);
+
+/// Words and signs that compare what is in the same expression, or decide by it.
+const COMPARING: [&str; 27] = [
+    "<", ">", "=", "!", "&", "|", "^", "~", "%", "and", "or", "xor", "not", "is", "in", "between", "like",
+    "rlike", "regexp", "div", "mod", "case", "when", "if", "elseif", "while", "until",
+];
+
+/// The same of functions.
+const COMPARING_FUNCTIONS: [&str; 7] = ["greatest", "least", "nullif", "sign", "elt", "field", "interval"];
+
+/// Words that end an expression and begin a condition.
+const CONDITIONS: [&str; 4] = ["where", "having", "on", "using"];
+
+/// Words that end an expression and begin something else.
+const CLAUSES: [&str; 12] = [
+    "select",
+    "fetch",
+    "set",
+    "update",
+    "duplicate",
+    "from",
+    "into",
+    "order",
+    "group",
+    "limit",
+    "return",
+    "returning",
+];
+
+/// Words and signs after which there is a name, also if it is a word of SQL.
+const NAMED_AFTER: [&str; 7] = ["=", "+", "-", "/", ",", ".", "set"];
+
+/// Words with which a statement begins that executes none of its other words: a routine and a view have their text elsewhere.
+const DEFINITIONS: [&str; 5] = ["create", "alter", "explain", "describe", "desc"];
+
+/// The words and signs of a statement in lower case. A name keeps its quotes, so that it is no word of SQL.
+fn words(text: &str) -> Vec<String> {
+    let words = pieces(text).filter(|piece| !is_space(piece) && !piece.starts_with('\''));
+    words.map(str::to_lowercase).collect()
+}
+
+fn unquoted(word: &str) -> &str {
+    word.trim_matches(['`', '"'])
+}
+
+/// The statements of a text: the body of a routine has several.
+fn statements(text: &str) -> Vec<String> {
+    let mut statements = Vec::new();
+    let mut statement = String::new();
+    for piece in pieces(text) {
+        if piece == ";" {
+            statements.push(std::mem::take(&mut statement));
+        } else {
+            statement += piece;
         }
     }
-    false
+    statements.push(statement);
+    statements
+}
+
+/// The statements of a text that depend on the value of a count, and the names that they give it: aliases, variables and cursors.
+fn depending(text: &str, relations: &[Relation]) -> (Vec<String>, BTreeSet<String>) {
+    let statements = statements(text);
+    let mut names = BTreeSet::new();
+    loop {
+        let known = names.len();
+        let mut depending = Vec::new();
+        for statement in &statements {
+            let words = words(statement);
+            let mut watched = names.clone();
+            for (_, columns) in relations
+                .iter()
+                .filter(|(name, _)| words.iter().any(|word| unquoted(word) == name))
+            {
+                watched.extend(columns.iter().cloned());
+            }
+            let scan = Scan::of(&words, &watched);
+            if scan.depends {
+                depending.push(statement.clone());
+            }
+            names.extend(scan.found);
+        }
+        // A name can stand before the statement or the expression that gives it.
+        if names.len() == known {
+            return (depending, names);
+        }
+    }
+}
+
+/// What an assignment sets.
+enum Target {
+    /// A variable of a routine or of the session, or a column of an upsert.
+    Variable(String),
+    /// A column of an UPDATE, or of the row of a trigger.
+    Column(String),
+}
+
+/// What is between two parentheses, or outside of all. The current expression ends at a comma and at a word of [`CONDITIONS`] and
+/// [`CLAUSES`].
+#[derive(Default)]
+struct Frame {
+    /// Whether the current expression has the count.
+    has: bool,
+    /// Whether it compares.
+    compares: bool,
+    /// Whether the expressions are assignments.
+    assigns: bool,
+    /// What the current one sets.
+    target: Option<Target>,
+    /// Whether the expressions are the values of a SELECT.
+    selects: bool,
+    /// Which of these values have the count.
+    values: Vec<bool>,
+    /// Whether there was a SELECT.
+    query: bool,
+    /// The place of the next variable behind INTO.
+    into: Option<usize>,
+    /// Whether the value of all depends on the count.
+    value: bool,
+}
+
+/// Finds what depends on a count word by word: a text can be truncated, or a part of a routine that no parser knows.
+struct Scan<'a> {
+    words: &'a [String],
+    /// The names of the count.
+    watched: &'a BTreeSet<String>,
+    frames: Vec<Frame>,
+    /// Whether the statement is an UPDATE.
+    updates: bool,
+    /// Whether it sets the count to a value that depends on the count.
+    counts: bool,
+    /// Whether it compares the count, or sets another column to a value that depends on it.
+    depends: bool,
+    /// The names that it gives the count.
+    found: BTreeSet<String>,
+}
+
+impl<'a> Scan<'a> {
+    fn of(words: &'a [String], watched: &'a BTreeSet<String>) -> Self {
+        let mut scan = Self {
+            words,
+            watched,
+            frames: vec![Frame::default()],
+            updates: false,
+            counts: false,
+            depends: false,
+            found: BTreeSet::new(),
+        };
+        for at in 0..words.len() {
+            scan.word(at);
+            let frame = scan.frame();
+            let depends = frame.has && frame.compares;
+            scan.depends |= depends;
+        }
+        while scan.frames.len() > 1 {
+            scan.close();
+        }
+        scan.end();
+        let cursor = words.iter().position(|word| word == "cursor");
+        if let Some(at) = cursor.filter(|at| *at > 0 && scan.frames[0].value) {
+            scan.found.insert(unquoted(&words[at - 1]).to_owned());
+        }
+        scan
+    }
+
+    fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("the first frame stays")
+    }
+
+    /// The word so many places before another one. Empty if there is none.
+    fn before(&self, at: usize, places: usize) -> &'a str {
+        at.checked_sub(places).map_or("", |at| &self.words[at])
+    }
+
+    fn word(&mut self, at: usize) {
+        let (word, following) = (self.words[at].as_str(), &self.words[at + 1..]);
+        let name = unquoted(word);
+        let follows = |one: &str| following.first().is_some_and(|next| next == one);
+        let last = self.before(at, 1);
+        if self.watched.contains(name) && !follows("(") && !follows(".") {
+            // A move of counts itself looks for other values than 0.
+            let not_0 = matches!(following, [one, other, value, ..]
+                if ["<>", "!="].contains(&format!("{one}{other}").as_str()) && ["?", "0"].contains(&value.as_str()));
+            let counts = self.counts || self.frames.iter().any(|frame| frame.assigns);
+            self.frame().has |= !not_0 || counts;
+        } else if word == "(" {
+            self.frames.push(Frame::default());
+        } else if word == ")" {
+            self.close();
+        } else if word == "," {
+            self.end();
+            let frame = self.frame();
+            frame.into = frame.into.map(|at| at + 1);
+        } else if word == "=" && (last == ":" || self.frame().assigns && self.frame().target.is_none()) {
+            let target = |places| unquoted(self.before(at, places)).to_owned();
+            let of_row = self.before(at, 2) == "." && self.before(at, 3) == "new";
+            let target = if last == ":" {
+                Target::Variable(target(2))
+            } else if self.updates || of_row {
+                Target::Column(target(1))
+            } else {
+                Target::Variable(target(1))
+            };
+            self.end();
+            self.frame().target = Some(target);
+        } else if word == "from" && ["fetch", "next"].contains(&last) {
+            // FETCH NEXT FROM a cursor.
+        } else if (CONDITIONS.contains(&word) || CLAUSES.contains(&word))
+            && (word == "select" || !NAMED_AFTER.contains(&last))
+        {
+            self.updates |= word == "update" && !["for", "key"].contains(&last);
+            self.end();
+            let frame = self.frame();
+            frame.compares = CONDITIONS.contains(&word);
+            frame.assigns = word == "set" || word == "update" && last == "key";
+            frame.selects = ["select", "fetch"].contains(&word);
+            if frame.selects {
+                frame.query = true;
+                frame.values.clear();
+            }
+            frame.into = (word == "into").then_some(0);
+        } else if let Some(at) = self.frame().into {
+            // A cursor has one name, and several values.
+            let values = &self.frame().values;
+            if values.get(at).or(values.last()) == Some(&true) {
+                self.found.insert(name.to_owned());
+            }
+        } else if COMPARING.contains(&word) || COMPARING_FUNCTIONS.contains(&word) && follows("(") {
+            self.frame().compares = true;
+        } else if last == "as" && self.frame().has {
+            self.found.insert(name.to_owned());
+        }
+    }
+
+    /// The end of what is between two parentheses: a part of the expression that they are in.
+    fn close(&mut self) {
+        self.end();
+        if self.frames.len() > 1 {
+            let value = self.frames.pop().is_some_and(|frame| frame.value);
+            self.frame().has |= value;
+        }
+    }
+
+    /// The end of an expression.
+    fn end(&mut self) {
+        let frame = self.frame();
+        let has = std::mem::take(&mut frame.has);
+        frame.compares = false;
+        if frame.selects {
+            frame.values.push(has);
+        }
+        frame.value |= has && (frame.selects || !frame.query);
+        match frame.target.take().filter(|_| has) {
+            Some(Target::Variable(name)) => _ = self.found.insert(name),
+            Some(Target::Column(name)) if self.watched.contains(&name) => self.counts = true,
+            Some(Target::Column(_)) => self.depends = true,
+            None => {}
+        }
+    }
 }
 
 /// The names and signs of a statement, without quotes, strings and comments.
@@ -737,6 +948,11 @@ fn of_insert(insert: &Insert, table: &Table) -> Result<Meaning, Doubt> {
     if insert.returning.is_some() {
         return Err(RETURNS.into());
     }
+    if let Some(trigger) = table.insert_triggers.first() {
+        return Err(format!(
+            "the trigger {trigger} runs for each INSERT, and not for a call"
+        ));
+    }
     let mut scope = Scope {
         table,
         alias: None,
@@ -1083,35 +1299,98 @@ impl Table {
         }
     }
 
-    /// How a statement compares a column.
-    pub fn compared(&self, text: &str, column: &str) -> Compared {
-        if !compares(text, &self.name, column) {
-            return Compared::Not;
+    /// The table and the views of the schema that contain a column, and the names that the column has in each.
+    pub fn relations(&self, column: &str) -> Vec<Relation> {
+        let mut relations = vec![(self.name.to_lowercase(), BTreeSet::from([column.to_lowercase()]))];
+        loop {
+            let known = relations.len();
+            for (view, definition) in &self.views {
+                let view = view.to_lowercase();
+                if relations.iter().any(|(name, _)| *name == view) {
+                    continue;
+                }
+                let (_, columns) = depending(definition, &relations);
+                if !columns.is_empty() {
+                    relations.push((view, columns));
+                }
+            }
+            // A view can select from a view that comes later.
+            if relations.len() == known {
+                return relations;
+            }
         }
-        let at = self.columns.iter().position(|one| same(one.name.name(), column));
-        let (Some((Statement::Update(update), _)), Some(at)) = (parsed(text), at) else {
-            return Compared::Other;
+    }
+
+    /// The statements of a text that compare a column or set another column to its value, each with how. `rows` are names that the
+    /// text has for the row of the table: NEW and OLD in the body of a trigger of the table.
+    pub fn compared(&self, text: &str, column: &str, rows: &[&str]) -> Vec<(String, Compared)> {
+        if words(text)
+            .first()
+            .is_some_and(|first| DEFINITIONS.contains(&first.as_str()))
+        {
+            return Vec::new();
+        }
+        let mut relations = self.relations(column);
+        let names = BTreeSet::from([column.to_lowercase()]);
+        relations.extend(rows.iter().map(|row| (row.to_lowercase(), names.clone())));
+        let (statements, _) = depending(text, &relations);
+        let compared = |statement: String| {
+            let how = self.limits(&statement, column).unwrap_or(Compared::Other);
+            (statement, how)
+        };
+        statements.into_iter().map(compared).collect()
+    }
+
+    /// The limit with which an UPDATE of the table compares a column. None if it uses the column in another way.
+    fn limits(&self, text: &str, column: &str) -> Option<Compared> {
+        let at = self
+            .columns
+            .iter()
+            .position(|one| same(one.name.name(), column))?;
+        let (Statement::Update(update), _) = parsed(text)? else {
+            return None;
         };
         let TableFactor::Table { name, alias, .. } = &update.table.relation else {
-            return Compared::Other;
+            return None;
         };
-        let reads = |assignment: &Assignment| matches!(target(&Scope::of(self), assignment), Ok(target) if target == at);
-        let counts = update.assignments.iter().any(reads)
-            && is_table(name, self).is_ok()
-            && update.table.joins.is_empty();
         let mut scope = Scope::of(self);
+        let mut counts = false;
+        for assignment in &update.assignments {
+            let own = matches!(target(&scope, assignment), Ok(target) if target == at);
+            counts |= own;
+            if !own && contains(&assignment.value.to_string(), column) {
+                return None;
+            }
+        }
         scope.alias = alias.as_ref().map(|alias| alias.name.value.clone());
-        let values = update
+        // Not CASE or IF in a value.
+        let sums = update
             .assignments
             .iter()
-            .map(|assignment| scope.sum(&assignment.value));
-        match &update.selection {
-            // Not CASE or IF in a value.
-            Some(condition) if counts && values.into_iter().all(|sum| sum.is_some()) => {
-                scope.compared(condition, at)
-            }
-            _ => Compared::Other,
-        }
+            .all(|assignment| scope.sum(&assignment.value).is_some());
+        let plain = counts && sums && is_table(name, self).is_ok() && update.table.joins.is_empty();
+        let how = scope.compared(update.selection.as_ref().filter(|_| plain)?, at);
+        Some(how).filter(|how| *how != Compared::Not)
+    }
+
+    /// What else the server computes from a column: it would compute it from a wrong value.
+    pub fn dependents(&self, column: &str) -> Vec<String> {
+        let generated = self.columns.iter().filter_map(|one| {
+            let expression = one.generated.as_ref().filter(|text| contains(text, column))?;
+            Some(format!(
+                "the generated column {} = {expression}",
+                one.name.plain()
+            ))
+        });
+        let indexes = self.expressions.iter().filter(|(_, text)| contains(text, column));
+        let indexes = indexes.map(|(name, text)| format!("the unique index {name} on {text}"));
+        let relations = self.relations(column);
+        let views = self
+            .views
+            .iter()
+            .filter(|(_, text)| !depending(text, &relations).0.is_empty());
+        let views = views.map(|(name, _)| format!("the view {name}"));
+        generated.chain(indexes).chain(views).collect()
     }
 
     /// The reason why a counter cannot have the counts of a column, whatever the statement.
@@ -1129,8 +1408,11 @@ impl Table {
             ));
         }
         let other = |check: &&String| contains(check, name) && !matches!(self.check(check)[..], [Some(_)]);
-        let check = self.checks.iter().find(other)?;
-        Some(format!("a CHECK constraint limits the column {name}: {check}"))
+        if let Some(check) = self.checks.iter().find(other) {
+            return Some(format!("a CHECK constraint limits the column {name}: {check}"));
+        }
+        let dependent = self.dependents(name).into_iter().next()?;
+        Some(format!("other data depends on the column {name}: {dependent}"))
     }
 }
 
@@ -1168,7 +1450,7 @@ mod tests {
             scale: 2,
             collation: None,
             null: false,
-            generated: false,
+            generated: None,
             on_update: false,
             unsigned: kind.ends_with("unsigned"),
         };
@@ -1781,6 +2063,18 @@ mod tests {
                 .expect("a reason")
                 .contains("the trigger audit")
         );
+        let upsert = "INSERT INTO t (id, hits) VALUES (7, 1) ON DUPLICATE KEY UPDATE hits = hits + 1";
+        assert_eq!(read(upsert, &table()), "hits +1");
+        let insert_triggers = vec!["log_it".into()];
+        let logs = Table {
+            insert_triggers,
+            ..table()
+        };
+        assert!(read(upsert, &logs).contains("the trigger log_it runs for each INSERT"));
+        assert_eq!(
+            read("UPDATE t SET hits = hits + 1 WHERE id = 7", &logs),
+            "hits +1"
+        );
         let one_row = true;
         assert_eq!(
             read("UPDATE t SET hits = hits + 1", &Table { one_row, ..table() }),
@@ -1830,9 +2124,185 @@ mod tests {
             ),
             ("SELECT id FROM other WHERE used < 5", false),
             ("UPDATE t SET title = 'x' WHERE title = 'used'", false),
+            // A comparison is a value.
+            ("UPDATE t SET used = used + (used < max_uses) WHERE id = 7", true),
+            (
+                "UPDATE `t` SET `used` = `used` + ? , `state` = `used` >= `max_uses` WHERE `id` = ?",
+                true,
+            ),
+            ("SELECT used < max_uses FROM t WHERE id = 7 FOR UPDATE", true),
+            ("SELECT id, COALESCE(used, 0) BETWEEN 1 AND 5 FROM t", true),
+            ("SELECT (SELECT used FROM t WHERE id = 7) < 5", true),
+            (
+                "SELECT id FROM other WHERE n > (SELECT used FROM t WHERE id = 7)",
+                true,
+            ),
+            ("SET @full = (SELECT used >= max_uses FROM t WHERE id = 7)", true),
+            ("DO (SELECT COUNT(*) FROM t WHERE used < 5)", true),
+            (
+                "INSERT INTO t (id, used) VALUES (7, 1) ON DUPLICATE KEY UPDATE used = used + (used < 5)",
+                true,
+            ),
+            ("UPDATE t SET used = used + (used <> 0) WHERE id = 7", true),
+            (
+                "UPDATE t SET stock = 1, used = used - 1 WHERE id = 7 AND used <> 0",
+                true,
+            ),
+            ("SELECT used AS n FROM t HAVING n < 5", true),
+            ("SELECT n FROM (SELECT used AS n FROM t) AS x WHERE n < 5", true),
+            ("SELECT id, @n := used FROM t; SELECT @n < 5", true),
+            ("UPDATE t SET used = used + 1, version = used WHERE id = 7", true),
+            ("UPDATE x JOIN t ON t.id = x.id SET x.n = t.used", true),
+            ("SELECT used + 1, id < 5, SUM(used) FROM t WHERE id = 7", false),
+            (
+                "SELECT max_uses - used AS n FROM t ORDER BY used DESC LIMIT 5",
+                false,
+            ),
+            (
+                "SELECT SUM(used <> ?), CAST(SUM(used) AS CHAR) FROM t AS source GROUP BY id",
+                false,
+            ),
+            ("UPDATE t SET used = used + 1, state = 'full' WHERE id = 7", false),
+            (
+                "INSERT INTO hits (id, `count`) SELECT id, used FROM t AS source WHERE id >= ? AND used <> ? FOR UPDATE \
+                 ON DUPLICATE KEY UPDATE `count` = hits.`count` + source.used",
+                false,
+            ),
+            (
+                "UPDATE t SET `left` = id < 5, used = used + 1 WHERE id IN (7)",
+                false,
+            ),
+            (
+                "SELECT id FROM t WHERE id IN (SELECT id FROM t ORDER BY used)",
+                false,
+            ),
+            ("CREATE VIEW v AS SELECT * FROM t WHERE used < 5", false),
+            ("ALTER TABLE t ADD CHECK (used < 5)", false),
+            // In a routine
+            (
+                "main: BEGIN UPDATE t SET used = used + 1 WHERE id = p AND used < max_uses; END",
+                true,
+            ),
+            (
+                "BEGIN IF p < 0 THEN SET @x = 1; ELSE UPDATE t SET used = used + 1 WHERE used < 5; END IF; END",
+                true,
+            ),
+            (
+                "BEGIN again: LOOP UPDATE t SET used = used + 1 WHERE used < 5; LEAVE again; END LOOP; END",
+                true,
+            ),
+            (
+                "REPEAT UPDATE t SET used = used + 1 WHERE used < 5; UNTIL TRUE END REPEAT",
+                true,
+            ),
+            (
+                "CASE p WHEN 1 THEN DELETE FROM t WHERE used > 5; ELSE SET @x = 1; END CASE",
+                true,
+            ),
+            (
+                "RETURN (SELECT COUNT(*) FROM t WHERE id = p AND used < max_uses)",
+                true,
+            ),
+            ("FOR r IN (SELECT used FROM t) DO SET @x = r.used; END FOR", true),
+            (
+                "BEGIN DECLARE v INT; SELECT max_uses, used INTO m, v FROM t WHERE id = p; IF v < m THEN SELECT 1; END IF; END",
+                true,
+            ),
+            (
+                "BEGIN DECLARE v INT; SET v = (SELECT used FROM t WHERE id = p); WHILE v < 5 DO SET v = v + 1; END WHILE; END",
+                true,
+            ),
+            (
+                "BEGIN DECLARE c CURSOR FOR SELECT used FROM t; OPEN c; FETCH c INTO a; IF a > 5 THEN SELECT 1; END IF; END",
+                true,
+            ),
+            (
+                "BEGIN DECLARE c CURSOR FOR SELECT id FROM t; OPEN c; FETCH c INTO a; IF a > 5 THEN SELECT 1; END IF; END",
+                false,
+            ),
+            (
+                "main: BEGIN IF p < 5 THEN UPDATE t SET used = used + 1 WHERE id = p; ELSE INSERT INTO t (id, used) VALUES (p, 1); \
+                 END IF; SELECT used INTO v FROM t WHERE id = p; RETURN v; END",
+                false,
+            ),
+            (
+                "BEGIN SELECT used, id INTO v, i FROM t; IF i < 5 THEN SELECT v; END IF; END",
+                false,
+            ),
+            (
+                "BEGIN SELECT used FROM t WHERE id = p; SELECT n FROM other WHERE used < 5; END",
+                false,
+            ),
         ] {
-            assert_eq!(compares(statement, "t", "used"), compared, "{statement}");
+            assert_eq!(
+                !table().compared(statement, "used", &[]).is_empty(),
+                compared,
+                "{statement}"
+            );
         }
+    }
+
+    #[test]
+    fn triggers_of_the_table_have_other_names_for_its_row() {
+        let compared = |body: &str, rows: &[&str]| !table().compared(body, "used", rows).is_empty();
+        for body in [
+            "BEGIN IF NEW.used > NEW.max_uses THEN SIGNAL SQLSTATE '45000'; END IF; END",
+            "SET NEW.state = NEW.used >= 5",
+            "SET NEW.version = NEW.used",
+        ] {
+            assert!(compared(body, &["NEW", "OLD"]), "{body}");
+            assert!(!compared(body, &[]), "{body}");
+        }
+        for body in [
+            "SET NEW.used = NEW.used + 1",
+            "INSERT INTO log VALUES (OLD.used, NEW.used)",
+        ] {
+            assert!(!compared(body, &["NEW", "OLD"]), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_depends_on_a_column_is_found() {
+        let view = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let mut table = Table {
+            expressions: vec![view("one", "(`stock` + 1)")],
+            views: vec![
+                view("outer", "select `n` AS `m` from `inner`"),
+                view("inner", "select `t`.`used` AS `n`,`t`.`id` AS `id` from `t`"),
+                view(
+                    "open",
+                    "select `outer`.`m` AS `m` from `outer` where (`outer`.`m` < 5)",
+                ),
+                view(
+                    "sums",
+                    "select sum(`t`.`hits`) AS `sum` from `t` order by `t`.`hits`",
+                ),
+            ],
+            ..table()
+        };
+        let find = |table: &Table, name: &str| table.columns.iter().position(|one| one.name.name() == name);
+        let at = find(&table, "left").expect("a column");
+        table.columns[at].generated = Some("`reserved` - 1".into());
+        assert_eq!(table.dependents("used"), ["the view open"]);
+        assert_eq!(
+            table.dependents("stock"),
+            ["the unique index one on (`stock` + 1)"]
+        );
+        assert_eq!(
+            table.dependents("reserved"),
+            ["the generated column left = `reserved` - 1"]
+        );
+        assert!(table.dependents("hits").is_empty() && table.obstacle("hits").is_none());
+        assert_eq!(
+            table.obstacle("used").as_deref(),
+            Some("other data depends on the column used: the view open")
+        );
+        // The statement names only the view and its column.
+        let compared = |text: &str| !table.compared(text, "used", &[]).is_empty();
+        assert!(compared("UPDATE `inner` SET n = n + 1 WHERE n < 5"));
+        assert!(compared("SELECT * FROM `outer` WHERE m BETWEEN 1 AND 5"));
+        assert!(!compared("UPDATE `inner` SET n = n + 1 WHERE id < 5"));
+        assert!(!compared("SELECT n FROM t WHERE n < 5"));
     }
 
     #[test]

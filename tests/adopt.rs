@@ -20,6 +20,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_moved_row_loses_no_increment)
         .on_families(a_rejected_move_changes_nothing)
         .on_servers(a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0)
+        .on_servers(a_count_that_something_else_depends_on_is_not_moved)
         .on_families(what_is_left_to_a_limit_is_moved)
         .on_families(a_counter_of_another_row_is_rejected)
         .on_servers(a_column_is_moved_with_any_key)
@@ -106,7 +107,7 @@ fn engines(server: &Server) -> &'static [&'static str] {
 fn a_rejected_move_changes_nothing(server: &Server) {
     let schema = server.schema();
     schema.run(
-        "CREATE TABLE pages (id INT PRIMARY KEY, hits INT, name VARCHAR(9), price DECIMAL(9, 2), twice INT AS (hits * 2),
+        "CREATE TABLE pages (id INT PRIMARY KEY, hits INT, name VARCHAR(9), price DECIMAL(9, 2), twice INT AS (CHAR_LENGTH(name) * 2),
                              site INT NULL, note LONGTEXT) ENGINE = InnoDB;
          INSERT INTO pages (id, hits, name, price) VALUES (1, 5, 'x', 1.5), (2, 6, 'y', 2);
          CREATE VIEW seen AS SELECT * FROM pages",
@@ -189,7 +190,7 @@ fn a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0(server: &Serve
         [&row("id = 7", column, column)[..], more].concat()
     };
     let hint = "if the column must not exceed a limit, use a bounded package with --limit";
-    for (column, what) in [("checked", "CHECK ("), ("seen", "UPDATE pages SET seen")] {
+    for (column, what) in [("checked", "CHECK ("), ("seen", "TRIGGER of_seen: UPDATE pages SET seen")] {
         let message = format!(".pages.{column}, which the move sets to 0: {what}");
         rejected(&schema, &of(column, &prefix("counter_")), &tables, &message, hint);
     }
@@ -262,6 +263,148 @@ fn a_value_that_a_statement_compares_with_a_limit_is_not_set_to_0(server: &Serve
     let moved = [&of("seen", &["--despite-comparisons"])[..], &prefix("counter_")].concat();
     moves(&schema, &moved);
     assert_eq!(schema.first::<i64>("SELECT counter_get('seen')"), 5);
+}
+
+/// Each table `t1`, `t2`, .. has one thing that a move would break: a statement that runs, or what is stored in the schema. The name
+/// of the table is `{t}`.
+fn a_count_that_something_else_depends_on_is_not_moved(server: &Server) {
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    let running = [
+        ("UPDATE {t} SET used = used + (used < max_uses) WHERE id = 7", "UPDATE {t} SET"),
+        ("UPDATE {t} SET used = used + 1, closed = used >= max_uses WHERE id = 7", "UPDATE {t} SET"),
+        ("SELECT used < max_uses FROM {t} WHERE id = 7 FOR UPDATE", "SELECT used <"),
+        ("UPDATE {t} SET used = used - 1 WHERE id = 7 AND used <> 0", "UPDATE {t} SET"),
+    ];
+    let mut stored = vec![
+        (
+            "CREATE PROCEDURE p_{t}(p INT) main: BEGIN UPDATE {t} SET used = used + 1 WHERE id = p AND used < max_uses; END",
+            "PROCEDURE p_{t}: main: BEGIN UPDATE",
+        ),
+        (
+            "CREATE PROCEDURE p_{t}(p INT) BEGIN
+               IF p < 0 THEN SET @x = 1; ELSE UPDATE {t} SET used = used + 1 WHERE id = p AND used < max_uses; END IF;
+             END",
+            "PROCEDURE p_{t}: ELSE UPDATE",
+        ),
+        (
+            "CREATE FUNCTION f_{t}(p INT) RETURNS INT READS SQL DATA
+               RETURN (SELECT COUNT(*) FROM {t} WHERE id = p AND used < max_uses)",
+            "FUNCTION f_{t}: RETURN (SELECT",
+        ),
+        (
+            "CREATE PROCEDURE p_{t}(p INT) BEGIN
+               DECLARE v INT;
+               DECLARE c CURSOR FOR SELECT used FROM {t} WHERE id = p FOR UPDATE;
+               OPEN c; FETCH c INTO v;
+               IF v < 3 THEN UPDATE {t} SET used = used + 1 WHERE id = p; END IF;
+             END",
+            "PROCEDURE p_{t}: IF v < 3",
+        ),
+        (
+            "CREATE TRIGGER of_{t} BEFORE UPDATE ON {t} FOR EACH ROW
+               IF NEW.used > NEW.max_uses THEN SIGNAL SQLSTATE '45000'; END IF",
+            "TRIGGER of_{t}: IF NEW.used >",
+        ),
+        ("ALTER TABLE {t} ADD left_ INT AS (max_uses - used) STORED, ADD CHECK (left_ >= 0)", "the generated column left_ = "),
+        ("ALTER TABLE {t} ADD left_ INT UNSIGNED AS (max_uses - used) STORED", "the generated column left_ = "),
+        ("ALTER TABLE {t} ADD is_open TINYINT AS (used < max_uses) STORED", "the generated column is_open = "),
+        ("ALTER TABLE {t} ADD next_ INT AS (used + 1) VIRTUAL, ADD UNIQUE (next_)", "the generated column next_ = "),
+        ("CREATE VIEW v_{t} AS SELECT * FROM {t} WHERE used < max_uses", "the view v_{t}"),
+        (
+            "CREATE VIEW v_{t} AS SELECT id, used AS uses FROM {t};
+             CREATE PROCEDURE p_{t}(p INT) UPDATE v_{t} SET uses = uses + 1 WHERE id = p AND uses < 3",
+            "PROCEDURE p_{t}: UPDATE v_{t} SET",
+        ),
+    ];
+    if server.is_mysql() {
+        stored.push(("CREATE UNIQUE INDEX next_ ON {t} ((used + 1))", "the unique index next_ on "));
+    }
+    let table = |at: usize| format!("t{at}");
+    for at in 0..running.len() + stored.len() + 1 {
+        schema.run(&format!(
+            "CREATE TABLE {t} (id INT PRIMARY KEY, used INT NOT NULL, max_uses INT NOT NULL, closed INT NOT NULL) ENGINE = InnoDB;
+             INSERT INTO {t} VALUES (7, 2, 3, 0)",
+            t = table(at)
+        ));
+    }
+    let not_moved = |at: usize, what: &str| {
+        let (t, what) = (table(at), what.replace("{t}", &table(at)));
+        let arguments = ["--table", &t, "--column", "used", "--where", "id = 7", "--counter", &t];
+        let message = format!(".{t}.used, which the move sets to 0: {what}");
+        rejected(&schema, &arguments, &[&t, "counters"], &message, if what.starts_with("the ") { "drop or change" } else { "if the" });
+    };
+    for (at, (create, what)) in stored.iter().enumerate() {
+        let at = running.len() + at;
+        let (statement, schema) = (create.replace("{t}", &table(at)), &schema);
+        let mut connection = schema.connect();
+        statement.split(";\n             CREATE").enumerate().for_each(|(part, text)| {
+            let text = if part == 0 { text.to_owned() } else { format!("CREATE{text}") };
+            connection.query_drop(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        });
+        not_moved(at, what);
+    }
+
+    // A routine of another schema.
+    let (other, t) = (server.schema(), table(0));
+    let body = format!("UPDATE {}.{t} SET used = used + 1 WHERE id = p AND used < max_uses", schema.name);
+    other.connect().query_drop(format!("CREATE PROCEDURE use_it(p INT) {body}")).expect("a procedure");
+    not_moved(0, &format!("PROCEDURE {}.use_it: {body}", other.name));
+    drop(other);
+
+    // A transaction keeps the statements waiting, because MariaDB does not keep those of the past.
+    let mut holder = schema.connect();
+    holder.query_drop("START TRANSACTION").expect("a transaction");
+    for at in 0..running.len() {
+        holder.query_drop(format!("SELECT id FROM {} WHERE id = 7 FOR UPDATE", table(at))).expect("the lock");
+    }
+    thread::scope(|scope| {
+        for (at, (statement, _)) in running.iter().enumerate() {
+            let (statement, schema) = (statement.replace("{t}", &table(at)), &schema);
+            scope.spawn(move || schema.connect().query_drop(&statement).expect(&statement));
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut witness = schema.connect();
+            let end = Instant::now() + Duration::from_secs(30);
+            let waits = |row: &mysql::Row| {
+                row.get::<Option<String>, _>("db").flatten().as_ref() == Some(&schema.name)
+                    && row.get::<Option<String>, _>("Info").flatten().is_some_and(|text| text.contains("max_uses") || text.contains("<> 0"))
+            };
+            while witness.query::<mysql::Row, _>("SHOW FULL PROCESSLIST").expect("the sessions").iter().filter(|row| waits(row)).count()
+                < running.len()
+            {
+                assert!(Instant::now() < end, "the statements do not wait");
+                thread::sleep(Duration::from_millis(10));
+            }
+            running.iter().enumerate().for_each(|(at, (_, what))| not_moved(at, what));
+        }));
+        holder.query_drop("ROLLBACK").expect("a rollback");
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+
+    // What only adds, reads, sorts or sums.
+    let plain = table(running.len() + stored.len());
+    schema.run(&format!(
+        "CREATE VIEW v_plain AS SELECT id, used FROM {plain};
+         UPDATE {plain} SET used = used + 1, closed = 0 WHERE id = 7;
+         UPDATE v_plain SET used = used + 1 WHERE id = 7;
+         SELECT used, max_uses - used AS uses FROM {plain} WHERE id < 9 ORDER BY used DESC;
+         SELECT SUM(used), COUNT(*) FROM {plain} GROUP BY closed;
+         INSERT INTO {plain} VALUES (7, 1, 0, 0) ON DUPLICATE KEY UPDATE used = used + 1"
+    ));
+    schema
+        .connect()
+        .query_drop(format!(
+            "CREATE PROCEDURE p_plain(p INT) main: BEGIN
+               DECLARE v INT;
+               IF p < 3 THEN UPDATE {plain} SET used = used + 1 WHERE id = p; END IF;
+               SELECT used INTO v FROM {plain} WHERE id = p;
+               SELECT v;
+             END"
+        ))
+        .expect("a procedure");
+    moves(&schema, &["--table", &plain, "--column", "used", "--where", "id = 7", "--counter", "plain"]);
+    assert_eq!(schema.first::<i64>("SELECT counter_get('plain')"), 5);
 }
 
 fn what_is_left_to_a_limit_is_moved(server: &Server) {

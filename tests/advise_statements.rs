@@ -217,6 +217,12 @@ const CASES: &[Case] = &[
     Inspect(&["UPDATE {t} SET rating = rating + 1 WHERE id = 7"], "rating is double: a counter counts integers"),
     Inspect(&["UPDATE {t} SET note = note + 1 WHERE id = 7"], "note is longtext: a counter counts integers"),
     Inspect(&["UPDATE {t} SET checked = checked + 1 WHERE id = 7"], "a CHECK constraint limits the column checked"),
+    Inspect(&["UPDATE {t} SET sold = sold + 1 WHERE id = 7"], "other data depends on the column sold: the generated column unsold = "),
+    Inspect(&["UPDATE {t} SET listed = listed + 1 WHERE id = 7"], "other data depends on the column listed: the view full_{t}"),
+    Inspect(
+        &["INSERT INTO {t} (id, logged) VALUES (7, 1) ON DUPLICATE KEY UPDATE logged = logged + 1"],
+        "the trigger log_of_{t} runs for each INSERT",
+    ),
     Inspect(&["SELECT hits FROM {t} WHERE id = 7 FOR UPDATE"], "it is not known to count"),
     Inspect(
         &["UPDATE {t} SET hits = hits + 1 WHERE id = 7", "SELECT * FROM {t} WHERE id = 7 FOR UPDATE"],
@@ -323,7 +329,8 @@ fn create(schema: &Schema<'_>, t: &str, statements: &[(&str, &[i64])]) {
            qty INT UNSIGNED NOT NULL DEFAULT {LIMIT}, used INT NOT NULL DEFAULT 0, max_uses INT NOT NULL DEFAULT {LIMIT},
            price DECIMAL(9, 2) NOT NULL DEFAULT 1, rating DOUBLE NOT NULL DEFAULT 0, note LONGTEXT, state VARCHAR(9) DEFAULT 'open',
            version INT NOT NULL DEFAULT 0, title VARCHAR(9), updated_at DATETIME(6), checked INT NOT NULL DEFAULT 0,
-           UNIQUE (a, b), CHECK (checked <= max_uses)
+           sold INT NOT NULL DEFAULT 0, unsold INT UNSIGNED AS (max_uses - sold) STORED, listed INT NOT NULL DEFAULT 0,
+           logged INT NOT NULL DEFAULT 0, UNIQUE (a, b), CHECK (checked <= max_uses)
          ) ENGINE = InnoDB;
          INSERT INTO {t} (id, slug, a, b) VALUES (6, 'six', 1, 6), (7, 'seven', 1, 7), (8, 'eight', 1, 8);"
     );
@@ -335,6 +342,15 @@ fn create(schema: &Schema<'_>, t: &str, statements: &[(&str, &[i64])]) {
         script += &format!(
             "CREATE PROCEDURE take_from_{t}(p_id INT, p_amount INT)
                UPDATE {t} SET stock = stock - p_amount WHERE id = p_id AND stock >= p_amount;"
+        );
+    }
+    if uses("listed") {
+        script += &format!("CREATE VIEW full_{t} AS SELECT id FROM {t} WHERE listed >= max_uses;");
+    }
+    if uses("logged") {
+        script += &format!(
+            "CREATE TABLE log_{t} (page INT) ENGINE = InnoDB;
+             CREATE TRIGGER log_of_{t} BEFORE INSERT ON {t} FOR EACH ROW INSERT INTO log_{t} VALUES (NEW.id);"
         );
     }
     if uses("events_of_") {

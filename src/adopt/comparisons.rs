@@ -1,4 +1,5 @@
-//! Finds the statements that compare a column with a limit. If its value is moved, they decide by a wrong value.
+//! Finds what depends on the value of a column: statements that compare it, and objects of the schema. If the value is moved, they
+//! are wrong.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::source::checks;
+use super::source::{checks, expressions, views};
 use super::{AdoptError, Doing, Result};
 use crate::package::{Limit, Package, Source, quoted};
 use crate::statement::{Compared, Table};
@@ -18,22 +19,35 @@ const SAMPLES: u32 = 4;
 /// The time between them.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The statements that compare a column.
+/// What depends on the value of a column, and is wrong after the move.
 #[derive(Debug, Default)]
 pub struct Comparisons {
-    /// Those that are not right after the move.
-    pub wrong: Vec<String>,
+    /// Generated columns, unique indexes and views.
+    pub objects: Vec<String>,
+    /// Statements and CHECK constraints.
+    pub statements: Vec<String>,
     /// Whether the server keeps the statements of the past, and the account can read them.
     pub complete: bool,
 }
 
 impl Comparisons {
-    /// Rejects a move after which a statement is not right.
+    /// Rejects a move after which something is wrong.
     ///
     /// # Errors
-    /// There is such a statement.
+    /// There is such an object or statement.
     pub fn rejected(&self, source: &Source, package: &Package) -> Result<()> {
-        let Some(first) = self.wrong.first() else {
+        let to = source.limit.as_ref().map_or_else(|| "0".into(), Limit::to_string);
+        if let Some(object) = self.objects.first() {
+            return Err(AdoptError::rejected(
+                format!(
+                    "an object depends on {}, which the move sets to {to}: {object}",
+                    source.plain()
+                ),
+                "drop or change it first. If the application does not decide by it, and its readers can have the wrong value, add \
+                 --despite-comparisons",
+            ));
+        }
+        let Some(first) = self.statements.first() else {
             return Ok(());
         };
         let hint = if source.limit.is_some() {
@@ -47,9 +61,8 @@ impl Comparisons {
         };
         Err(AdoptError::rejected(
             format!(
-                "a statement compares {}, which the move sets to {}: {first}",
-                source.plain(),
-                source.limit.as_ref().map_or_else(|| "0".into(), Limit::to_string),
+                "a statement depends on {}, which the move sets to {to}: {first}",
+                source.plain()
             ),
             format!(
                 "{hint}. If the application does not execute the statement any more, or if it only reports, add --despite-comparisons"
@@ -58,89 +71,136 @@ impl Comparisons {
     }
 }
 
-/// The statements that compare the column of a source: those that the server has executed since its start, those that run, and
-/// those of routines, triggers, events and CHECK constraints.
+/// What depends on the column of a source: generated columns, unique indexes and views, and the statements that compare it. These
+/// are those that the server has executed since its start, those that run, and those of routines, triggers, events and CHECK
+/// constraints.
 ///
 /// # Errors
 /// The connection fails.
 pub fn comparisons(connection: &mut Conn, source: &Source, package: &Package) -> Result<Comparisons> {
-    let schema = source.schema.name();
-    let name = source.column.name();
-    let mut texts: BTreeSet<String> = BTreeSet::new();
-    let past = past(connection, schema, name).doing("read the statements of the server")?;
+    let (schema, name) = (source.schema.name(), source.table.name());
+    let column = source.column.name();
+    let table = Table {
+        schema: schema.to_owned(),
+        name: name.to_owned(),
+        columns: source.columns.clone(),
+        checks: checks(connection, schema, name).doing("read the constraints")?,
+        expressions: expressions(connection, schema, name).doing("read the indexes of the table")?,
+        views: views(connection, schema).doing("read the views")?,
+        ..Table::default()
+    };
+    let right = |compared: &Compared| match (&source.limit, compared) {
+        (_, Compared::Not) => true,
+        (None, Compared::Least) => package.options.bounded,
+        (Some(Limit::Number(_)), Compared::Most(with)) => with.is_empty(),
+        (Some(Limit::Column(limit)), Compared::Most(with)) => *with == [limit.name()],
+        _ => false,
+    };
+    let mut found: BTreeSet<String> = BTreeSet::new();
+    let mut add = |what: &str, text: &str, rows: &[&str]| {
+        let statements = table.compared(text, column, rows).into_iter();
+        found.extend(statements.filter(|(_, how)| !right(how)).map(|(statement, _)| {
+            let statement: Vec<&str> = statement.split_whitespace().collect();
+            format!("{what}{}", statement.join(" "))
+        }));
+    };
+    // A statement has the name of the table or of a view.
+    let names = table.relations(column).into_iter().map(|(name, _)| name);
+    let past = past(connection, schema, names).doing("read the statements of the server")?;
     let complete = past.as_ref().is_some_and(|(_, complete)| *complete);
-    texts.extend(past.into_iter().flat_map(|(texts, _)| texts));
+    for text in past.into_iter().flat_map(|(texts, _)| texts) {
+        add("", &text, &[]);
+    }
     for sample in 0..if complete { 1 } else { SAMPLES } {
         if sample > 0 {
             thread::sleep(PAUSE);
         }
-        texts.extend(running(connection).doing("read the running statements")?);
-    }
-    for query in STORED {
-        let bodies: Vec<Option<Vec<u8>>> = connection.exec(query, (schema,)).doing("read the routines")?;
-        for body in bodies.into_iter().flatten() {
-            texts.extend(String::from_utf8_lossy(&body).split(';').map(str::to_owned));
+        for text in running(connection).doing("read the running statements")? {
+            add("", &text, &[]);
         }
     }
-    let table = Table {
-        schema: schema.to_owned(),
-        name: source.table.name().to_owned(),
-        columns: source.columns.clone(),
-        checks: checks(connection, schema, source.table.name()).doing("read the constraints")?,
-        ..Table::default()
-    };
-    let right = |compared: Compared| match (&source.limit, compared) {
-        (_, Compared::Not) => true,
-        (None, Compared::Least) => package.options.bounded,
-        (Some(Limit::Number(_)), Compared::Most(with)) => with.is_empty(),
-        (Some(Limit::Column(limit)), Compared::Most(with)) => with == [limit.name()],
-        _ => false,
-    };
-    let wrong = texts
-        .into_iter()
-        .filter(|text| !right(table.compared(text, name)));
-    let wrong = wrong.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    for query in STORED {
+        let stored: Vec<Stored> = connection
+            .exec(query, (schema, schema))
+            .doing("read the routines")?;
+        for (place, kind, object, of, body) in stored {
+            let object = if place == schema {
+                object
+            } else {
+                format!("{place}.{object}")
+            };
+            let rows: &[&str] = if of.as_deref() == Some(name) {
+                &["NEW", "OLD"]
+            } else {
+                &[]
+            };
+            let body = body.unwrap_or_default();
+            add(
+                &format!("{kind} {object}: "),
+                &String::from_utf8_lossy(&body),
+                rows,
+            );
+        }
+    }
     let checks = table
         .checks
         .iter()
-        .filter(|check| !right(table.checked(check, name)));
+        .filter(|check| !right(&table.checked(check, column)));
     Ok(Comparisons {
-        wrong: checks
+        objects: table.dependents(column),
+        statements: checks
             .map(|check| format!("CHECK ({check})"))
-            .chain(wrong)
+            .chain(found)
             .collect(),
         complete,
     })
 }
 
-/// The bodies of the routines, triggers and events of a schema. NULL if the account may not read one.
+/// The schema, the kind, the name, the table and the body of routines, triggers and events: those of a schema, and the routines and
+/// events of others that contain its name. The body is NULL if the account may not read it.
 const STORED: [&str; 3] = [
-    "SELECT ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ?",
-    "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = ?",
-    "SELECT EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ?",
+    "SELECT ROUTINE_SCHEMA, ROUTINE_TYPE, ROUTINE_NAME, NULL, ROUTINE_DEFINITION FROM information_schema.ROUTINES
+      WHERE ROUTINE_SCHEMA = ? OR LOCATE(?, ROUTINE_DEFINITION) > 0",
+    "SELECT EVENT_SCHEMA, 'EVENT', EVENT_NAME, NULL, EVENT_DEFINITION FROM information_schema.EVENTS
+      WHERE EVENT_SCHEMA = ? OR LOCATE(?, EVENT_DEFINITION) > 0",
+    // Without the schema, MariaDB opens all tables of the server.
+    "SELECT TRIGGER_SCHEMA, 'TRIGGER', TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_STATEMENT FROM information_schema.TRIGGERS
+      WHERE TRIGGER_SCHEMA = ? AND EVENT_OBJECT_SCHEMA = ?",
 ];
 
-/// The statements since the start of the server that contain a name, without their values, and whether these are all. None if the
-/// server does not keep them, or if the account may not read them.
-fn past(connection: &mut Conn, schema: &str, name: &str) -> mysql::Result<Option<(Vec<String>, bool)>> {
+/// A row of [`STORED`].
+type Stored = (String, String, String, Option<String>, Option<Vec<u8>>);
+
+/// The statements since the start of the server that contain one of some names, without their values, and whether these are all.
+/// None if the server does not keep them, or if the account may not read them.
+fn past(
+    connection: &mut Conn,
+    schema: &str,
+    names: impl Iterator<Item = String>,
+) -> mysql::Result<Option<(Vec<String>, bool)>> {
     if connection.query_first("SELECT @@performance_schema")? != Some(1_u8) {
         return Ok(None);
     }
     let query = "SELECT DIGEST_TEXT
                    FROM performance_schema.events_statements_summary_by_digest
                   WHERE DIGEST_TEXT IS NULL
-                     OR LOCATE(?, DIGEST_TEXT) > 0 AND (SCHEMA_NAME = ? OR LOCATE(?, DIGEST_TEXT) > 0)";
-    let texts: mysql::Result<Vec<Option<Vec<u8>>>> = connection.exec(query, (name, schema, quoted(schema)));
-    match texts {
-        Err(mysql::Error::MySqlError(error)) if [1142, 1044].contains(&error.code) => Ok(None),
-        texts => {
-            let texts = texts?;
-            // If the table is full, the other statements are in a row without a text.
-            let complete = texts.iter().all(Option::is_some);
-            let text = |bytes: Vec<u8>| prepared(&String::from_utf8_lossy(&bytes));
-            Ok(Some((texts.into_iter().flatten().map(text).collect(), complete)))
+                     OR LOCATE(?, LOWER(DIGEST_TEXT)) > 0 AND (SCHEMA_NAME = ? OR LOCATE(?, DIGEST_TEXT) > 0)";
+    let (mut past, mut complete) = (Vec::new(), true);
+    for name in names {
+        let texts: mysql::Result<Vec<Option<Vec<u8>>>> =
+            connection.exec(query, (name, schema, quoted(schema)));
+        match texts {
+            Err(mysql::Error::MySqlError(error)) if [1142, 1044].contains(&error.code) => return Ok(None),
+            texts => {
+                let texts = texts?;
+                // If the table is full, the other statements are in a row without a text.
+                complete &= texts.iter().all(Option::is_some);
+                let text = |bytes: Vec<u8>| prepared(&String::from_utf8_lossy(&bytes));
+                past.extend(texts.into_iter().flatten().map(text));
+            }
         }
     }
+    Ok(Some((past, complete)))
 }
 
 /// A statement without the words before it that prepare it.

@@ -13,7 +13,7 @@ pub use column::{Move, Sums};
 pub use comparisons::{Comparisons, comparisons};
 pub use row::{Moved, move_row};
 pub use source::{Place, read};
-pub(crate) use source::{checks, columns, key};
+pub(crate) use source::{checks, columns, expressions, key, views};
 
 use std::thread;
 use std::time::Duration;

@@ -154,7 +154,7 @@ pub fn read(
     };
     source.column = counts.name.clone();
     if let Some(why) = counts.uncountable() {
-        let hint = if counts.generated {
+        let hint = if counts.generated.is_some() {
             "give the column that it is computed from".to_owned()
         } else {
             format!("ALTER TABLE {} MODIFY {} BIGINT", source.place(), source.column)
@@ -207,7 +207,7 @@ fn of_row(limit: &Limit, source: &Source) -> Result<Limit> {
 /// The connection fails.
 pub(crate) fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql::Result<Vec<SourceColumn>> {
     let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COALESCE(NUMERIC_SCALE, 0), COLLATION_NAME,
-                        IS_NULLABLE = 'YES', COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%',
+                        IS_NULLABLE = 'YES', NULLIF(GENERATION_EXPRESSION, ''), LOWER(EXTRA) LIKE '%on update%',
                         LOWER(COLUMN_TYPE) LIKE '%unsigned%', COLUMN_TYPE
                    FROM information_schema.COLUMNS
                   WHERE TABLE_SCHEMA = ?
@@ -219,7 +219,7 @@ pub(crate) fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql
         u64,
         Option<String>,
         bool,
-        bool,
+        Option<String>,
         bool,
         bool,
         String,
@@ -232,11 +232,54 @@ pub(crate) fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql
             scale,
             collation,
             null,
-            generated,
+            generated: generated.map(plain_strings),
             on_update,
         }
     };
     connection.exec_map(query, (schema, table), row)
+}
+
+/// An expression as MySQL stores it, with its strings as 'text': MySQL writes _utf8mb4\\'text\\'.
+fn plain_strings(expression: String) -> String {
+    expression.replace("\\'", "'")
+}
+
+/// The unique indexes of a table on expressions, each with its expression. An index on several has several rows.
+///
+/// # Errors
+/// The connection fails.
+pub(crate) fn expressions(
+    connection: &mut Conn,
+    schema: &str,
+    table: &str,
+) -> mysql::Result<Vec<(String, String)>> {
+    let query = "SELECT INDEX_NAME, EXPRESSION
+                   FROM information_schema.STATISTICS
+                  WHERE TABLE_SCHEMA = ?
+                    AND TABLE_NAME = ?
+                    AND NON_UNIQUE = 0
+                    AND EXPRESSION IS NOT NULL";
+    match connection.exec::<(String, String), _, _>(query, (schema, table)) {
+        // MariaDB has no index on an expression, and no such column.
+        Err(mysql::Error::MySqlError(error)) if error.code == 1054 => Ok(Vec::new()),
+        rows => Ok(rows?
+            .into_iter()
+            .map(|(name, text)| (name, plain_strings(text)))
+            .collect()),
+    }
+}
+
+/// The views of a schema with their definitions, if the account may read them.
+///
+/// # Errors
+/// The connection fails.
+pub(crate) fn views(connection: &mut Conn, schema: &str) -> mysql::Result<Vec<(String, String)>> {
+    let query = "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ?";
+    let row = |(name, definition): (String, Option<Vec<u8>>)| {
+        let definition = definition.unwrap_or_default();
+        (name, String::from_utf8_lossy(&definition).into_owned())
+    };
+    connection.exec_map(query, (schema,), row)
 }
 
 /// The conditions of the CHECK constraints of a table.
@@ -259,11 +302,7 @@ pub(crate) fn checks(connection: &mut Conn, schema: &str, table: &str) -> mysql:
     match connection.exec(of_mariadb, (schema, table)) {
         Err(mysql::Error::MySqlError(error)) if error.code == 1054 => {
             let checks: Vec<String> = connection.exec(of_mysql, (schema, table))?;
-            // MySQL writes its strings as _utf8mb4\'text\'.
-            Ok(checks
-                .into_iter()
-                .map(|check| check.replace("\\'", "'"))
-                .collect())
+            Ok(checks.into_iter().map(plain_strings).collect())
         }
         // A server before CHECK constraints has no such table.
         Err(mysql::Error::MySqlError(error)) if error.code == 1109 => Ok(Vec::new()),

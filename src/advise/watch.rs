@@ -757,14 +757,18 @@ impl Observer<'_> {
     fn table(&mut self, waited: &Waited, unique: Vec<Vec<String>>) -> Result<statement::Table, mysql::Error> {
         let (schema, name) = (&waited.schema, &waited.table);
         let checks = adopt::checks(self.connection, schema, name)?;
-        let triggers = self.connection.exec(
-            "SELECT TRIGGER_NAME
+        // An INSERT that updates a row does not run the triggers AFTER INSERT.
+        let triggers: Vec<(String, bool)> = self.connection.exec(
+            "SELECT TRIGGER_NAME, EVENT_MANIPULATION = 'INSERT'
                FROM information_schema.TRIGGERS
               WHERE EVENT_OBJECT_SCHEMA = ?
                 AND EVENT_OBJECT_TABLE = ?
-                AND EVENT_MANIPULATION = 'UPDATE'",
+                AND (EVENT_MANIPULATION = 'UPDATE' OR EVENT_MANIPULATION = 'INSERT' AND ACTION_TIMING = 'BEFORE')",
             (schema, name),
         )?;
+        let (insert_triggers, triggers): (Vec<_>, Vec<_>) =
+            triggers.into_iter().partition(|(_, inserts)| *inserts);
+        let names = |triggers: Vec<(String, bool)>| triggers.into_iter().map(|(name, _)| name).collect();
         Ok(statement::Table {
             schema: schema.clone(),
             name: name.clone(),
@@ -772,7 +776,10 @@ impl Observer<'_> {
             unique,
             one_row: self.matches(waited, "TRUE", false)?,
             checks,
-            triggers,
+            expressions: adopt::expressions(self.connection, schema, name)?,
+            triggers: names(triggers),
+            insert_triggers: names(insert_triggers),
+            views: adopt::views(self.connection, schema)?,
         })
     }
 

@@ -26,7 +26,7 @@ use crate::package::{
 /// UPDATE: it moves the counts that the column has received since the first run. No order of these steps loses a count.
 ///
 /// A row: --table, --column, --where and --counter. The counter is created if it does not exist. A column that a statement compares
-/// with a limit is rejected, because 0 would be a wrong value: with --limit, a bounded counter has what is left to the limit, and
+/// with a limit, or on which a generated column depends, is rejected, because 0 would be a wrong value: with --limit, a bounded counter has what is left to the limit, and
 /// the old statements find nothing left.
 ///
 /// A column: --from pages.hits --key id moves all rows into the records of slotted_counters, and --from pages.hits into named
@@ -92,8 +92,8 @@ pub struct Adopt {
     #[arg(long)]
     into_existing: bool,
 
-    /// Move the counts although a statement compares the column with a limit, such as one that the application does not execute any
-    /// more
+    /// Move the counts although a statement compares the column with a limit, or other data depends on it, such as a statement that
+    /// the application does not execute any more
     #[arg(long)]
     despite_comparisons: bool,
 

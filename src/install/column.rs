@@ -73,7 +73,7 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
                 "give an integer column, or change its type with ALTER TABLE",
             )));
         }
-        Some(found) if found.generated => {
+        Some(found) if found.generated.is_some() => {
             return Ok(Err(problem(
                 format!("{column} is a generated column"),
                 "give the column that it is computed from",

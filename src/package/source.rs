@@ -66,8 +66,8 @@ pub struct SourceColumn {
     pub collation: Option<String>,
     /// Whether it allows NULL.
     pub null: bool,
-    /// Whether the server computes it from other columns.
-    pub generated: bool,
+    /// The expression with which the server computes it from other columns.
+    pub generated: Option<String>,
     /// Whether an UPDATE of another column changes it.
     pub on_update: bool,
     /// Whether the server rejects a negative value.
@@ -85,7 +85,7 @@ impl SourceColumn {
             scale: 0,
             collation: None,
             null: false,
-            generated: false,
+            generated: None,
             on_update: false,
             unsigned: false,
         }
@@ -132,7 +132,7 @@ impl SourceColumn {
     /// The reason why a counter cannot have its values, as the rest of a sentence. None if all its values are integers that a
     /// session writes.
     pub fn uncountable(&self) -> Option<String> {
-        if self.generated {
+        if self.generated.is_some() {
             Some("is a generated column".into())
         } else if self.is_integer() {
             None
