@@ -573,12 +573,12 @@ fn the_waits_of_a_row_on_several_nodes_add_up(server: &Server) {
         until(1);
         // The session waits for less than half of the time. Both URLs are the same server, as two nodes to the command.
         let running = scope.spawn(|| {
-            let arguments = ["advise", "--url", &url, "--url", &url, "--seconds", "6", "--json"];
+            let arguments = ["advise", "--url", &url, "--url", &url, "--seconds", "12", "--json"];
             Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
         });
         // The time that a program takes to start is not a part of it.
         until(3);
-        thread::sleep(Duration::from_millis(2_400));
+        thread::sleep(Duration::from_millis(4_400));
         holder.query_drop("ROLLBACK").expect("a rollback");
         let output = running.join().expect("the command");
         serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", printed(&output)))

@@ -30,6 +30,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(columns_with_names_of_the_routines_are_counted_or_rejected)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
         .on_families(a_table_that_has_the_name_of_the_slots_is_kept)
+        .on_families(a_package_of_another_column_is_not_replaced)
         .on_families(an_event_that_an_account_cannot_see_is_not_missing)
         .on_families(the_routine_of_a_roll_up_that_a_package_loses_is_dropped)
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
@@ -497,6 +498,24 @@ fn install_warns_of_what_the_server_does_not_do(server: &Server) {
     assert_eq!(said.contains("the event scheduler is not ON"), scheduler != "ON", "{said}");
     let enabled = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()";
     assert_eq!(schema.first::<String>(enabled), "ENABLED");
+}
+
+/// The names of a package are those of the table and the column, with an underscore between them.
+fn a_package_of_another_column_is_not_replaced(server: &Server) {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE user_post (id INT PRIMARY KEY, `count` INT NOT NULL) ENGINE = InnoDB; INSERT INTO user_post VALUES (1, 10);
+         CREATE TABLE user (id INT PRIMARY KEY, post_count INT NOT NULL) ENGINE = InnoDB; INSERT INTO user VALUES (1, 1000)",
+    );
+    succeeds(&schema, &["install", "--column", "user_post.count"]);
+    schema.run("CALL user_post_count_add(1, 5)");
+    let rejected = slotted(&schema, &["install", "--column", "user.post_count"]);
+    assert_eq!(rejected.status.code(), Some(2), "{}", printed(&rejected));
+    let said = printed(&rejected);
+    assert!(said.contains("package of user_post.count with these names") && said.contains("choose another --table and --prefix"), "{said}");
+    succeeds(&schema, &["install", "--column", "user.post_count", "--table", "user_posts", "--prefix", "user_posts_"]);
+    schema.run("CALL user_post_count_rollup(NULL); CALL user_posts_increment(1); CALL user_posts_rollup(NULL)");
+    assert_eq!(schema.first::<(i64, i64)>("SELECT user_post.`count`, post_count FROM user_post JOIN user USING (id)"), (15, 1001));
 }
 
 fn a_table_that_has_the_name_of_the_slots_is_kept(server: &Server) {

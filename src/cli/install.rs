@@ -7,6 +7,7 @@ use mysql::prelude::Queryable;
 use super::connection::Connection;
 use super::generate::OptionFlags;
 use super::output::{in_line, note, out};
+use super::package::options_of;
 use super::{Outcome, hinted, interrupt};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::preflight::Problem;
@@ -47,6 +48,25 @@ pub struct Install {
     connection: Connection,
 }
 
+/// The package of another column that has the names of this one, as of `user.post_count` and `user_post.count`.
+fn other_column(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
+    let Some(column) = package.options.column() else {
+        return Ok(None);
+    };
+    let installed = compare::installed(connection, false)?;
+    let same = installed.iter().find(|one| one.view == package.package.name());
+    let other = same
+        .and_then(|one| options_of(one.value("arguments")?))
+        .and_then(|options| options.column());
+    let differs = |other: &TableColumn| other.to_string().to_lowercase() != column.to_string().to_lowercase();
+    Ok(other.filter(differs).map(|other| Problem {
+        what: format!(
+            "the database has the package of {other} with these names: it would move the counts of {other} into {column}"
+        ),
+        remedy: "choose another --table and --prefix, or uninstall the other package first".into(),
+    }))
+}
+
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut connection = self.connection.connect()?;
@@ -82,6 +102,7 @@ impl Install {
         if !self.new_table {
             problems.extend(preflight::lost_table(&package, &plan));
         }
+        problems.extend(other_column(&mut connection, &package)?);
         if !problems.is_empty() {
             let mut message = format!("cannot install {name}; nothing has been changed");
             for problem in &problems {
