@@ -15,7 +15,7 @@ use slotted::install::compare::{State, states};
 use slotted::package::Package;
 use slotted::script;
 
-use crate::support::{Module, Schema, Server, package};
+use crate::support::{Module, Schema, Server, file, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -23,6 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_planted_view_is_read_and_not_executed)
         .on_servers(status_names_the_routines_that_a_changed_table_stops)
         .on_servers(a_lost_table_is_not_replaced_by_an_empty_one_without_a_word)
+        .on_servers(a_lost_column_of_counts_is_not_replaced_by_an_empty_one)
         .on_servers(status_prints_keys_as_the_commands_read_them)
         .on_servers(any_table_and_any_view_is_read)
         .alone()
@@ -185,6 +186,7 @@ fn status_names_the_routines_that_a_changed_table_stops(server: &Server) {
         assert!(ends(&schema, 0, &["install", kind]).contains(said), "{changes}");
     }
     for harmless in [
+        "ALTER TABLE counters MODIFY counter BIGINT NOT NULL FIRST",
         "ALTER TABLE counters ADD team INT NOT NULL DEFAULT 7, ADD more ENUM('a') NOT NULL, ADD twice INT AS (counter * 2) VIRTUAL",
         "ALTER TABLE counters PARTITION BY KEY () PARTITIONS 3",
         "ALTER TABLE counters PARTITION BY LIST (counter_id) (PARTITION p VALUES IN (-5,-4,-3,-2,-1), PARTITION q VALUES IN (1,2,3,4,5))",
@@ -199,6 +201,30 @@ fn status_names_the_routines_that_a_changed_table_stops(server: &Server) {
         schema.run(harmless);
         assert_eq!(state_of(&schema, &package(|_| {}), "counters"), State::Same, "{harmless}");
         schema.run("CALL counter_setup('b', NULL, NULL, 0)");
+    }
+}
+
+/// A column that is added in its place would have 0 in all rows.
+fn a_lost_column_of_counts_is_not_replaced_by_an_empty_one(server: &Server) {
+    for (kind, column, total) in [
+        ("counters", "counter", "CALL counter_setup('a', NULL, 3, 7)"),
+        ("slotted_counters", "`count`", "CALL slotted_counter_add(1, 1, 7)"),
+    ] {
+        let schema = server.schema();
+        ends(&schema, 0, &["install", kind]);
+        schema.run(total);
+        schema.run(&format!("ALTER TABLE {kind} RENAME COLUMN {column} TO cnt"));
+        let script = if kind == "counters" { package(|_| {}) } else { keyed(|_| {}) };
+        let script = schema.client().pipe(&[], &file(&script, "create_procedures.sql"));
+        assert!(!script.success, "{script:?}");
+        for said in [ends(&schema, 1, &["status"]), ends(&schema, 2, &["install", kind]), script.stderr] {
+            assert!(said.contains(&format!("has no column {column} with the counts: it was renamed or dropped")), "{said}");
+            assert!(!said.contains("ADD "), "{said}");
+        }
+        // The remedy.
+        schema.run(&format!("ALTER TABLE {kind} RENAME COLUMN cnt TO {column}"));
+        ends(&schema, 0, &["status"]);
+        assert_eq!(schema.first::<u64>(&format!("SELECT SUM({column}) FROM {kind}")), 7);
     }
 }
 

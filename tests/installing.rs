@@ -31,6 +31,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(other_options_replace_and_drop_what_differs)
         .on_families(a_definer_that_does_not_exist_is_named)
         .on_families(all_problems_are_listed_and_nothing_is_changed)
+        .on_servers(what_an_account_installs_by_its_role_works_or_its_own_privileges_are_asked_for)
         .on_families(objects_that_are_not_of_a_package_are_not_touched)
         .on_servers(every_error_is_as_reviewed)
         .on_families(a_dry_run_prints_a_script_for_the_client)
@@ -693,6 +694,51 @@ fn all_problems_are_listed_and_nothing_is_changed(server: &Server) {
         root.query_drop(format!("DROP PROCEDURE IF EXISTS {}.counter_setup", schema.ident())).expect("a routine");
         let _ = root.query_drop(format!("DROP USER '{account}'@'%'"));
     }
+}
+
+/// MariaDB executes a routine and a view without the roles of their definer, MySQL with its default roles.
+fn what_an_account_installs_by_its_role_works_or_its_own_privileges_are_asked_for(server: &Server) {
+    let schema = server.schema();
+    let names = ["o", "a", "r"].map(|suffix| format!("{}_{suffix}", schema.name));
+    let [owner, application, role] = &names;
+    let (database, to) = (schema.ident(), if server.is_mysql() { "TO" } else { "FOR" });
+    schema.run(&format!(
+        "CREATE USER '{owner}'@'%'; CREATE USER '{application}'@'%'; CREATE ROLE {role}; GRANT ALL ON {database}.* TO {role};
+         GRANT {role} TO '{owner}'@'%'; SET DEFAULT ROLE {role} {to} '{owner}'@'%';
+         GRANT EXECUTE ON {database}.* TO '{application}'@'%'; CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL);
+         INSERT INTO articles VALUES (7, 1)"
+    ));
+    let url = server.url_of(owner, None);
+    let run = |arguments: &[&str]| {
+        let output = slotted(&schema, arguments).args(["--url", &url, "--database", &schema.name]).output().expect("slotted runs");
+        (output.status.code(), printed(&output))
+    };
+    let package = ["install", "--column", "articles.views", "--rollup-every", "1 HOUR", "--no-function"];
+    let (code, said) = run(&package);
+    if !server.is_mysql() {
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("nothing has been changed") && said.contains("only by a role"), "{said}");
+        let objects = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
+                            + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())";
+        assert_eq!(schema.first::<u64>(objects), 1);
+        // Routines with the privileges of the caller do not need them.
+        let (code, said) = run(&["install", "counters", "--no-function", "--security", "invoker", "--dry-run"]);
+        assert_eq!(code, Some(0), "{said}");
+        let (_, said) = run(&package);
+        schema.run(said.lines().find(|line| line.trim().starts_with("GRANT ")).expect("a remedy"));
+        let (code, said) = run(&package);
+        assert_eq!(code, Some(0), "{said}");
+    } else {
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert_eq!(run(&["status"]).0, Some(0));
+    schema.run(&format!("GRANT SELECT ON articles_views_totals TO '{application}'@'%'"));
+    let options = schema.options().user(Some(application)).pass(None::<&str>);
+    let mut application = Conn::new(options).expect("a connection");
+    application.query_drop("CALL articles_views_add(7, 41)").expect("an addition");
+    application.query_drop("CALL articles_views_rollup(NULL)").expect("a roll-up");
+    assert_eq!(application.query_first::<u64, _>("SELECT total FROM articles_views_totals WHERE id = 7").expect("a view"), Some(42));
+    schema.run(&format!("DROP USER '{owner}'@'%', '{}_a'@'%'; DROP ROLE {role}", schema.name));
 }
 
 /// With partial_revokes, privileges on all databases can lack some on this one, and names of databases in GRANT are no patterns.

@@ -416,6 +416,8 @@ fn a_name_that_ends_a_comment_needs_one_server() {
         "the name `a */ setup` contains */, which ends an executable comment: use --server mysql or --server mariadb"
     );
     assert!(named(Servers::Mysql).is_ok() && named(Servers::Mariadb).is_ok());
+    let run_as = |servers| Package::new(Options { definer: Some("a */@%".parse().expect("an account")), servers, ..Options::default() });
+    assert!(run_as(Servers::Both).is_err() && run_as(Servers::Mysql).is_ok() && run_as(Servers::Mariadb).is_ok());
 }
 
 fn scripts_need_no_client_command_but_delimiter() {

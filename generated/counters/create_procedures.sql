@@ -64,13 +64,12 @@ SET @slotted_problem = (
          AND (ENGINE <> 'InnoDB' OR ENGINE IS NULL)
        UNION ALL
       SELECT 3,
-             CONCAT(
-               'has other columns than in create_tables.sql. Run: ALTER TABLE ',
-               '`counters`', ' ',
-               GROUP_CONCAT(
-                 IF(actual.COLUMN_NAME IS NULL, 'ADD ', 'MODIFY '), expected.definition
-                 ORDER BY expected.position
-                 SEPARATOR ', '))
+             IF(
+               MAX(actual.COLUMN_NAME IS NULL AND expected.name = 'counter'),
+               'has no column counter with the counts: it was renamed or dropped. Give it its name again: ALTER TABLE `counters` RENAME COLUMN ... TO counter; or restore the table from a backup',
+               CONCAT(
+                 'has other columns than in create_tables.sql. Run: ALTER TABLE `counters` ',
+                 GROUP_CONCAT(IF(actual.COLUMN_NAME IS NULL, 'ADD ', 'MODIFY '), expected.definition ORDER BY expected.position SEPARATOR ', ')))
         FROM (
           SELECT 1 AS position,
                  'counter_name' AS name,

@@ -64,13 +64,12 @@ SET @slotted_problem = (
          AND (ENGINE <> 'InnoDB' OR ENGINE IS NULL)
        UNION ALL
       SELECT 3,
-             CONCAT(
-               'has other columns than in create_tables.sql. Run: ALTER TABLE ',
-               '`slotted_counters`', ' ',
-               GROUP_CONCAT(
-                 IF(actual.COLUMN_NAME IS NULL, 'ADD ', 'MODIFY '), expected.definition
-                 ORDER BY expected.position
-                 SEPARATOR ', '))
+             IF(
+               MAX(actual.COLUMN_NAME IS NULL AND expected.name = 'count'),
+               'has no column `count` with the counts: it was renamed or dropped. Give it its name again: ALTER TABLE `slotted_counters` RENAME COLUMN ... TO `count`; or restore the table from a backup',
+               CONCAT(
+                 'has other columns than in create_tables.sql. Run: ALTER TABLE `slotted_counters` ',
+                 GROUP_CONCAT(IF(actual.COLUMN_NAME IS NULL, 'ADD ', 'MODIFY '), expected.definition ORDER BY expected.position SEPARATOR ', ')))
         FROM (
           SELECT 1 AS position,
                  'record_type' AS name,

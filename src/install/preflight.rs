@@ -7,7 +7,7 @@ use super::compare::{self, ObjectState, State};
 use super::privileges::Privileges;
 use super::{InstallError, Plan};
 use crate::cluster::{self, Clash};
-use crate::package::{Package, Servers};
+use crate::package::{Package, Security, Servers};
 use crate::render::{self, Check, ObjectKind};
 use crate::server::{Flavour, Version};
 
@@ -203,26 +203,49 @@ impl Preflight<'_> {
         let creates_table = self.any(|kind| kind == ObjectKind::Table, |state| *state == State::Missing);
         let routines = self.any(ObjectKind::is_routine, differs);
         let own = self.package.options.definer.is_none();
-        let mut needed: Vec<&str> = Vec::new();
-        for (needs, names) in [
-            (creates_table, &["CREATE"][..]),
+        let views = self.any(|kind| kind == ObjectKind::View, differs);
+        let events = self.any(|kind| kind == ObjectKind::Event, differs);
+        // MariaDB runs routines, views and events without the roles of their definer, and MySQL with its default roles.
+        let runs_as_own = own && self.package.options.security == Security::Definer;
+        let without_roles = self.mariadb() && (runs_as_own || own && events);
+        let (mut needed, mut of_roles): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+        for (needs, by_definer, names) in [
+            (creates_table, false, &["CREATE"][..]),
             // DROP PROCEDURE IF EXISTS needs the privilege also if there is none.
-            (routines, &["CREATE ROUTINE", "ALTER ROUTINE"]),
+            (routines, false, &["CREATE ROUTINE", "ALTER ROUTINE"]),
             (
                 routines && own,
+                true,
                 &["SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"],
             ),
-            (
-                self.any(|kind| kind == ObjectKind::View, differs),
-                &["CREATE VIEW", "DROP", "SELECT"],
-            ),
-            (self.any(|kind| kind == ObjectKind::Event, differs), &["EVENT"]),
+            (views, false, &["CREATE VIEW", "DROP"]),
+            (views, own, &["SELECT"]),
+            (events, own, &["EVENT"]),
         ] {
             for name in names.iter().filter(|_| needs) {
-                if !self.privileges.has(name) && !needed.contains(name) {
-                    needed.push(name);
+                let list = if !self.privileges.has(name) {
+                    &mut needed
+                } else if by_definer && without_roles && !self.privileges.has_without_roles(name) {
+                    &mut of_roles
+                } else {
+                    continue;
+                };
+                if !list.contains(name) {
+                    list.push(name);
                 }
             }
+        }
+        if !of_roles.is_empty() {
+            let names = of_roles.join(", ");
+            let remedy = self.privileges.on_schema(&names);
+            self.say(
+                format!(
+                    "the account {} has {names} only by a role: without --definer, it is the definer, and MariaDB runs routines and views \
+                     without the roles of their definer (1370, 1356)",
+                    self.privileges.account
+                ),
+                remedy,
+            );
         }
         if !needed.is_empty() {
             let names = needed.join(", ");

@@ -16,6 +16,8 @@ pub struct Privileges {
     schema: BTreeSet<String>,
     /// Those on all databases that are revoked on the current one. Source: MySQL manual, "Privilege Restriction Using Partial Revokes".
     revoked: BTreeSet<String>,
+    /// Those that MariaDB grants to the account itself or to PUBLIC, and not to a role. MySQL shows them together.
+    without_roles: BTreeSet<String>,
     grantable: bool,
     /// Whether it has SELECT on the table in which MariaDB stores routines.
     reads_routines: bool,
@@ -67,6 +69,11 @@ impl Privileges {
             pattern: format!("`{escaped}`"),
             ..Self::default()
         };
+        let (user, host) = parts(&privileges.account);
+        let itself = [
+            format!(" TO {}@{}", quoted(user), quoted(host)),
+            " TO PUBLIC".into(),
+        ];
         let list = |names: &str| {
             let names = names.split(", ").map(|name| name.trim().to_uppercase());
             names.collect::<Vec<_>>()
@@ -105,6 +112,9 @@ impl Privileges {
                 }
             };
             into.extend(list(names));
+            if itself.iter().any(|grantee| rest.contains(grantee)) {
+                privileges.without_roles.extend(list(names));
+            }
             privileges.grantable |= line.contains(" WITH GRANT OPTION");
         }
         privileges
@@ -115,6 +125,13 @@ impl Privileges {
         let names = [name, "ALL PRIVILEGES", "ALL"];
         let of = |set: &BTreeSet<String>| names.iter().any(|name| set.contains(*name));
         of(&self.schema) || of(&self.global) && !of(&self.revoked)
+    }
+
+    /// Whether an account of MariaDB has a privilege that can be granted on a database also without its roles.
+    pub fn has_without_roles(&self, name: &str) -> bool {
+        [name, "ALL PRIVILEGES", "ALL"]
+            .iter()
+            .any(|name| self.without_roles.contains(*name))
     }
 
     /// Whether the account has one of these privileges on all databases.
@@ -173,8 +190,13 @@ impl Privileges {
 }
 
 fn grantee(account: &str) -> String {
-    let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
+    let (user, host) = parts(account);
     format!("{}@{}", SqlStr(user), SqlStr(host))
+}
+
+/// The user and the host.
+fn parts(account: &str) -> (&str, &str) {
+    account.rsplit_once('@').unwrap_or((account, "%"))
 }
 
 /// Whether the database in a GRANT is this one. `_` and `%` are wildcards unless a backslash is before them.

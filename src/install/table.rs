@@ -4,6 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::package::{Kind, Package, Routine, quoted};
+use crate::render;
 
 /// The differences of a table that has the columns and the primary key of the package, each with the routines that fail and with
 /// what to do.
@@ -55,7 +56,6 @@ fn without_default(connection: &mut Conn, package: &Package) -> mysql::Result<Ve
             AND DATA_TYPE <> 'enum'
             AND EXTRA NOT LIKE '%auto_increment%'
             AND COALESCE(GENERATION_EXPRESSION, '') = ''
-            AND COLUMN_NAME <> 'start_date'
             /*!80000 AND NOT EXISTS (
               SELECT *
                 FROM information_schema.TRIGGERS
@@ -67,6 +67,12 @@ fn without_default(connection: &mut Conn, package: &Package) -> mysql::Result<Ve
           ORDER BY ORDINAL_POSITION",
         (package.options.table.name(),),
     )?;
+    // The routines give the columns of the package their values.
+    let own = render::columns(package);
+    let is_own = |column: &String| {
+        own.iter()
+            .any(|own| own.name().to_lowercase() == column.to_lowercase())
+    };
     let difference = |column: String| {
         let (table, column) = (&package.options.table, quoted(&column));
         format!(
@@ -75,7 +81,8 @@ fn without_default(connection: &mut Conn, package: &Package) -> mysql::Result<Ve
             inserting(package)
         )
     };
-    Ok(columns.into_iter().map(difference).collect())
+    let others = columns.into_iter().filter(|column| !is_own(column));
+    Ok(others.map(difference).collect())
 }
 
 /// Slot numbers without a partition.

@@ -152,6 +152,11 @@ impl FromStr for Definer {
 }
 
 impl Definer {
+    /// The user and the host.
+    pub fn parts(&self) -> [&Ident; 2] {
+        [&self.user, &self.host]
+    }
+
     /// The account as the value of an option: a part that would be read as another one is in backticks.
     pub fn plain(&self) -> String {
         let part = |ident: &Ident| {

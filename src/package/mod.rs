@@ -371,7 +371,11 @@ impl Package {
             .iter()
             .flat_map(|rollup| rollup.ids.iter().chain([&rollup.table, &rollup.target]));
         let ends = |name: &&Ident| name.name().contains("*/");
-        let ending = dropped.chain(tried).find(ends);
+        // accounts.sql gives the definer a role in one.
+        let of_definer = options.definer.iter().flat_map(Definer::parts);
+        let role = options.definer.as_ref().and(options.roles.as_ref());
+        let accounts = of_definer.chain(role.map(|roles| &roles.application));
+        let ending = dropped.chain(tried).chain(accounts).find(ends);
         if options.servers == Servers::Both
             && let Some(name) = ending
         {

@@ -197,6 +197,12 @@ pub fn checks(package: &Package) -> Vec<Check> {
     checks
 }
 
+/// The columns of the table of a package, in its order.
+pub fn columns(package: &Package) -> Vec<Ident> {
+    let columns = Table::of(package, Arguments::Parameters).columns();
+    columns.into_iter().map(|column| column.name).collect()
+}
+
 /// A package as its files see it.
 struct Script<'a> {
     package: &'a Package,

@@ -13,8 +13,8 @@ mod table;
 
 pub use adopt::{Adopt, Target};
 pub use files::{
-    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, files, objects, pending_sums, session,
-    setup, waiting_rollup,
+    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, columns, files, objects, pending_sums,
+    session, setup, waiting_rollup,
 };
 pub use migrations::{Format, files_of};
 

@@ -341,6 +341,15 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The text before or after a statement that only MySQL executes. A package for MariaDB has none.
+    pub(super) fn only_mysql(&self, place: &str) -> &'static str {
+        match (self.options().servers, place) {
+            (Servers::Both, "begin") => "/*!80000 ",
+            (Servers::Both, _) => " */",
+            _ => "",
+        }
+    }
+
     /// A hint that makes MySQL find the rows of a join by the index: a scan would lock more rows. The settings of MariaDB for this are
     /// `join_cache_level=0, max_seeks_for_key=1`. The hypergraph optimizer of MySQL 9.7 scans nevertheless, and such an `UPDATE` changes rows
     /// that it has read before it locks them.

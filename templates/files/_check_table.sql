@@ -20,13 +20,12 @@ SET @slotted_problem = (
          AND (ENGINE <> 'InnoDB' OR ENGINE IS NULL)
        UNION ALL
       SELECT 3,
-             CONCAT(
-               'has other columns than in create_tables.sql. Run: ALTER TABLE ',
-               {{ table.name|sql_string }}, ' ',
-               GROUP_CONCAT(
-                 IF(actual.COLUMN_NAME IS NULL, 'ADD ', 'MODIFY '), expected.definition
-                 ORDER BY expected.position
-                 SEPARATOR ', '))
+             IF(
+               MAX(actual.COLUMN_NAME IS NULL AND expected.name = {{ table.count().replace("`", "")|sql_string }}),
+               {% filter sql_string %}has no column {{ table.count() }} with the counts: it was renamed or dropped. Give it its name again: ALTER TABLE {{ table.name }} RENAME COLUMN ... TO {{ table.count() }}; or restore the table from a backup{% endfilter %},
+               CONCAT(
+                 {% filter sql_string %}has other columns than in create_tables.sql. Run: ALTER TABLE {{ table.name }} {% endfilter %},
+                 GROUP_CONCAT(IF(actual.COLUMN_NAME IS NULL, 'ADD ', 'MODIFY '), expected.definition ORDER BY expected.position SEPARATOR ', ')))
         FROM (
 {%- for column in table.columns() %}
           SELECT {{ loop.index }} AS position,

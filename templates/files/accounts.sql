@@ -3,7 +3,7 @@
 --
 -- Creates the account that the routines, views and events of the package run as, and grants it the privileges that they
 -- need in the current database. The account has no password and is locked: no client can connect with it. An existing
--- account gets the privileges and is not changed otherwise.
+-- account gets the privileges and is not changed otherwise{% if package.options.servers != Servers::Mariadb %}, except that on MySQL its roles become its default roles{% endif %}.
 --
 -- Source this script as an administrator after setup.sql, and after a dump has been restored on another server.
 {%- if package.options.servers == Servers::Mariadb %}
@@ -27,6 +27,16 @@ GRANT EXECUTE ON * TO {{ definer }};
 {%- for (rollup, _) in package.rollups() %}
 GRANT SELECT ({{ rollup.ids_and_target() }}), UPDATE ({{ rollup.changed() }}) ON {{ rollup.table }} TO {{ definer }};
 {%- endfor %}
+{%- if package.options.servers != Servers::Mariadb %}
+
+-- MySQL rejects a view for an account with an active role (1356) if the definer has SELECT on the table and no active role. The
+-- server activates the default roles of a definer. The role has nothing that the definer does not have in this database.
+{%- let role = package.roles().application %}
+{%- let (begin, end) = (table.only_mysql("begin"), table.only_mysql("end")) %}
+{{ begin }}CREATE ROLE IF NOT EXISTS {{ role }}{{ end }};
+{{ begin }}GRANT {{ role }} TO {{ definer }}{{ end }};
+{{ begin }}SET DEFAULT ROLE ALL TO {{ definer }}{{ end }};
+{%- endif %}
 {%- if package.options.rollup_every.is_some() %}
 -- An event runs only if its definer has this privilege.
 GRANT EVENT ON * TO {{ definer }};
