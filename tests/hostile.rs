@@ -15,7 +15,7 @@ use slotted::install::compare::{State, states};
 use slotted::package::Package;
 use slotted::script;
 
-use crate::support::{Module, Schema, Server, file, keyed, package};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, file, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -23,6 +23,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_planted_view_is_read_and_not_executed)
         .on_servers(status_names_the_routines_that_a_changed_table_stops)
         .on_servers(a_lost_table_is_not_replaced_by_an_empty_one_without_a_word)
+        .on_servers(a_bounded_package_without_its_check_differs)
+        .on_servers(a_table_of_two_packages_is_not_dropped)
         .on_servers(a_lost_column_of_counts_is_not_replaced_by_an_empty_one)
         .on_servers(status_prints_keys_as_the_commands_read_them)
         .on_servers(any_table_and_any_view_is_read)
@@ -205,6 +207,51 @@ fn status_names_the_routines_that_a_changed_table_stops(server: &Server) {
 }
 
 /// A column that is added in its place would have 0 in all rows.
+/// Without the CHECK, a take succeeds although a negative slot makes the total too small.
+fn a_bounded_package_without_its_check_differs(server: &Server) {
+    for (bounded_package, column) in [(bounded(|_| {}), "counter"), (bounded_keyed(|_| {}), "`count`")] {
+        let table = bounded_package.options.table.name().to_owned();
+        let arguments = [bounded_package.options.kind.name(), "--bounded"];
+        let [install, status] = ["install", "status"].map(|command| [&[command], &arguments[..]].concat());
+        let drop = if server.is_mysql() { "DROP CHECK" } else { "DROP CONSTRAINT" };
+        let mut changes = vec![format!("{drop} {table}_not_negative"), format!("{drop} {table}_not_negative, ADD CHECK ({column} >= -5)")];
+        if server.is_mysql() {
+            changes.push(format!("ALTER CHECK {table}_not_negative NOT ENFORCED"));
+        }
+        for change in changes {
+            let schema = server.schema();
+            ends(&schema, 0, &install);
+            ends(&schema, 0, &status);
+            schema.run(&format!("ALTER TABLE {table} {change}"));
+            let script = schema.client().pipe(&[], &file(&bounded_package, "create_procedures.sql"));
+            assert!(!script.success, "{script:?}");
+            for said in [ends(&schema, 1, &status), ends(&schema, 2, &install), script.stderr] {
+                let remedy = format!("Run: ALTER TABLE `{table}` ADD CHECK ({column} >= 0)");
+                assert!(said.contains("has no CHECK that keeps slots from being negative") && said.contains(&remedy), "{said}");
+            }
+            schema.run(&format!("ALTER TABLE {table} ADD CHECK ({column} >= 0)"));
+            ends(&schema, 0, &status);
+            ends(&schema, 0, &install);
+        }
+    }
+    let schema = server.schema();
+    ends(&schema, 0, &["install", "counters"]);
+    let said = ends(&schema, 2, &["install", "counters", "--bounded", "--table", "counters", "--prefix", "counter_"]);
+    assert!(said.contains("has no CHECK that keeps slots from being negative"), "{said}");
+}
+
+fn a_table_of_two_packages_is_not_dropped(server: &Server) {
+    let schema = server.schema();
+    ends(&schema, 0, &["install", "counters"]);
+    ends(&schema, 0, &["install", "counters", "--prefix", "other_"]);
+    schema.run("CALL counter_setup('a', NULL, 3, 7)");
+    let said = ends(&schema, 2, &["uninstall", "counters", "--prefix", "other_", "--with-data", "--yes"]);
+    assert!(said.contains("the package of the view counter_package has the same table, counters; nothing has been changed"), "{said}");
+    ends(&schema, 0, &["uninstall", "counters", "--prefix", "other_"]);
+    assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 7);
+    ends(&schema, 0, &["uninstall", "--with-data", "--yes"]);
+}
+
 fn a_lost_column_of_counts_is_not_replaced_by_an_empty_one(server: &Server) {
     for (kind, column, total) in [
         ("counters", "counter", "CALL counter_setup('a', NULL, 3, 7)"),

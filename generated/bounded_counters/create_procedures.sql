@@ -146,6 +146,19 @@ SET @slotted_problem = (
          AND INDEX_NAME <> 'PRIMARY'
          AND NON_UNIQUE = 0
       HAVING COUNT(*) > 0
+       UNION ALL
+      SELECT 6,
+             'has no CHECK that keeps slots from being negative. Run: ALTER TABLE `bounded_counters` ADD CHECK (counter >= 0)'
+        FROM DUAL
+       WHERE NOT EXISTS (
+        SELECT *
+          FROM information_schema.CHECK_CONSTRAINTS
+          /*!80000 JOIN information_schema.TABLE_CONSTRAINTS USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME) */
+         WHERE CONSTRAINT_SCHEMA = DATABASE()
+           AND TABLE_NAME = 'bounded_counters'
+           AND REPLACE(REPLACE(REPLACE(REPLACE(CHECK_CLAUSE, '`', ''), '(', ''), ')', ''), ' ', '') = 'counter>=0'
+           /*!80000 AND ENFORCED = 'YES' */
+      )
     ) AS found
    ORDER BY found.priority
    LIMIT 1

@@ -172,6 +172,21 @@ impl Uninstall {
                 "omit --with-data, and drop the table yourself if it is not needed",
             ));
         }
+        let shared = compare::installed(&mut connection, false)?
+            .into_iter()
+            .find(|other| {
+                other.view != package.package.name() && other.value("table_name") == Some(table.name())
+            });
+        if let Some(other) = shared.filter(|_| self.with_data) {
+            return Err(hinted(
+                format!(
+                    "the package of the view {} has the same table, {}; nothing has been changed",
+                    other.view,
+                    table.name()
+                ),
+                "omit --with-data, which keeps the table",
+            ));
+        }
         if self.with_data && !self.yes {
             // Not from the view of the database, which can have another query.
             let totals = render::objects(&package)

@@ -79,6 +79,25 @@ SET @slotted_problem = (
          AND INDEX_NAME <> 'PRIMARY'
          AND NON_UNIQUE = 0
       HAVING COUNT(*) > 0
+{%- if package.options.bounded %}
+       UNION ALL
+      SELECT 6,
+             {% filter sql_string %}has no CHECK that keeps slots from being negative. Run: ALTER TABLE {{ table.name }} ADD CHECK ({{ table.count() }} >= 0){% endfilter %}
+        FROM DUAL
+       WHERE NOT EXISTS (
+        SELECT *
+          FROM information_schema.CHECK_CONSTRAINTS
+{%- if package.options.servers != Servers::Mariadb %}
+          {{ table.only_mysql("begin") }}JOIN information_schema.TABLE_CONSTRAINTS USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME){{ table.only_mysql("end") }}
+{%- endif %}
+         WHERE CONSTRAINT_SCHEMA = DATABASE()
+           AND TABLE_NAME = {{ table.name.name()|sql_string }}
+           AND REPLACE(REPLACE(REPLACE(REPLACE(CHECK_CLAUSE, '`', ''), '(', ''), ')', ''), ' ', '') = {% filter sql_string %}{{ table.count().replace("`", "") }}>=0{% endfilter %}
+{%- if package.options.servers != Servers::Mariadb %}
+           {{ table.only_mysql("begin") }}AND ENFORCED = 'YES'{{ table.only_mysql("end") }}
+{%- endif %}
+      )
+{%- endif %}
     ) AS found
    ORDER BY found.priority
    LIMIT 1
