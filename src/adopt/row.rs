@@ -5,7 +5,7 @@ use mysql::{Conn, Value};
 
 use super::column::text;
 use super::{AdoptError, Counter, Doing, Result, complete};
-use crate::package::{Package, Source};
+use crate::package::{Package, Source, SqlStr};
 use crate::render::{Adopt, Target};
 
 /// What a move has changed.
@@ -68,6 +68,21 @@ pub fn move_row(
             slots,
             into_existing,
         };
+        // A condition can find the row by another key than that of the first move. Two counters would share its total.
+        let query = format!(
+            "SELECT counter_name FROM {} WHERE CAST(description AS BINARY) = CAST(? AS BINARY) AND counter_name <> ? LIMIT 1",
+            package.totals
+        );
+        let other: Option<Vec<u8>> = transaction
+            .exec_first(query, (identity, name))
+            .doing("query the counters")?;
+        if let Some(other) = other.filter(|_| !into_existing) {
+            let other = String::from_utf8_lossy(&other).into_owned();
+            return Err(AdoptError::rejected(
+                format!("the row has the counter {}", SqlStr(&other)),
+                "give this counter, or add --into-existing to move what the row has now into another one",
+            ));
+        }
         let created = counter.add(transaction, package, count)?;
         if count != 0 || row[0] == Value::NULL {
             if source.key.is_empty() {
