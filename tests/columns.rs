@@ -29,6 +29,11 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(the_key_of_the_package_is_that_of_the_table)
         .on_servers(columns_with_names_of_the_routines_are_counted_or_rejected)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
+        .on_servers(roll_ups_that_would_lose_or_double_counts_are_rejected)
+        .on_servers(columns_with_names_in_quotes_are_kept_and_uninstalled)
+        .on_servers(the_package_of_a_column_is_found_by_the_options_of_its_names)
+        .on(|name: &str| name.starts_with("mariadb"), a_system_versioned_table_has_its_history)
+        .on_families(a_key_whose_collation_has_changed_is_a_warning)
         .on_families(a_table_that_has_the_name_of_the_slots_is_kept)
         .on_families(a_package_of_another_column_is_not_replaced)
         .on_families(an_event_that_an_account_cannot_see_is_not_missing)
@@ -293,6 +298,7 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
             "--key 'slug VARCHAR(40)' --collation utf8mb4_bin",
             "'Ä'",
         ),
+        ("made YEAR, day DATE", "made, day", "--key 'made YEAR, day DATE'", "2026, '2026-11-26'"),
         ("token BINARY(16), day DATE, kind ENUM('a','b') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "token, day, kind",
             "--key 'token BINARY(16), day DATE, kind ENUM('\\''a'\\'','\\''b'\\'')'", "REPEAT('x', 16), '2026-11-25', 'b'"),
     ] {
@@ -371,6 +377,7 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
         ("CHAR(40)", "latin1", "latin1_bin", "Café", "Café", "café", "☕"),
         ("VARCHAR(36)", "ascii", "ascii_general_ci", "a-1", "A-1", "a-2", "ä-1"),
         ("CHAR(36)", "ascii", "ascii_bin", "a-1", "a-1", "A-1", "ä-1"),
+        ("VARCHAR(40)", "ucs2", "ucs2_general_ci", "Gård", "GÅRD", "Kafe", "😀"),
         ("VARCHAR(40)", "utf8mb3", "utf8mb3_general_ci", "Кафе", "КАФЕ", "Kafe", "😀"),
         ("ENUM('Café', 'Bar', '?')", "latin1", "latin1_swedish_ci", "Café", "CAFÉ", "Bar", "Кафе"),
     ] {
@@ -419,8 +426,139 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
         schema.run(&format!("CALL items_hits_add('{ours}', 5); CALL items_hits_delete('{equal}')"));
         assert_eq!(schema.first::<i64>(&format!("SELECT items_hits_get('{ours}')")), 8, "{collation}");
         succeeds(&schema, &["status"]);
+        let totals = "SELECT GROUP_CONCAT(hits ORDER BY hits) FROM items WHERE slug <> '?'";
+        let (before, more): (String, i64) = (schema.first(totals), 5_000_000_000);
+        schema.run(&format!("CALL items_hits_add('{ours}', {more}); CALL items_hits_add('{other}', 1)"));
+        for call in [format!("compact('{ours}')"), "rollup(NULL)".into(), "rollup(1)".into()] {
+            let (number, text) = error_of(schema.connect().query_drop(format!("CALL items_hits_{call}")));
+            assert!(number == 30013 && text.contains(&format!("cannot have the total of {ours}: ")), "{collation} {call}: {text}");
+        }
+        assert_ne!(schema.first::<String>(totals), before, "{collation}: the other record is moved");
+        assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM items_hits"), more, "{collation}");
+        assert!(succeeds(&schema, &["status"]).contains(&format!("such as {ours}")), "{collation}");
+        schema.run(&format!("CALL items_hits_add('{ours}', -{more})"));
         succeeds(&schema, &["uninstall", "--column", "items.hits", "--with-data", "--yes"]);
     }
+}
+
+fn roll_ups_that_would_lose_or_double_counts_are_rejected(server: &Server) {
+    let schema = server.schema();
+    schema.run(
+        "CREATE TABLE t1 (id BIGINT PRIMARY KEY, v INT NOT NULL, w INT NOT NULL) ENGINE = InnoDB; CREATE TABLE t2 LIKE t1; \
+         CREATE TABLE t3 (k INT, n INT, PRIMARY KEY (k, n)) ENGINE = InnoDB",
+    );
+    const KEY: [&str; 2] = ["--key", "kind VARCHAR(10), id BIGINT"];
+    let rejected = |command: &[&str], more: &[&str], message: &str| {
+        let said = slotted(&schema, &[command, more].concat());
+        assert_eq!(said.status.code(), Some(2), "{more:?}: {}", printed(&said));
+        assert!(printed(&said).contains(message), "{more:?}: {}", printed(&said));
+    };
+    let package = &["install", "slotted_counters"][..];
+    rejected(package, &["--column", "t1.v", "--key", "id BIGINT", "--keep", "V"], "the column 'v' gets the counts: it cannot keep its value");
+    rejected(package, &["--rollup", "record_type=1:t1.id:v:v"], "it cannot keep its value");
+    rejected(&["install"], &["--column", "t3.n"], "the column 'n' identifies a row: it cannot get the counts");
+    for (one, other) in [
+        ("kind='a':t1.id:v", "kind='a':t2.id:v"),
+        ("kind='a':t1.id:v", "kind='a':t1.id:w"),
+        ("kind='a':t1.id:v", "kind='A':t2.id:v"),
+        ("kind='a ':t1.id:v", "kind='a':t2.id:v"),
+        // Only the server has the rules of the collation.
+        ("kind='a':t1.id:v", "kind='ä':t2.id:v"),
+    ] {
+        rejected(package, &[&KEY[..], &["--rollup", one, "--rollup", other]].concat(), "the records of --rollup ");
+    }
+    let part = ["--key", "kind INT, site INT, id BIGINT", "--rollup", "kind=1,site=2:t1.id:v", "--rollup", "kind=1:t3.k,id:n"];
+    rejected(package, &part, "the records of --rollup ");
+    let routines = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    assert_eq!(schema.first::<u64>(routines), 0);
+    // The same values are different ones in another collation.
+    let different = ["--collation", "utf8mb4_bin", "--rollup", "kind='a':t1.id:v", "--rollup", "kind='A':t2.id:v", "--rollup", "kind='ä':t2.id:w"];
+    succeeds(&schema, &[package, &KEY, &different].concat());
+    schema.run("INSERT INTO t1 VALUES (1, 10, 0); INSERT INTO t2 VALUES (1, 20, 30); CALL slotted_counter_add('a', 1, 7); CALL slotted_counter_add('ä', 1, 5)");
+    let totals = "SELECT GROUP_CONCAT(total ORDER BY total) FROM slotted_counter_totals";
+    for _ in 0..2 {
+        assert_eq!(schema.first::<String>(totals), "17,20,35");
+        schema.run("CALL slotted_counter_rollup(NULL)");
+    }
+}
+
+fn columns_with_names_in_quotes_are_kept_and_uninstalled(server: &Server) {
+    let schema = server.schema();
+    let timestamp = "TIMESTAMP NULL DEFAULT '2000-01-01' ON UPDATE CURRENT_TIMESTAMP";
+    schema.run(&format!(
+        "CREATE TABLE items (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0, `upd at` {timestamp}, `geändert, am` {timestamp}, `a``b` {timestamp}, plain {timestamp}) \
+         ENGINE = InnoDB; INSERT INTO items (id) VALUES (1)"
+    ));
+    succeeds(&schema, &["install", "--column", "items.n"]);
+    assert!(succeeds(&schema, &["install", "--column", "items.n"]).contains("nothing to do"));
+    schema.run("CALL items_n_increment(1)");
+    let status = succeeds(&schema, &["status"]);
+    assert!(!status.contains("changed"), "{status}");
+    succeeds(&schema, &["uninstall", "--column", "items.n"]);
+    let row = "SELECT n, YEAR(`upd at`) + YEAR(`geändert, am`) + YEAR(`a``b`) + YEAR(plain) FROM items";
+    assert_eq!(schema.first::<(i64, i64)>(row), (1, 8000));
+    let keep = ["--key", "id INT", "--keep", "`upd at`,plain", "--keep", "`a``b`"];
+    succeeds(&schema, &[&["install", "--column", "items.n"], &keep[..]].concat());
+    schema.run("CALL items_n_increment(1)");
+    succeeds(&schema, &["uninstall"]);
+    let row = "SELECT n, YEAR(`upd at`) + YEAR(`a``b`) + YEAR(plain), YEAR(`geändert, am`) > 2000 FROM items";
+    assert_eq!(schema.first::<(i64, i64, bool)>(row), (2, 6000, true));
+}
+
+fn the_package_of_a_column_is_found_by_the_options_of_its_names(server: &Server) {
+    let schema = server.schema();
+    let long = "t".repeat(64);
+    schema.run(&format!(
+        "CREATE TABLE items (id INT PRIMARY KEY, n INT NOT NULL) ENGINE = InnoDB; CREATE TABLE {long} LIKE items; \
+         INSERT INTO items VALUES (1, 5); INSERT INTO {long} VALUES (1, 5)"
+    ));
+    for table in ["items", &long] {
+        let column = format!("{table}.n");
+        let options = ["--column", &column, "--table", "lo", "--prefix", "lo_"];
+        let with = |command: &'static str| [&[command], &options[..]].concat();
+        succeeds(&schema, &with("install"));
+        schema.run("CALL lo_increment(1)");
+        succeeds(&schema, &with("status"));
+        // The package of this name is of another column.
+        let other = slotted(&schema, &["uninstall", "--column", "items.id", "--table", "lo", "--prefix", "lo_"]);
+        assert!(printed(&other).contains("has no package of items.id"), "{}", printed(&other));
+        succeeds(&schema, &[&with("uninstall")[..], &["--with-data", "--yes"]].concat());
+        assert_eq!(schema.first::<i64>(&format!("SELECT n FROM {table}")), 6, "{table}");
+    }
+}
+
+/// Only MariaDB has such tables.
+fn a_system_versioned_table_has_its_history(server: &Server) {
+    for columns in ["", ", a TIMESTAMP(6) GENERATED ALWAYS AS ROW START, b TIMESTAMP(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (a, b)"] {
+        let schema = server.schema();
+        schema.run(&format!(
+            "CREATE TABLE items (id INT PRIMARY KEY, n TINYINT NOT NULL{columns}) ENGINE = InnoDB WITH SYSTEM VERSIONING; INSERT INTO items (id, n) VALUES (1, 5), (2, 7), (3, 1)"
+        ));
+        succeeds(&schema, &["install", "--column", "items.n"]);
+        schema.run("CALL items_n_add(1, 3); CALL items_n_add(2, 400); CALL items_n_add(9, 1)");
+        let (number, text) = error_of(schema.connect().query_drop("CALL items_n_rollup(NULL)"));
+        assert!(number == 30013 && text.contains("the total of 2: "), "{text}");
+        schema.run("CALL items_n_add(2, -390); CALL items_n_rollup(1); CALL items_n_add(3, 4); CALL items_n_reset(3, 6); DELETE FROM items WHERE id = 2");
+        let now: Vec<(i64, i64)> = schema.query("SELECT id, items_n_get(id) FROM items ORDER BY id");
+        assert_eq!(now, [(1, 8), (3, 6)]);
+        let history: Vec<(i64, i64)> = schema.query("SELECT id, n FROM items FOR SYSTEM_TIME ALL ORDER BY id, n");
+        assert_eq!(history, [(1, 5), (1, 8), (2, 7), (2, 17), (3, 1), (3, 6)]);
+        assert!(succeeds(&schema, &["status"]).contains("1 record without a row: 1 stay pending"));
+        succeeds(&schema, &["uninstall", "--column", "items.n"]);
+    }
+}
+
+fn a_key_whose_collation_has_changed_is_a_warning(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE items (slug VARCHAR(9) COLLATE utf8mb4_general_ci PRIMARY KEY, n INT NOT NULL) CHARACTER SET utf8mb4 ENGINE = InnoDB");
+    succeeds(&schema, &["install", "--column", "items.n"]);
+    let warning = "warning: items.slug has the collation utf8mb4_bin, and the table of the slots utf8mb4_general_ci";
+    assert!(!succeeds(&schema, &["status"]).contains("warning"));
+    schema.run("ALTER TABLE items MODIFY slug VARCHAR(9) COLLATE utf8mb4_bin");
+    let said = succeeds(&schema, &["status"]);
+    assert!(said.contains(warning) && said.contains("--collation utf8mb4_bin"), "{said}");
+    let problem = printed(&slotted(&schema, &["install", "--column", "items.n"]));
+    assert!(problem.contains("ALTER TABLE"), "{problem}");
 }
 
 fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server) {

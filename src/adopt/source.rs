@@ -320,13 +320,21 @@ pub(crate) fn key(
     table: &str,
     columns: &[SourceColumn],
 ) -> mysql::Result<(Option<Ident>, Vec<SourceColumn>)> {
+    // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read.
     let query = "SELECT INDEX_NAME, COLUMN_NAME
                    FROM information_schema.STATISTICS
                   WHERE TABLE_SCHEMA = ?
                     AND TABLE_NAME = ?
                     AND NON_UNIQUE = 0
+                    AND COALESCE(COLUMN_NAME, '') NOT IN (
+                      SELECT COLUMN_NAME
+                        FROM information_schema.COLUMNS
+                       WHERE TABLE_SCHEMA = ?
+                         AND TABLE_NAME = ?
+                         AND GENERATION_EXPRESSION = 'ROW END'
+                    )
                   ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
-    let parts: Vec<(String, Option<String>)> = connection.exec(query, (schema, table))?;
+    let parts: Vec<(String, Option<String>)> = connection.exec(query, (schema, table, schema, table))?;
     for index in parts.chunk_by(|one, next| one.0 == next.0) {
         // A part of an index on an expression has no column.
         let column = |(_, name): &(String, Option<String>)| {

@@ -14,8 +14,8 @@ use super::file::{self, NewFile};
 use super::output::{note, out};
 use crate::install::column::Parent;
 use crate::package::{
-    self, Collation, Definer, Ident, Interval, Key, Kind, Nodes, Options, Package, Pick, Prefix, Roles,
-    Rollup, Security, Servers, Slots, TableColumn, Variable,
+    self, Collation, Columns, Definer, Ident, Interval, Key, Kind, Nodes, Options, Package, Pick, Prefix,
+    Roles, Rollup, Security, Servers, Slots, TableColumn, Variable,
 };
 use crate::render::{self, Format};
 
@@ -142,8 +142,8 @@ pub(super) struct OptionFlags {
     column: Option<TableColumn>,
 
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up does not change, separated by commas
-    #[arg(long, value_name = "COLUMN,..", requires = "column", value_delimiter = ',')]
-    keep: Vec<Ident>,
+    #[arg(long, value_name = "COLUMN,..", requires = "column")]
+    keep: Vec<Columns>,
 
     /// The same as --column for a part of the records. Can be given several times.
     /// For example, record_type=123:repositories.id:download_count moves the counts of each record with record_type 123
@@ -180,7 +180,7 @@ impl OptionFlags {
         self.key = Some(parent.key);
         self.collation = self.collation.or(parent.collation);
         if self.keep.is_empty() && !touch {
-            self.keep = parent.on_update;
+            self.keep = vec![Columns(parent.on_update)];
         }
         if parent.mariadb {
             self.server = Servers::Mariadb;
@@ -200,7 +200,8 @@ impl OptionFlags {
         };
         // Without a key, the roll-up has no columns that identify a row, and the package is rejected.
         let no_key = Key(Vec::new());
-        let of_column = |column: TableColumn| column.rollup(self.key.as_ref().unwrap_or(&no_key), self.keep);
+        let keep = self.keep.into_iter().flat_map(|columns| columns.0).collect();
+        let of_column = |column: TableColumn| column.rollup(self.key.as_ref().unwrap_or(&no_key), keep);
         let rollups = match self.column {
             Some(column) => vec![of_column(column)],
             None => self.rollup,

@@ -47,11 +47,12 @@ impl Chosen {
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
         let installed = compare::installed(connection, false)?;
         if let Some(kind) = self.options.kind(self.package) {
-            // The package of a column has the names of the column. Its view has the other options.
+            // The package of a column has the names of the column, if no option gives others. Its view has the other options.
             if let Some(column) = self.options.unknown_column() {
-                let view = Package::new(Options::of_column(column)?)?.package;
+                let view = self.options.clone().options(kind).prefix.join("package")?;
                 let own = installed.into_iter().find(|one| one.view == view.name());
                 let own = own.map(found).transpose()?;
+                let own = own.filter(|own| own.package.options.column().as_ref() == Some(column));
                 let hint = "run slotted install --column, or give the options with which it was installed";
                 let none = || {
                     hinted(

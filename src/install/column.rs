@@ -21,6 +21,9 @@ pub struct Parent {
     pub mariadb: bool,
 }
 
+/// The types of a table that is no view. MariaDB has the second one.
+const STORED: [&str; 2] = ["BASE TABLE", "SYSTEM VERSIONED"];
+
 /// Reads the table of a column in the current database.
 ///
 /// # Errors
@@ -41,7 +44,7 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
                 "give TABLE.COLUMN of a table in --database, as an account that can read it",
             )));
         }
-        Some((kind, engine)) if kind != "BASE TABLE" || engine.to_lowercase() != "innodb" => {
+        Some((kind, engine)) if !STORED.contains(&kind.as_str()) || engine.to_lowercase() != "innodb" => {
             let engine = if engine.is_empty() { "a view" } else { engine };
             let what = format!(
                 "{name} is {engine}, not an InnoDB table: column and slots cannot change in one transaction"
@@ -138,7 +141,7 @@ fn kind(column: &SourceColumn) -> String {
     let kind = column.kind.to_uppercase();
     match column.kind.as_str() {
         _ if column.is_integer() && column.unsigned => format!("{kind} UNSIGNED"),
-        _ if column.is_integer() => kind,
+        _ if column.is_integer() || kind == "YEAR" => kind,
         // The values of an ENUM keep their case.
         "enum" => column.definition.clone(),
         _ => column.definition.to_uppercase(),
@@ -172,7 +175,58 @@ pub(super) fn missing(connection: &mut Conn, package: &Package) -> mysql::Result
             });
         }
     }
+    problems.extend(overlap(connection, package)?);
     Ok(problems)
+}
+
+/// The text columns that identify a row, and whose collation is not that of the package: ALTER TABLE has changed one of both.
+pub(super) fn other_collations(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
+    let database: Option<String> = connection.query_first("SELECT DATABASE()")?;
+    let (database, ours) = (
+        database.unwrap_or_default(),
+        package.options.collation.to_string(),
+    );
+    let mut problems = Vec::new();
+    for rollup in &package.options.rollups {
+        let columns = adopt::columns(connection, &database, rollup.table.name())?;
+        for id in &rollup.ids {
+            let of_id = |one: &&SourceColumn| one.name.name().to_lowercase() == id.name().to_lowercase();
+            let collation = columns.iter().find(of_id).and_then(|one| one.collation.as_ref());
+            if let Some(theirs) = collation.filter(|theirs| **theirs != ours) {
+                problems.push(Problem {
+                    what: format!(
+                        "{}.{} has the collation {theirs}, and the table of the slots {ours}: counts of one row can be added to another",
+                        rollup.table.plain(),
+                        id.plain()
+                    ),
+                    remedy: format!(
+                        "install with --collation {theirs}, which prints the ALTER TABLE of the slots, or give the column its collation again"
+                    ),
+                });
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// Two roll-ups whose values are equal in the collation, so that their records are the same.
+fn overlap(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
+    let collation = &package.options.collation;
+    let text = format!("CONVERT(? USING {}) COLLATE {collation}", collation.charset());
+    let query = format!("SELECT {text} = {text}");
+    let mut failed = None;
+    let found = package.options.overlap(|one, other| {
+        let equal = connection.exec_first(&query, (one, other));
+        equal.map(|equal| equal == Some(true)).unwrap_or_else(|error| {
+            failed = Some(error);
+            false
+        })
+    });
+    let problem = found.map(|(one, other)| Problem {
+        what: format!("the records of --rollup {one} and --rollup {other} are the same in {collation}"),
+        remedy: "give values that differ in the collation, or another --collation".into(),
+    });
+    failed.map_or(Ok(problem), Err)
 }
 
 /// The pending counts of a column.
@@ -206,7 +260,8 @@ pub fn pending(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Pe
                        FROM information_schema.COLUMNS AS c
                        JOIN information_schema.TABLES AS t
                       USING (TABLE_SCHEMA, TABLE_NAME)
-                      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND c.COLUMN_NAME = ? AND t.TABLE_TYPE = 'BASE TABLE'";
+                      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND c.COLUMN_NAME = ?
+                        AND t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')";
         let kind: Option<Vec<u8>> =
             connection.exec_first(query, (rollup.table.name(), rollup.target.name()))?;
         let Some(kind) = kind else { continue };

@@ -399,6 +399,7 @@ pub fn warnings(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
             });
         }
     }
+    warnings.extend(super::column::other_collations(connection, package)?);
     let binary_log: Option<(bool, String)> =
         connection.query_first("SELECT @@GLOBAL.log_bin, @@GLOBAL.binlog_format")?;
     if binary_log.is_some_and(|(on, format)| on && format == "STATEMENT") {

@@ -17,7 +17,7 @@ pub use options::{
     Collation, DEFAULT_SLOTS, Kind, Nodes, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers,
     Slots, Variable, slot_count,
 };
-pub use rollup::{Interval, Rollup, RollupError, TableColumn, Value};
+pub use rollup::{Columns, Interval, Rollup, RollupError, TableColumn, Value};
 pub use source::{Conversion, Limit, Origin, Origins, Source, SourceColumn, names};
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.

@@ -238,6 +238,24 @@ impl Collation {
         self.0.contains("_0900_") || self.0.contains("nopad")
     }
 
+    /// Whether two texts may be equal, as far as that is known without a server: their letters differ in case only, if the
+    /// collation does not distinguish it.
+    pub fn may_equal(&self, one: &str, other: &str) -> bool {
+        let compared = |text: &str| {
+            let text = if self.keeps_spaces() {
+                text
+            } else {
+                text.trim_end_matches(' ')
+            };
+            if self.0.ends_with("_bin") || self.0.ends_with("_cs") {
+                text.to_owned()
+            } else {
+                text.to_lowercase()
+            }
+        };
+        compared(one) == compared(other)
+    }
+
     /// The character set.
     pub fn charset(&self) -> &str {
         self.0.split('_').next().unwrap_or_default()
@@ -397,6 +415,11 @@ pub enum OptionsError {
     /// Two roll-ups write the same column.
     #[error("--rollup {0}: another --rollup writes the same column")]
     RollupTwice(Box<Rollup>),
+    /// Two roll-ups have the same records, whose totals would have the counts of both columns.
+    #[error(
+        "--rollup {0}: the records of --rollup {1} can be the same: give them values that differ in one column of the key"
+    )]
+    RollupOverlaps(Box<Rollup>, Box<Rollup>),
     /// The names of a table and its column are too long for those of a package.
     #[error("--column {0}: the package cannot be named after it: {1}. Use --table and --prefix")]
     ColumnName(TableColumn, IdentError),
@@ -449,6 +472,14 @@ impl Options {
             [rollup] => rollup.column(&self.key),
             _ => None,
         }
+    }
+
+    /// Two roll-ups that have the same records. `equal` compares two texts of the key.
+    pub fn overlap(&self, mut equal: impl FnMut(&str, &str) -> bool) -> Option<(&Rollup, &Rollup)> {
+        let pairs = self.rollups.iter().enumerate();
+        pairs
+            .flat_map(|(at, other)| self.rollups[..at].iter().map(move |one| (one, other)))
+            .find(|(one, other)| one.overlaps(other, &self.key, &mut equal))
     }
 
     /// The defaults of a package whose counts move into a column.
@@ -515,6 +546,12 @@ impl Options {
             {
                 return Err(OptionsError::RollupTwice(Box::new(rollup.clone())));
             }
+        }
+        if let Some((one, other)) = self.overlap(|one, other| self.collation.may_equal(one, other)) {
+            return Err(OptionsError::RollupOverlaps(
+                Box::new(other.clone()),
+                Box::new(one.clone()),
+            ));
         }
         let unnamed = Self::slotted_counters();
         if let Some(column) = self.column()

@@ -116,6 +116,24 @@ pub enum RollupError {
         "expected a value for each key column but the {2} that identify a row of '{0}': {1} columns have no value"
     )]
     Left(String, usize, usize),
+    /// A roll-up would assign a column twice. MySQL keeps the old value, and the counts are lost.
+    #[error("the column '{0}' gets the counts: it cannot keep its value")]
+    KeepsTarget(String),
+    /// A roll-up would change the key of the row.
+    #[error("the column '{0}' identifies a row: it cannot get the counts")]
+    TargetInKey(String),
+}
+
+/// Names of columns, written with commas between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns(pub Vec<Ident>);
+
+impl FromStr for Columns {
+    type Err = IdentError;
+
+    fn from_str(text: &str) -> Result<Self, IdentError> {
+        idents(text).map(Self)
+    }
 }
 
 impl FromStr for Rollup {
@@ -228,9 +246,18 @@ impl Rollup {
     /// The remaining key columns, whose values are those of [`ids`](Self::ids).
     ///
     /// # Errors
-    /// A value does not fit its key column, or the number of key columns without a value is another one.
+    /// A value does not fit its key column, the number of key columns without a value is another one, or the column that gets the
+    /// counts is also one of the others.
     pub fn records<'a>(&self, key: &'a Key) -> Result<Vec<&'a KeyColumn>, RollupError> {
         let given = |column: &KeyColumn| self.same.iter().any(|(name, _)| *name == column.name);
+        // The names of columns are equal in any case of their letters.
+        let is_target = |name: &Ident| name.name().to_lowercase() == self.target.name().to_lowercase();
+        if self.keep.iter().any(is_target) {
+            return Err(RollupError::KeepsTarget(self.target.name().to_owned()));
+        }
+        if self.ids.iter().any(is_target) {
+            return Err(RollupError::TargetInKey(self.target.name().to_owned()));
+        }
         for (name, value) in &self.same {
             let column = key.0.iter().find(|column| column.name == *name);
             let column = column.ok_or_else(|| RollupError::NoColumn(name.name().to_owned()))?;
@@ -248,6 +275,29 @@ impl Rollup {
             return Err(RollupError::Left(table, left.len(), self.ids.len()));
         }
         Ok(left)
+    }
+
+    /// Whether a record can be of both roll-ups: no key column has a value in each of them and these differ. `equal` compares two
+    /// texts of a key column.
+    pub fn overlaps(&self, other: &Self, key: &Key, mut equal: impl FnMut(&str, &str) -> bool) -> bool {
+        self.same.iter().all(|(name, one)| {
+            let of_other = other.same.iter().find(|(of, _)| of == name);
+            let kind = key
+                .0
+                .iter()
+                .find(|column| column.name == *name)
+                .map(|column| &column.kind);
+            match (one, of_other.map(|(_, value)| value), kind) {
+                (_, None, _) => true,
+                (Value::Text(one), Some(Value::Text(other)), Some(KeyType::Uuid)) => {
+                    one.eq_ignore_ascii_case(other)
+                }
+                (Value::Text(one), Some(Value::Text(other)), Some(kind)) if kind.is_text() => {
+                    equal(one, other)
+                }
+                (_, Some(other), _) => one == other,
+            }
+        })
     }
 
     /// The columns of the parent table that identify a row, and those that a roll-up reads, as a list in SQL.

@@ -71,8 +71,8 @@ impl<'a> Rollup<'a> {
         follows_or_equals(name) "follows_or_equals"
         /// The condition for the row of the parent table of the record in the variables.
         parent_of(name) "parent_of"
-        /// The condition that the table of the column has a CHECK.
-        has_check() "has_check"
+        /// The condition that the table has a CHECK, or that the column is in a unique index or a foreign key.
+        has_constraint() "has_constraint"
         /// The condition for slots that this server moves, after AND, or empty. `alias` is empty or ends with a point.
         of_node(alias) "of_node"
         /// Sets the variables to the first record that meets a condition, which may be empty, or to NULL.
@@ -260,6 +260,10 @@ impl<'a> Rollup<'a> {
     fn text_of(&self, values: Vec<String>) -> String {
         let value = |(column, value): (&&KeyColumn, String)| match column.kind {
             KeyType::Binary(..) => format!("CONCAT('0x', HEX({value}))"),
+            // MariaDB does not concatenate a text of ucs2 or latin1 with one of utf8mb4 (1271).
+            _ if column.kind.is_text() && !self.table.key.collation().has_all_characters() => {
+                format!("CONVERT({value} USING utf8mb4)")
+            }
             _ => value,
         };
         let values: Vec<_> = self.records.iter().zip(values).map(value).collect();

@@ -5,7 +5,7 @@ BEGIN
   DECLARE v_message VARCHAR(512) CHARACTER SET utf8mb4;
 
 {%- if table.mariadb() %}
-  {{ table.only_mariadb("begin") }}IF {{ rollup.has_check()|indent(4) }} THEN
+  {{ table.only_mariadb("begin") }}IF {{ rollup.has_constraint()|indent(4) }} THEN
     SET v_most = 1, v_size = 1;
   END IF;{{ table.only_mariadb("end") }}
 {%- endif %}

@@ -104,10 +104,12 @@ parent.{{ id.typed() }} = {{ value }}{% if !loop.last %}
 {%- endfor -%}
 {%- endblock %}
 
-{#- Whether the table of the column has a CHECK. -#}
-{% block has_check -%}
-EXISTS (SELECT * FROM information_schema.TABLE_CONSTRAINTS
-         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND CONSTRAINT_TYPE = 'CHECK')
+{#- Whether the table has a CHECK, or the column is in a unique index or a foreign key. -#}
+{% block has_constraint -%}
+EXISTS (SELECT 1 FROM information_schema.TABLE_CONSTRAINTS
+         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND CONSTRAINT_TYPE = 'CHECK'
+         UNION ALL SELECT 1 FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = DATABASE()
+           AND TABLE_NAME = {{ rollup.model.table.name()|sql_string }} AND COLUMN_NAME = {{ rollup.model.target.name()|sql_string }})
 {%- endblock %}
 
 {#- Each node of a cluster moves the slots that it writes itself. -#}

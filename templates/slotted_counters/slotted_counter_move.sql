@@ -10,20 +10,17 @@ Private. Moves the pending counts of the records from p_first to p_last into {{ 
 {%- endfilter %}
 BEGIN
   DECLARE v_pending BIGINT;
+  DECLARE v_error INT;
   DECLARE v_own BOOLEAN DEFAULT FALSE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
+      GET DIAGNOSTICS CONDITION 1 v_error = MYSQL_ERRNO, p_rejected = MESSAGE_TEXT;
       IF v_own THEN
         ROLLBACK AND NO CHAIN NO RELEASE;
       END IF;
-      RESIGNAL;
-    END;
-  -- Out of range, too long, NOT NULL, a trigger that signals or is rejected, CHECK on MySQL and on MariaDB.
-  DECLARE EXIT HANDLER FOR SQLSTATE '22003', SQLSTATE '22001', SQLSTATE '23000', SQLSTATE '45000', 1644, 1643, 1442, 1366, 3819, 4025
-    BEGIN
-      GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-      IF v_own THEN
-        ROLLBACK AND NO CHAIN NO RELEASE;
+      -- The other errors of the UPDATE are rejections: not a lock, the end of the statement, memory, disk, a privilege, an object that does not exist.
+      IF v_pending IS NULL OR v_error IN (1020, 1205, 1206, 1213, 1317, 1969, 3024, 1021, 1030, 1037, 1038, 1041, 1114, 1044, 1047, 1142, 1143, 1227, 1370, 1054, 1146, 1305, 1449) THEN
+        RESIGNAL;
       END IF;
     END;
 {%- if package.options.servers != Servers::Mariadb %}
@@ -79,6 +76,7 @@ BEGIN
         ON {{ rollup.slot_of("slots", "moved")|indent(4) }}
        SET {{ rollup.changes()|indent(7) }};
   END IF;
+  SET v_pending = NULL;
   IF v_own THEN
     COMMIT AND NO CHAIN NO RELEASE;
   END IF;
