@@ -18,8 +18,8 @@ BEGIN
       IF v_own THEN
         ROLLBACK AND NO CHAIN NO RELEASE;
       END IF;
-      -- The other errors of the UPDATE are rejections: not a lock, the end of the statement, memory, disk, a privilege, an object that does not exist.
-      IF v_pending IS NULL OR v_error IN (1020, 1205, 1206, 1213, 1317, 1969, 3024, 1021, 1030, 1037, 1038, 1041, 1114, 1044, 1047, 1142, 1143, 1227, 1370, 1054, 1146, 1305, 1449) THEN
+      -- No rejection: an error outside of the UPDATE, of a lock, the end of a statement, a disk, memory, a privilege, an object that is missing.
+      IF v_pending IS NULL OR v_error IN (1020, 1205, 1206, 1213, 1317, 1969, 3024, 1021, 1030, 1038, 1114, 1047, 1142, 1143, 1227, 1370, 1054, 1146, 1305, 1449) THEN
         RESIGNAL;
       END IF;
     END;
