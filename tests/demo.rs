@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{Module, Server, root};
+use crate::support::{Module, Server, root, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -124,14 +124,12 @@ fn a_missing_server_is_an_error_with_a_hint() {
 }
 
 fn a_failed_start_prints_the_log_of_the_server() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = short_folder();
     let fake = short_folder();
     let path = fake.path().join("mysqld");
     let script = "#!/bin/sh\ncase \"$*\" in *--version*) echo 'mysqld  Ver 9.7.0 for Linux' ;;\n\
                   *) echo 'the disk is full'; exit 1 ;; esac\n";
-    fs::write(&path, script).expect("a program");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    write_program(&path, script);
     let output = demo(&path, &folder, &[]).output().expect("the demo runs");
     let (_, stderr) = text(&output);
     assert_eq!(output.status.code(), Some(2), "{stderr}");

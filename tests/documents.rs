@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +18,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options as Extensions, Parser, Tag, T
 use slotted::package::{Detail, Options, PackageError};
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{Module, Schema, Server, keyed, package, root};
+use crate::support::{Module, Schema, Server, keyed, package, root, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -154,8 +154,7 @@ fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
         ("slotted", quoted(OsStr::new(env!("CARGO_BIN_EXE_slotted")))),
     ] {
         let path = folder.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\nexec {command} \"$@\"\n")).expect("a program");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+        write_program(&path, &format!("#!/bin/sh\nexec {command} \"$@\"\n"));
     }
     folder
 }

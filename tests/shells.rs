@@ -7,7 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::advise::printed;
-use crate::support::Module;
+use crate::support::{Module, copy_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -32,7 +32,7 @@ struct Installed(TempDir);
 impl Installed {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::copy(env!("CARGO_BIN_EXE_slotted"), folder.path().join("slotted")).expect("a program");
+        copy_program(Path::new(env!("CARGO_BIN_EXE_slotted")), &folder.path().join("slotted"));
         Self(folder)
     }
 

@@ -21,13 +21,14 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Transaction, TxOpts};
 
+use crate::connect::cause;
 use crate::package::{Ident, Package, PackageError, Routine, SqlStr};
 
 /// A move that is not possible, or has failed. What it has committed stays.
 #[derive(Debug, thiserror::Error)]
 pub enum AdoptError {
     /// The connection fails, or the server rejects a statement.
-    #[error("cannot {action}: {error}")]
+    #[error("cannot {action}: {}", cause(.error))]
     Server {
         /// What the statement does.
         action: &'static str,

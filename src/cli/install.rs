@@ -100,7 +100,7 @@ impl Install {
         );
         let mut problems = preflight::check(&mut connection, &package, &plan).map_err(explained)?;
         if !self.new_table {
-            problems.extend(preflight::lost_table(&package, &plan));
+            problems.extend(preflight::lost_table(&package, &plan.states));
         }
         problems.extend(other_column(&mut connection, &package)?);
         if !problems.is_empty() {

@@ -404,7 +404,13 @@ impl Report {
             text +=
                 &format!("  To create the definer: source accounts.sql of slotted generate {arguments}\n");
         }
-        if objects.any(|object| object.is_left(&self.package)) {
+        let lost = self
+            .states
+            .iter()
+            .find_map(|states| preflight::lost_table(&self.package, states));
+        if let Some(Problem { what, remedy }) = lost {
+            text += &format!("  {what}\n    {remedy}\n");
+        } else if objects.any(|object| object.is_left(&self.package)) {
             text += &format!("  To install what differs: slotted install {arguments}\n");
         } else if !differs && nodes.len() > 1 {
             text += &format!(

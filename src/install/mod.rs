@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::connect::Session;
+use crate::connect::{Session, cause};
 use crate::package::{IdentError, Package, Routine};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::tokens;
@@ -45,7 +45,7 @@ const ENDED: u16 = 1317;
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// The connection fails, or the server rejects a statement.
-    #[error("{0}")]
+    #[error("{}", cause(.0))]
     MySql(#[from] mysql::Error),
     /// The server rejects a statement.
     #[error("cannot {action}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]

@@ -66,11 +66,11 @@ pub fn clashes(connection: &mut Conn, package: &Package, database: &str) -> Resu
 
 /// The table of routines that the database has, if it does not exist: it was renamed or dropped. An installation creates the table
 /// first, and an uninstallation drops it last.
-pub fn lost_table(package: &Package, plan: &Plan) -> Option<Problem> {
+pub fn lost_table(package: &Package, states: &[ObjectState]) -> Option<Problem> {
     let table = &package.options.table;
     let missing = |object: &&ObjectState| object.kind == ObjectKind::Table && object.name == *table;
-    let lost = plan.states.iter().find(missing)?.state == State::Missing;
-    let routine = plan.states.iter().find(|object| {
+    let lost = states.iter().find(missing)?.state == State::Missing;
+    let routine = states.iter().find(|object| {
         object.kind.is_routine() && !matches!(object.state, State::Missing | State::Foreign)
     })?;
     lost.then(|| Problem {

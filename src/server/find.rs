@@ -188,18 +188,21 @@ fn files(folders: impl Iterator<Item = PathBuf>, names: &[&str]) -> impl Iterato
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
     fn program(folder: &Path, name: &str, version: &str) -> PathBuf {
-        let path = folder.join(name);
+        let (path, text) = (folder.join(name), folder.join(format!("{name}.text")));
         fs::write(
-            &path,
+            &text,
             format!("#!/bin/sh\necho '{name}  Ver {version} for Linux'\n"),
         )
-        .expect("a program");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+        .expect("a file");
+        // Linux does not execute a file that a process which another thread starts has open for writing.
+        let mut install = Command::new("install");
+        let copied = install.args(["-m", "755"]).args([&text, &path]).status();
+        assert!(copied.expect("install runs").success());
+        fs::remove_file(text).expect("a file");
         path
     }
 

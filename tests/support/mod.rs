@@ -29,6 +29,25 @@ pub fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Copies a program. Another process writes it: a process that another thread starts at this moment would have the file open for writing,
+/// and Linux does not execute such a file (ETXTBSY).
+pub fn copy_program(from: &std::path::Path, to: &std::path::Path) {
+    let copied = std::process::Command::new("install")
+        .args(["-m", "755"])
+        .args([from, to])
+        .status()
+        .expect("install runs");
+    assert!(copied.success(), "{} cannot be copied", from.display());
+}
+
+/// Writes a program, as [`copy_program`].
+pub fn write_program(path: &std::path::Path, text: &str) {
+    let written = path.with_extension("text");
+    std::fs::write(&written, text).expect("a file");
+    copy_program(&written, path);
+    std::fs::remove_file(written).expect("a file");
+}
+
 /// The folder of programs that scripts/servers installs, such as `migration-tools`.
 pub fn provided(name: &str) -> PathBuf {
     let folder = slotted::server::cache_folder().expect("a home").join(name);
