@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use mysql::{Conn, Row};
 use slotted::package::committed;
 
 use crate::rollup::of_column;
-use crate::support::{Module, Network, Schema, Server, keyed, package, provided, root, sql_statements};
+use crate::support::{Module, Network, Schema, Server, free_ports, keyed, package, provided, root, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -187,10 +187,7 @@ struct Exporter {
 
 impl Exporter {
     fn start(database: &str) -> Self {
-        // The kernel chooses a free port.
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its number").port();
-        drop(listener);
+        let port = free_ports(1)[0];
         let child = Command::new(provided("query-exporter").join("venv/bin/query-exporter"))
             .args(["--host", "127.0.0.1", "--port", &port.to_string(), "--config"])
             .arg(root().join("examples/prometheus/query-exporter.yaml"))

@@ -321,7 +321,8 @@ impl Session<'_> {
             0..6 => {
                 let (call, changes) = self.call();
                 let result = connection.query_drop(&call);
-                let changes = changed(&connection, &call, changes);
+                // After an error, the number of rows says nothing.
+                let changes = if result.is_ok() { changed(&connection, &call, changes) } else { changes };
                 self.note(None, changes, result, &mut connection)
             }
             6..9 => self.transaction(&mut connection, "COMMIT"),
