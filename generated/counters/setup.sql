@@ -173,7 +173,7 @@ CREATE /*M!100103 OR REPLACE */ PROCEDURE `_counter_add_elsewhere`(
 )
   SQL SECURITY DEFINER
   COMMENT 'Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
-  argument is not valid. Tries lower slots, slot 1 last, and then says what is wrong.'
+  argument is not valid. Tries lower slots, slot 1 last, and then fails with the reason.'
 BEGIN
   DECLARE v_slots BIGINT DEFAULT p_slots;
   DECLARE v_slot BIGINT;

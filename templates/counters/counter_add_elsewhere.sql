@@ -7,7 +7,7 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Private. An addition that has not found the slot of its connection among p_slots slots: a resize has removed the slot, or an
-  argument is not valid. Tries lower slots, slot 1 last, and then says what is wrong.
+  argument is not valid. Tries lower slots, slot 1 last, and then fails with the reason.
 {%- endfilter %}
 BEGIN
   DECLARE v_slots BIGINT DEFAULT p_slots;
