@@ -14,7 +14,7 @@ use slotted::script;
 use crate::advise::printed;
 use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
-use crate::support::{Module, SESSIONS, Schema, Server, error_of, file};
+use crate::support::{Module, Schema, Server, error_of, file};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -39,7 +39,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(an_event_that_an_account_cannot_see_is_not_missing)
         .on_families(the_routine_of_a_roll_up_that_a_package_loses_is_dropped)
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
-        .on_families(rollup_repeats_until_it_is_stopped_also_after_a_lost_connection)
         .on_one_server(install_warns_of_what_the_server_does_not_do);
 }
 
@@ -87,13 +86,11 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     succeeds(&schema, &["status", "--column", "articles.views"]);
 
     schema.run("CALL articles_views_add(2, 4); CALL articles_views_add(77, 2)");
-    let rolled = succeeds(&schema, &["rollup"]);
-    assert!(rolled.contains("articles_views: rolled up in") && rolled.contains(", 1 records are pending"), "{rolled}");
+    schema.run("CALL articles_views_rollup(NULL)");
     assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 2"), 10);
     schema.run("CALL articles_views_add(1, -100000); ALTER TABLE articles ADD CONSTRAINT positive CHECK (views >= 0)");
-    let rejected = slotted(&schema, &["rollup"]);
-    assert_eq!(rejected.status.code(), Some(1), "{}", printed(&rejected));
-    assert!(printed(&rejected).contains("articles.views cannot have the total of 1: "), "{}", printed(&rejected));
+    let rejected = schema.connect().query_drop("CALL articles_views_rollup(NULL)").expect_err("a rejected total");
+    assert!(rejected.to_string().contains("articles.views cannot have the total of 1: "), "{rejected}");
     let status = succeeds(&schema, &["status"]);
     assert!(status.contains("articles.views: 2 records with pending counts, -99998 in all"), "{status}");
     assert!(status.contains("1 record without a row: 2 stay pending"), "{status}");
@@ -310,7 +307,7 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
         succeeds(&schema, &["install", "--column", "items.hits"]);
         schema.run(&format!("INSERT INTO items ({primary}, hits) VALUES ({one}, 40); CALL items_hits_add({one}, 2)"));
         assert_eq!(schema.first::<i64>(&format!("SELECT items_hits_get({one})")), 42, "{key}");
-        succeeds(&schema, &["rollup"]);
+        schema.run("CALL items_hits_rollup(NULL)");
         assert_eq!(schema.first::<i64>("SELECT hits FROM items"), 42, "{key}");
         succeeds(&schema, &["status"]);
     }
@@ -415,7 +412,7 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
             assert!(error.to_string().contains("30015"), "{collation} {mode}: {error}");
             let many = "SELECT GROUP_CONCAT(total ORDER BY total) FROM items_hits_totals";
             let before: String = schema.first(many);
-            succeeds(&schema, &["rollup"]);
+            schema.run("CALL items_hits_rollup(NULL)");
             assert_eq!(schema.first::<String>(many), before, "{collation} {mode}");
             assert_eq!(schema.first::<i64>("SELECT hits FROM items WHERE slug = '?'"), 0, "{collation} {mode}");
         }
@@ -589,7 +586,6 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         (&["install", "--column", "words.id", "--bounded"], "cannot be used with --bounded"),
         (&["install", "counters", "--column", "words.id"], "use the package slotted_counters"),
         (&["install", "slotted_counters", "--rollup", "record_type=1:nothing.id:n"], "the database has no table nothing"),
-        (&["rollup"], "no package of the database"),
     ] {
         let output = slotted(&schema, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", printed(&output));
@@ -597,35 +593,6 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     }
     let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
     assert_eq!(schema.first::<u64>(left), 0);
-}
-
-fn rollup_repeats_until_it_is_stopped_also_after_a_lost_connection(server: &Server) {
-    let schema = server.schema();
-    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0)");
-    succeeds(&schema, &["install", "--column", "articles.views"]);
-    let mut repeated = command(&schema, &["rollup", "--every", "0.1"]).spawn().expect("slotted runs");
-    let mut connection = schema.connect();
-    for total in 1..=5 {
-        if total == 3 {
-            let database = &schema.name;
-            let others = format!("SELECT ID FROM {SESSIONS} WHERE DB = '{database}' AND ID <> CONNECTION_ID()");
-            let others: Vec<u64> = connection.query(others).expect("the sessions");
-            assert!(!others.is_empty(), "the command has no session");
-            for other in others {
-                // It can have ended.
-                _ = connection.query_drop(format!("KILL {other}"));
-            }
-        }
-        connection.query_drop("CALL articles_views_increment(1)").expect("an increment");
-        let end = std::time::Instant::now() + Duration::from_secs(30);
-        while connection.query_first::<i64, _>("SELECT views FROM articles").expect("views") != Some(total) {
-            assert!(std::time::Instant::now() < end, "no roll-up");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-    let id = repeated.id().to_string();
-    Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
-    assert_eq!(repeated.wait().expect("an end").code(), Some(130));
 }
 
 fn install_warns_of_what_the_server_does_not_do(server: &Server) {
@@ -675,7 +642,7 @@ fn a_table_that_has_the_name_of_the_slots_is_kept(server: &Server) {
     assert_eq!(data.status.code(), Some(2), "{}", printed(&data));
     succeeds(&schema, &["install", "--column", "articles.views", "--table", "articles_views_slots"]);
     schema.run("CALL articles_views_increment(1)");
-    succeeds(&schema, &["rollup"]);
+    schema.run("CALL articles_views_rollup(NULL)");
     succeeds(&schema, &["uninstall", "--with-data", "--yes"]);
     assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 6);
     assert_eq!(schema.first::<i64>(mine), 107);

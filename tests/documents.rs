@@ -3,8 +3,9 @@
 //! README and every page of docs/ and examples/ is a script. The test runs its blocks from top to bottom, as a reader would, in an
 //! empty database `mydb`, in a folder that has `generated/`, with `mysql`, `mysqldump` and `slotted` on the PATH:
 //!
-//! - `sh`: commands. Those that begin with `scripts/` are steps of .ci/run instead, because they take minutes.
-//! - `sql`: statements for the client.
+//! - `sh`: commands. Those that begin with `scripts/` are steps of .ci/run instead, because they take minutes. A loop without an end
+//!   runs once.
+//! - `sql`: statements for the client. A block that begins with `-- NAME.sql` is a file that later commands source.
 //! - `text`: a transcript if it begins with `mysql> `. Otherwise it is only shown.
 
 use std::collections::BTreeMap;
@@ -93,6 +94,11 @@ impl Page {
 }
 
 impl Block {
+    /// The name of the file that a block of SQL is.
+    fn file(&self) -> Option<&str> {
+        self.text.lines().next()?.strip_prefix("-- ").filter(|name| name.ends_with(".sql"))
+    }
+
     fn is_transcript(&self) -> bool {
         self.language == "text" && self.text.starts_with("mysql> ")
     }
@@ -137,7 +143,7 @@ fn rows_between<'a>(page: &'a Page, begin: &str, end: &str) -> Vec<&'a str> {
 }
 
 /// A folder with `mysql` and `slotted` in it, as a reader has them on the PATH, logged in to this server.
-fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
+pub fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let command = schema.client().command(&[], root());
     let mut words = vec![command.get_program().to_owned()];
@@ -173,6 +179,9 @@ fn every_example_runs(server: &Server) {
                         run(&schema, programs.path(), folder.path(), command, &place);
                     }
                 }
+                "sql" if let Some(name) = block.file() => {
+                    fs::write(folder.path().join(name), &block.text).expect("a file");
+                }
                 "sql" => {
                     let said = schema.client().pipe(&[], &block.text);
                     assert!(said.success, "{place}: {}", said.stderr);
@@ -185,7 +194,8 @@ fn every_example_runs(server: &Server) {
 }
 
 /// Runs a command of a shell. After one that pipes a script into the client, the routines of a package exist.
-fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, place: &str) {
+pub fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, place: &str) {
+    let command = &command.replace("while sleep 10;", "for once in 1;");
     let installed = || {
         schema.first::<u64>("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()")
     };

@@ -16,8 +16,6 @@ pub fn promises(mut module: Module<'_>) {
     module
         .waits()
         .plain(a_command_without_a_server_ends_when_it_is_told_to)
-        .waits()
-        .on_families(a_command_that_waits_for_other_nodes_ends_when_it_is_told_to)
         .private()
         .waits()
         .on_servers(a_command_that_waits_on_the_server_ends_when_it_is_told_to)
@@ -25,8 +23,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_one_server(a_command_ends_although_the_server_does_not_answer)
         .waits()
         .on_one_server(a_private_server_ends_with_its_command)
-        .waits()
-        .on_servers(the_time_of_a_command_is_limited_as_a_whole)
         .waits()
         .on_families(a_connection_that_the_server_has_closed_is_opened_again);
 }
@@ -102,7 +98,6 @@ fn a_command_that_waits_on_the_server_ends_when_it_is_told_to(server: &Server) {
         ("LOCK TABLES counters WRITE", &["advise"]),
         ("LOCK TABLES pages WRITE", &adopt),
         ("LOCK TABLES pages WRITE", &["adopt", "--from", "pages.hits"]),
-        ("LOCK TABLES counters WRITE", &["resize", "hot", "4"]),
     ] {
         blocking.query_drop(lock).expect(lock);
         let ready = || until_there_are(1, &mut witness);
@@ -115,59 +110,6 @@ fn a_command_that_waits_on_the_server_ends_when_it_is_told_to(server: &Server) {
         let schemas: Vec<String> = witness.query("SHOW DATABASES LIKE 'slotted\\_bench%'").expect("schemas");
         assert_eq!(schemas, [""; 0], "{arguments:?}");
     }
-}
-
-fn a_command_that_waits_for_other_nodes_ends_when_it_is_told_to(server: &Server) {
-    // Two schemas are as two nodes: what is done in one is not applied in the other.
-    let nodes = [server.schema(), server.schema()];
-    for node in &nodes {
-        node.install(&package(|_| {}));
-        node.run("CALL counter_setup('hot', NULL, 8, 5)");
-    }
-    let first = |node: &Schema<'_>, query: &str| node.first::<i64>(query);
-    let slots = "SELECT CAST(SUM(slots) AS SIGNED) FROM counter_totals";
-    let url = |node: &Schema<'_>| {
-        let url = server.url();
-        let (place, parameters) = url.split_once('?').unwrap_or((&url, ""));
-        format!("{place}/{}?{parameters}", node.name)
-    };
-    let run = |signal: &str, arguments: &[&str], done: &str, wanted: i64| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-        command.args(arguments).args(["--url", &url(&nodes[0]), "--url", &url(&nodes[1])]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = signalled(command, signal, || {
-            let end = Instant::now() + Duration::from_secs(30);
-            while first(&nodes[0], done) != wanted {
-                assert!(Instant::now() < end, "{arguments:?}: not done");
-                thread::sleep(Duration::from_millis(20));
-            }
-            // It asks the other node now.
-            thread::sleep(Duration::from_millis(300));
-        });
-        (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    // The other node has the counter locked, so that its call waits until it is ended.
-    let mut blocking = nodes[1].connect();
-    for (signal, wanted) in [("-INT", 7), ("-TERM", 6)] {
-        blocking.query_drop("LOCK TABLES counters WRITE").expect("a lock");
-        let (done, left) = run(signal, &["resize", "hot", &wanted.to_string()], slots, wanted);
-        blocking.query_drop("UNLOCK TABLES").expect("no lock");
-        assert!(done.contains(&format!("after:  {wanted} slots, total 5")) && !done.contains("node 2"), "{done}{left}");
-        assert!(left.contains("interrupted: node 2 does not say whether it has applied the change"), "{left}");
-    }
-    assert_eq!(first(&nodes[1], slots), 8);
-    for (signal, wanted) in [("-INT", 4), ("-TERM", 3)] {
-        // The call on the other node does nothing.
-        nodes[1].run("DROP PROCEDURE counter_resize; CREATE PROCEDURE counter_resize(n TEXT, s INT) DO 0");
-        let (done, left) = run(signal, &["resize", "hot", &wanted.to_string()], slots, wanted);
-        assert!(done.contains(&format!("after:  {wanted} slots, total 5")) && !done.contains("node 2"), "{done}{left}");
-        assert!(left.contains("interrupted: node 2 has not applied the change: 8 slots, total 5"), "{left}");
-        assert!(left.contains("hint: node 1 has completed the change"), "{left}");
-    }
-    // The other node still has the slots of a counter that was deleted.
-    let (done, left) = run("-INT", &["delete", "hot", "--yes"], "SELECT COUNT(*) FROM counters", 0);
-    assert!(done.contains("after:  no slots") && left.contains("node 2 has not applied the change: 8 slots, total 5"), "{done}{left}");
-    assert_eq!(first(&nodes[1], "SELECT counter_get('hot')"), 5);
 }
 
 fn a_command_ends_although_the_server_does_not_answer(server: &Server) {
@@ -228,30 +170,6 @@ fn a_private_server_ends_with_its_command(server: &Server) {
         assert!(printed(&output).contains("the server is stopped and its files are removed"), "{}", printed(&output));
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "{arguments:?}");
     }
-}
-
-fn the_time_of_a_command_is_limited_as_a_whole(server: &Server) {
-    let server = &server.another(&[]);
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('hot', NULL, 8, 5)");
-    let (mut blocking, mut witness) = (schema.connect(), schema.connect());
-    for lock in ["LOCK TABLES counters WRITE", "UPDATE counters SET counter = counter + 1"] {
-        blocking.query_drop("START TRANSACTION").expect("a transaction");
-        blocking.query_drop(lock).expect(lock);
-        for arguments in [&["resize", "hot", "4"][..], &["reset", "hot"], &["delete", "hot", "--yes"]] {
-            let start = Instant::now();
-            let output = command(server, &schema, &[arguments, &["--timeout", "0.8"]].concat()).output().expect("slotted runs");
-            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", printed(&output));
-            // The call would wait for 50 s, or longer.
-            assert!(start.elapsed() < SOON * 2, "{arguments:?}: {:?}", start.elapsed());
-            assert!(printed(&output).contains("error: the time of --timeout is over"), "{}", printed(&output));
-            until_there_are(0, &mut witness);
-        }
-        blocking.query_drop("ROLLBACK").expect("a rollback");
-        blocking.query_drop("UNLOCK TABLES").expect("no lock");
-    }
-    assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), 5);
 }
 
 fn a_connection_that_the_server_has_closed_is_opened_again(server: &Server) {

@@ -129,13 +129,13 @@ fn generate_writes_each_file_where_it_is() {
 fn a_change_is_told_although_its_report_cannot_be_written(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('hot', NULL, 8, 5)");
+    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL); INSERT INTO pages VALUES (1, 7)");
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command.args(["resize", "hot", "4", "--url", &server.url(), "--database", &schema.name]);
+    command.args(["adopt", "--from", "pages.hits", "--url", &server.url(), "--database", &schema.name]);
     let output = command.stdout(File::options().write(true).open("/dev/full").expect("a device")).output().expect("slotted runs");
     assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
     for text in ["cannot write the output: No space left", "the change on the server is complete"] {
         assert!(printed(&output).contains(text), "{text}: {}", printed(&output));
     }
-    assert_eq!(schema.first::<i64>("SELECT slots FROM counter_totals"), 4);
+    assert_eq!(schema.first::<i64>("SELECT SUM(total) FROM counter_totals"), 7);
 }

@@ -45,7 +45,6 @@ promises! {
     ending
     exactness
     examples
-    existing_tables
     faults
     files
     frameworks
@@ -55,7 +54,6 @@ promises! {
     install
     installing
     locks
-    maintain
     migrations
     model
     monitoring
@@ -63,6 +61,7 @@ promises! {
     queries
     races
     random_transactions
+    recipes
     rendering
     replication
     report

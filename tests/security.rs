@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use slotted::package::{Options, Package, Roles};
+use slotted::package::Options;
 
 use crate::advise::{printed, slotted};
 use crate::support::{Module, Schema, Server, error_of, file, package, root};
@@ -16,7 +16,6 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_page_names_promises_that_exist)
         .on_servers(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines)
         .on_servers(routines_that_run_with_privileges_on_all_databases_are_reported)
-        .on_families(the_role_of_administrators_is_enough_for_the_commands_of_maintenance)
         .private()
         .waits()
         .on_servers(advise_executes_no_condition_but_comparisons);
@@ -161,34 +160,6 @@ fn routines_that_run_with_privileges_on_all_databases_are_reported(server: &Serv
     assert!(said.contains("counters --slots 20") && !is_noted(&said), "{said}");
     let said = run(&["install", "counters", "--no-function", "--slots", "20", "--security", "invoker"]);
     assert!(!is_noted(&said) && !is_noted(&run(&["status"])), "{said}");
-}
-
-/// The account has the role and no other privilege.
-fn the_role_of_administrators_is_enough_for_the_commands_of_maintenance(server: &Server) {
-    let schema = server.schema();
-    let account = Account::new(&schema, "m");
-    let roles = |options: &mut Options| {
-        options.roles = Some(format!("{0}_app,{0}_admin", schema.name).parse().expect("roles"));
-    };
-    let package: Package = package(roles);
-    let Roles { application, admin } = package.roles();
-    schema.install(&package);
-    schema.run(&file(&package, "grants.sql"));
-    let name = &account.name;
-    schema.run(&format!("GRANT {admin} TO '{name}'@'%'"));
-    let to = if server.is_mysql() { "TO" } else { "FOR" };
-    schema.run(&format!("SET DEFAULT ROLE {admin} {to} '{name}'@'%'; CALL counter_setup('hot', NULL, 20, 5)"));
-    let url = server.url_of(name, None);
-    for (arguments, query, wanted) in [
-        (&["resize", "hot", "7"][..], "SELECT CONCAT(slots, ' ', total) FROM counter_totals", "7 5"),
-        (&["reset", "hot", "--value", "-2"], "SELECT CONCAT(slots, ' ', total) FROM counter_totals", "7 -2"),
-        (&["delete", "hot", "--yes"], "SELECT CONCAT(COUNT(*)) FROM counters", "0"),
-    ] {
-        let output = slotted(&[arguments, &["--url", &url, "--database", &schema.name]].concat());
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", printed(&output));
-        assert_eq!(schema.first::<String>(query), wanted, "{arguments:?}: {}", printed(&output));
-    }
-    schema.run(&format!("DROP ROLE {application}, {admin}"));
 }
 
 /// The general log of the server is the witness.

@@ -122,7 +122,7 @@ fn the_installed_tool_needs_nothing_of_a_clone() {
         say(&[command, "--help"], 0);
         say(&[command, "--no-such-option"], 2);
     }
-    for command in ["install counters", "status", "uninstall", "advise", "bench", "resize a 5", "reset a", "compact 1 2", "delete a --yes", "rollup"] {
+    for command in ["install counters", "status", "uninstall", "advise", "bench"] {
         let words: Vec<_> = command.split(' ').chain(["--url", url]).collect();
         say(&words, 2);
     }

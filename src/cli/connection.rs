@@ -143,11 +143,11 @@ impl Connection {
     fn connect_with(&self, mut settings: Settings) -> anyhow::Result<Session> {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if let Some(None) = &self.password {
-            settings.password = Some(interrupt::unlimited(|| ask(&settings))?);
+            settings.password = Some(ask(&settings)?);
         }
         let connected = match settings.connect(interrupt::stop()) {
             Err(error) if error.needs_password() && terminal => {
-                settings.password = Some(interrupt::unlimited(|| ask(&settings))?);
+                settings.password = Some(ask(&settings)?);
                 settings.connect(interrupt::stop())
             }
             connected => connected,

@@ -166,9 +166,7 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String
     let repeated = if package.options.rollup_every.is_some() {
         "the event calls it; SET GLOBAL event_scheduler = ON if it is OFF".to_owned()
     } else {
-        format!(
-            "every few seconds, with the same connection: slotted rollup --every 10 --database {database}"
-        )
+        "every few seconds, from an EVENT, cron or a loop of a shell, outside a transaction".to_owned()
     };
     format!(
         "In the application, replace\n  UPDATE {table} SET {name} = {name} + 1 WHERE {row}\nby\n  CALL {increment}({arguments})\n\

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and the end of `--timeout`, for all commands.
+//! Ctrl-C and SIGTERM, for all commands.
 //!
 //! A command that can end by itself looks at [`stop`]. Statements of its sessions that have not ended [`ORDERLY`] later are ended on
 //! the server. A command that has not ended [`LAST`] later, for example because the server does not answer, ends without a result,
@@ -6,14 +6,13 @@
 
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
 use super::output::note;
-use super::{FAILED, Interrupted, Outcome};
+use super::{Interrupted, Outcome};
 use crate::connect;
 
 /// The time in which a command ends by itself.
@@ -28,16 +27,9 @@ const INTERVAL: Duration = Duration::from_millis(20);
 const REPEATED: Duration = Duration::from_millis(100);
 
 static STOP: AtomicBool = AtomicBool::new(false);
-static TIMED_OUT: AtomicBool = AtomicBool::new(false);
-static DEADLINE: Mutex<Option<Instant>> = Mutex::new(None);
 /// The number of holds, and of those that a second Ctrl-C does not end.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static HELD_TWICE: AtomicUsize = AtomicUsize::new(0);
-
-/// The time of `--timeout` is over.
-#[derive(Debug, thiserror::Error)]
-#[error("the time of --timeout is over")]
-pub struct TimedOut;
 
 /// Handles Ctrl-C, SIGTERM and SIGHUP from now on. A second one ends the process at once.
 ///
@@ -46,7 +38,7 @@ pub struct TimedOut;
 pub fn handle() -> anyhow::Result<()> {
     let handler = || {
         if !STOP.swap(true, Ordering::Relaxed) {
-            thread::spawn(|| end(ORDERLY));
+            thread::spawn(end);
         } else if HELD_TWICE.load(Ordering::Relaxed) == 0 {
             process::exit(Outcome::INTERRUPTED.into());
         }
@@ -61,43 +53,7 @@ pub fn stop() -> &'static AtomicBool {
 
 /// Why the command has to end. None if it has not.
 pub fn reason() -> Option<anyhow::Error> {
-    if TIMED_OUT.load(Ordering::Relaxed) {
-        Some(TimedOut.into())
-    } else {
-        STOP.load(Ordering::Relaxed).then(|| Interrupted.into())
-    }
-}
-
-/// Limits the time of the whole command.
-pub fn limit(time: Duration) {
-    set_deadline(Some(Instant::now() + time));
-    thread::spawn(|| {
-        let over = || deadline().is_some_and(|end| Instant::now() >= end);
-        while !over() {
-            thread::sleep(INTERVAL);
-        }
-        if !STOP.swap(true, Ordering::Relaxed) {
-            TIMED_OUT.store(true, Ordering::Relaxed);
-            end(Duration::ZERO);
-        }
-    });
-}
-
-/// Runs `work` outside the limit: the time in which a person answers.
-pub fn unlimited<T>(work: impl FnOnce() -> T) -> T {
-    let left = deadline().map(|end| end.saturating_duration_since(Instant::now()));
-    set_deadline(None);
-    let result = work();
-    set_deadline(left.map(|left| Instant::now() + left));
-    result
-}
-
-fn deadline() -> Option<Instant> {
-    *DEADLINE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn set_deadline(end: Option<Instant>) {
-    *DEADLINE.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    STOP.load(Ordering::Relaxed).then(|| Interrupted.into())
 }
 
 /// While this value exists, a command that has to end is not ended before it has removed what it has created.
@@ -121,8 +77,8 @@ impl Drop for Hold {
 }
 
 /// Ends the command if it does not do so itself.
-fn end(orderly: Duration) {
-    thread::sleep(orderly);
+fn end() {
+    thread::sleep(ORDERLY);
     thread::spawn(|| {
         loop {
             connect::end_statements();
@@ -137,10 +93,6 @@ fn end(orderly: Duration) {
         thread::sleep(INTERVAL);
     }
     let unknown = "the server can still complete the statement that it executes";
-    if TIMED_OUT.load(Ordering::Relaxed) {
-        note!("error: {TimedOut}; {unknown}");
-        process::exit(FAILED.into());
-    }
     note!("{Interrupted}; {unknown}");
     process::exit(Outcome::INTERRUPTED.into());
 }

@@ -10,13 +10,11 @@ mod generate;
 mod install;
 mod interrupt;
 mod limits;
-mod maintain;
 mod nodes;
 mod output;
 mod package;
 mod private;
 mod progress;
-mod rollup;
 mod shell;
 mod status;
 mod uninstall;
@@ -31,7 +29,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::connect;
-use interrupt::TimedOut;
 use output::{Unwritten, note};
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
@@ -58,11 +55,6 @@ enum Command {
     Limits(limits::Limits),
     Advise(advise::Advise),
     Adopt(adopt::Adopt),
-    Resize(maintain::Resize),
-    Reset(maintain::Reset),
-    Compact(maintain::Compact),
-    Delete(maintain::Delete),
-    Rollup(rollup::Rollup),
     Completions(shell::Completions),
     Man(shell::Man),
 }
@@ -123,7 +115,7 @@ fn confirmed(question: &str, expected: &str) -> anyhow::Result<bool> {
     eprint!("Type {question}: ");
     io::stderr().flush()?;
     let mut answer = String::new();
-    interrupt::unlimited(|| io::stdin().lock().read_line(&mut answer))?;
+    io::stdin().lock().read_line(&mut answer)?;
     let confirmed = answer.trim() == expected;
     if !confirmed {
         note!("the answer is not {expected}; nothing has been changed");
@@ -158,10 +150,7 @@ impl Cli {
 impl Command {
     /// Whether the output is a report of changes on the server, which are complete.
     fn reports_changes(&self) -> bool {
-        matches!(
-            self,
-            Self::Adopt(_) | Self::Resize(_) | Self::Reset(_) | Self::Compact(_) | Self::Delete(_)
-        )
+        matches!(self, Self::Adopt(_))
     }
 
     fn run(self) -> anyhow::Result<Outcome> {
@@ -175,11 +164,6 @@ impl Command {
             Command::Limits(limits) => limits.run(),
             Command::Advise(advise) => advise.run(),
             Command::Adopt(adopt) => adopt.run(),
-            Command::Resize(resize) => resize.run(),
-            Command::Reset(reset) => reset.run(),
-            Command::Compact(compact) => compact.run(),
-            Command::Delete(delete) => delete.run(),
-            Command::Rollup(rollup) => rollup.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }
@@ -197,23 +181,21 @@ fn described(error: &anyhow::Error) -> String {
     causes.join(": ")
 }
 
-/// Prints an error and its hint. An error after Ctrl-C or the end of `--timeout` is what the command could not complete.
+/// Prints an error and its hint. An error after Ctrl-C is what the command could not complete.
 fn exit_code(error: &anyhow::Error) -> ExitCode {
     let reason = interrupt::reason();
     let text = described(error);
     match &reason {
         _ if error.is::<Interrupted>() => note!("{error}"),
-        _ if error.is::<TimedOut>() => note!("error: {error}"),
-        Some(reason) if reason.is::<Interrupted>() => note!("{reason}: {text}"),
-        Some(reason) => note!("error: {reason}: {text}"),
+        Some(reason) => note!("{reason}: {text}"),
         None => note!("error: {text}"),
     }
     if let Some(Hinted { hint, .. }) = error.downcast_ref() {
         note!("hint: {hint}");
     }
     match reason {
-        Some(reason) if reason.is::<Interrupted>() => Outcome::Interrupted.into(),
-        _ => ExitCode::from(FAILED),
+        Some(_) => Outcome::Interrupted.into(),
+        None => ExitCode::from(FAILED),
     }
 }
 

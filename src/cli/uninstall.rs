@@ -9,7 +9,6 @@ use mysql::prelude::Queryable;
 
 use super::connection::Connection;
 use super::install::{database, explained, waits};
-use super::maintain::REPEATED;
 use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, confirmed, hinted, interrupt};
@@ -41,6 +40,9 @@ pub struct Uninstall {
     #[command(flatten)]
     connection: Connection,
 }
+
+/// The errors after which it is repeated: a lock wait time-out, a deadlock, and a conflict with another node of a cluster.
+const REPEATED: [u16; 4] = [1205, 1213, 1180, 3101];
 
 /// How often the last roll-up is repeated while other transactions have locks, and the time between two calls.
 const TRIES: u32 = 10;

@@ -9,7 +9,6 @@ use mysql::prelude::Queryable;
 use slotted::package::Slots;
 
 use super::{Call, Counted, HOLD, under_calls, under_load};
-use crate::advise::{printed, slotted};
 use crate::rollup::of_column;
 use crate::support::{Cluster, Schema, keyed, package};
 
@@ -43,6 +42,28 @@ fn repeated(schema: &Schema<'_>, call: &str) {
         }
     }
     panic!("{call} has failed {REPEATS} times");
+}
+
+/// Calls a routine on all nodes at the same time, as docs/clusters.md says, and then on one node after the other until a call succeeds.
+fn on_all_nodes(cluster: &Cluster, schema: &Schema<'_>, call: &str) {
+    let start = Instant::now();
+    let nodes = cluster.nodes();
+    let options = nodes.iter().map(|node| node.options().db_name(Some(&schema.name)));
+    let mut connections: Vec<_> = options.map(|options| Conn::new(options).expect("a connection")).collect();
+    let at_once = thread::scope(|scope| {
+        let calls: Vec<_> = connections.iter_mut().map(|node| scope.spawn(|| node.query_drop(call).is_ok())).collect();
+        calls.into_iter().map(|one| one.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let mut succeeded = at_once.contains(&true);
+    for node in (0..connections.len()).cycle() {
+        if succeeded {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(300), "{call} has not succeeded");
+        thread::sleep(Duration::from_millis(100));
+        succeeded = connections[node].query_drop(call).is_ok();
+    }
+    eprintln!("{call}: {at_once:?}, {:.1} s", start.elapsed().as_secs_f64());
 }
 
 /// A call that begins with a pause.
@@ -92,13 +113,8 @@ pub fn a_resize_ends_under_load_and_keeps_the_counts(cluster: &Cluster) {
     schema.run("CALL counter_setup('hot', NULL, 99, 0); CREATE VIEW totals AS SELECT total FROM counter_totals");
     let mut done = 0;
     for hold in [None, Some(HOLD)] {
-        let url = first.url();
-        let tool = ["resize", "hot", "33", "--url", &url, "--database", &schema.name];
         let counted = under_enough_calls(cluster, &schema, &*paced("CALL counter_increment('hot')", PACE), hold, || {
             repeated(&schema, "CALL counter_resize('hot', 33)");
-            repeated(&schema, "CALL counter_resize('hot', 99)");
-            let output = slotted(&tool);
-            assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
             repeated(&schema, "CALL counter_resize('hot', 99)");
         });
         done += counted.done as i64;
@@ -114,18 +130,13 @@ pub fn a_resize_ends_at_full_speed(cluster: &Cluster) {
     let schema = schema.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('hot', NULL, 99, 0); CREATE VIEW totals AS SELECT total FROM counter_totals");
-    let urls: Vec<_> = cluster.nodes().iter().flat_map(|node| ["--url".to_owned(), node.url()]).collect();
-    let urls: Vec<_> = urls.iter().map(String::as_str).collect();
     let mut done = 0;
     for hold in [None, Some(HOLD)] {
         let call = paced("CALL counter_increment('hot')", Duration::ZERO);
         let counted = under_enough_calls(cluster, &schema, &*call, hold, || {
             thread::sleep(Duration::from_millis(1500));
-            for slots in ["33", "99"] {
-                let options = ["--timeout", "300", "--database", &schema.name];
-                let output = slotted(&[&["resize", "hot", slots], &options[..], &urls].concat());
-                assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-                eprintln!("{}", printed(&output));
+            for slots in [33, 99] {
+                on_all_nodes(cluster, &schema, &format!("CALL counter_resize('hot', {slots})"));
             }
         });
         done += counted.done as i64;
@@ -206,10 +217,10 @@ pub fn rollups_on_each_node_keep_the_counts(cluster: &Cluster) {
     let sum = "SELECT CAST(SUM(pages_views_get(id)) AS SIGNED) FROM pages";
     assert_eq!(totals(cluster, &schema, sum), [Some(counted.done as i64); 3]);
     // Without a load, a call on each node moves all counts.
-    let urls: Vec<_> = cluster.nodes().iter().flat_map(|node| ["--url".to_owned(), node.url()]).collect();
-    let urls: Vec<_> = urls.iter().map(String::as_str).collect();
-    let output = slotted(&[&["rollup", "--database", &schema.name], &urls[..]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    for node in cluster.nodes() {
+        let mut connection = Conn::new(node.options().db_name(Some(&schema.name))).expect("a connection");
+        connection.query_drop("CALL pages_views_rollup(NULL)").expect("a roll-up");
+    }
     assert_eq!(totals(cluster, &schema, "SELECT CAST(SUM(views) AS SIGNED) FROM pages"), [Some(counted.done as i64); 3]);
     assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM pages_views WHERE count <> 0"), [Some(0); 3]);
 }
