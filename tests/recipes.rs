@@ -68,6 +68,15 @@ fn complete(connection: &mut Conn, text: &str) -> Option<u16> {
     }
 }
 
+/// Ends the workers, also if the work panics.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// Runs `work` while each worker runs again and again on a connection of its own.
 fn beside(schema: &Schema<'_>, workers: &[&(dyn Fn(&mut Conn) + Sync)], work: impl FnOnce(&mut Conn)) {
     let done = AtomicBool::new(false);
@@ -80,8 +89,8 @@ fn beside(schema: &Schema<'_>, workers: &[&(dyn Fn(&mut Conn) + Sync)], work: im
                 }
             });
         }
+        let _end = End(&done);
         work(&mut schema.connect());
-        done.store(true, SeqCst);
     });
 }
 
