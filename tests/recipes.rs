@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::Options;
+use slotted::package::Package;
 use slotted::script;
 
 use crate::documents;
@@ -21,6 +21,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers)
         .on_servers(a_stock_row_beside_old_and_new_takers_is_never_sold_twice)
         .on_servers(a_table_of_slots_is_moved_while_writers_go_over)
+        .on_servers(the_table_of_the_gem_is_moved_with_its_own_key)
         .on_servers(the_table_of_the_article_is_changed_under_callers)
         .on_servers(totals_of_many_records_read_only_their_slots)
         .on_servers(a_recount_under_writers_is_exact)
@@ -40,7 +41,7 @@ fn file_of_page(name: &str) -> String {
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
-/// The lines of a section that a shell runs.
+/// The line of a page that begins with `start`.
 fn shell_line(page: &str, start: &str) -> String {
     let page = fs::read_to_string(root().join(page)).expect("the page");
     page.lines().find(|line| line.starts_with(start)).expect("the line").to_owned()
@@ -77,8 +78,10 @@ impl Drop for End<'_> {
     }
 }
 
+type Worker<'a> = &'a (dyn Fn(&mut Conn) + Sync);
+
 /// Runs `work` while each worker runs again and again on a connection of its own.
-fn beside(schema: &Schema<'_>, workers: &[&(dyn Fn(&mut Conn) + Sync)], work: impl FnOnce(&mut Conn)) {
+fn beside(schema: &Schema<'_>, workers: &[Worker<'_>], work: impl FnOnce(&mut Conn)) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         for worker in workers {
@@ -113,7 +116,7 @@ fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server)
         }
     };
     let (old, new) = (writer(old), writer(new));
-    let workers: Vec<&(dyn Fn(&mut Conn) + Sync)> = [&old as &(dyn Fn(&mut Conn) + Sync), &new].repeat(8);
+    let workers = [&old as Worker<'_>, &new].repeat(8);
     let [to, back] = ["move-row.sql", "row-back.sql"].map(file_of_page);
     beside(&schema, &workers, |connection| {
         for number in calls(60) {
@@ -151,7 +154,7 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
             old(connection);
         }
     };
-    let workers: Vec<&(dyn Fn(&mut Conn) + Sync)> = [&old as &(dyn Fn(&mut Conn) + Sync), &new].repeat(8);
+    let workers = [&old as Worker<'_>, &new].repeat(8);
     let [to, back] = ["move-stock.sql", "stock-back.sql"].map(file_of_page);
     let part = to.replace("SELECT qty", "SELECT LEAST(qty, 100)");
     let mut moves = BTreeMap::new();
@@ -173,70 +176,85 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
     eprintln!("{}: moves by their errors: {moves:?}", server.version);
 }
 
+/// The package of the page, with another key if there is one.
+fn record_counters(key: Option<&str>) -> Package {
+    keyed(|options| {
+        options.table = "record_counters".parse().expect("a name");
+        options.prefix = "record_counter_".parse().expect("a prefix");
+        if let Some(key) = key {
+            options.key = key.parse().expect("a key");
+        }
+    })
+}
+
 /// 12 writers go over to the routine one after the other while 100,000 rows are moved.
 fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
     const RECORDS: usize = 200;
-    let move_slots = file_of_page("move-slots.sql");
-    let record = ["record_type, record_id", "associated_record_id, associated_record_type, counter_name"];
-    let gem = "CREATE TABLE slotted_counters (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, counter_name VARCHAR(255), \
-               associated_record_type VARCHAR(255), associated_record_id INT, slot INT, count INT, created_at DATETIME(6) NOT NULL, \
-               updated_at DATETIME(6) NOT NULL, UNIQUE KEY (associated_record_id, associated_record_type, counter_name, slot)) ENGINE = InnoDB";
-    let published = &script::statements(&sql_blocks(PAGE, "A table of slots with an upsert")[0])[0];
-    for (create, slots, values, old, new, id) in [
-        (published, 500, "record_type, record_id, slot, count) SELECT 123, records.n, slots.n, 2", "(123, {}, RAND() * 600, 1)",
-         "CALL record_counter_increment(123, {})", "record_id"),
-        (&gem.to_owned(), 10, "associated_record_type, counter_name, created_at, updated_at, associated_record_id, slot, count) \
-         SELECT 'Article', 'comments_count', NOW(), NOW(), records.n, slots.n, 2", "('Article', 'comments_count', NOW(), NOW(), {}, RAND() * 600, 1)",
-         "CALL record_counter_increment({}, 'Article', 'comments_count')", "associated_record_id"),
-    ] {
-        let schema = server.schema();
-        schema.run(create);
-        schema.install(&keyed(|options: &mut Options| {
-            options.table = "record_counters".parse().expect("a name");
-            options.prefix = "record_counter_".parse().expect("a prefix");
-            if id != "record_id" {
-                let key = "associated_record_id BIGINT, associated_record_type VARCHAR(255), counter_name VARCHAR(255)";
-                options.key = key.parse().expect("a key");
-            }
-        }));
-        let numbers = |most| (0..most).map(|n| format!("({n})")).collect::<Vec<_>>().join(", ");
-        schema.run(&format!(
-            "CREATE TABLE numbers (n INT PRIMARY KEY); INSERT INTO numbers VALUES {};
-             INSERT INTO slotted_counters ({values} FROM numbers AS records JOIN numbers AS slots
-             WHERE records.n < {RECORDS} AND slots.n < {slots} ORDER BY slots.n", numbers(500)
-        ));
-        let columns = values.split(" SELECT").next().expect("columns");
-        let upsert = format!("INSERT INTO slotted_counters ({columns} VALUES {old} ON DUPLICATE KEY UPDATE count = COALESCE(count, 0) + 1");
-        let move_slots = if id == "record_id" { move_slots.clone() } else { move_slots.replace(record[0], record[1]) };
-        let counted: Vec<AtomicU64> = (0..RECORDS).map(|_| AtomicU64::new(2 * slots)).collect();
-        let moved = AtomicU64::new(0);
-        let writer = |number: u64| {
-            let (upsert, counted, moved) = (&upsert, &counted, &moved);
-            move |connection: &mut Conn| {
-                let record = rand::rng().random_range(0..RECORDS);
-                let statement = if moved.load(SeqCst) > number { new } else { upsert };
-                complete(connection, &statement.replace("{}", &record.to_string()));
-                counted[record].fetch_add(1, SeqCst);
-                thread::sleep(Duration::from_millis(2));
-            }
-        };
-        let writers: Vec<_> = (0..12).map(writer).collect();
-        let workers: Vec<&(dyn Fn(&mut Conn) + Sync)> = writers.iter().map(|writer| writer as _).collect();
-        beside(&schema, &workers, |connection| {
-            for over in 1..=12 {
-                moved.store(over, SeqCst);
-                thread::sleep(Duration::from_millis(50));
-                complete(connection, &move_slots);
-            }
-        });
-        let mut connection = schema.connect();
-        while schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters") > 0 {
-            complete(&mut connection, &move_slots);
+    let schema = server.schema();
+    schema.run(&script::statements(&sql_blocks(PAGE, "A table of slots with an upsert")[0])[0]);
+    schema.install(&record_counters(None));
+    let numbers = (0..500).map(|n| format!("({n})")).collect::<Vec<_>>().join(", ");
+    schema.run(&format!(
+        "CREATE TABLE numbers (n INT PRIMARY KEY); INSERT INTO numbers VALUES {numbers};
+         INSERT INTO slotted_counters (record_type, record_id, slot, count)
+         SELECT 123, records.n, slots.n, 2 FROM numbers AS records JOIN numbers AS slots WHERE records.n < {RECORDS} ORDER BY slots.n"
+    ));
+    let counted: Vec<AtomicU64> = (0..RECORDS).map(|_| AtomicU64::new(1000)).collect();
+    let over = AtomicU64::new(0);
+    let writer = |number: u64| {
+        let (counted, over) = (&counted, &over);
+        move |connection: &mut Conn| {
+            let record = rand::rng().random_range(0..RECORDS);
+            let statement = if over.load(SeqCst) > number {
+                format!("CALL record_counter_increment(123, {record})")
+            } else {
+                format!(
+                    "INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES (123, {record}, RAND() * 600, 1) \
+                     ON DUPLICATE KEY UPDATE count = count + 1"
+                )
+            };
+            complete(connection, &statement);
+            counted[record].fetch_add(1, SeqCst);
+            thread::sleep(Duration::from_millis(2));
         }
-        let wanted: Vec<u64> = counted.into_iter().map(AtomicU64::into_inner).collect();
-        assert_eq!(schema.query::<u64>(&format!("SELECT total FROM record_counter_totals ORDER BY {id}")), wanted);
-        eprintln!("{}, {id}: {} counts", server.version, wanted.iter().sum::<u64>());
+    };
+    let writers: Vec<_> = (0..12).map(writer).collect();
+    let workers: Vec<Worker<'_>> = writers.iter().map(|writer| writer as _).collect();
+    let move_slots = file_of_page("move-slots.sql");
+    beside(&schema, &workers, |connection| {
+        for number in 1..=12 {
+            over.store(number, SeqCst);
+            thread::sleep(Duration::from_millis(50));
+            complete(connection, &move_slots);
+        }
+    });
+    let mut connection = schema.connect();
+    while schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters") > 0 {
+        complete(&mut connection, &move_slots);
     }
+    let counted: Vec<u64> = counted.into_iter().map(AtomicU64::into_inner).collect();
+    assert_eq!(schema.query::<u64>("SELECT total FROM record_counter_totals ORDER BY record_id"), counted);
+    eprintln!("{}: {} counts", server.version, counted.iter().sum::<u64>());
+}
+
+fn the_table_of_the_gem_is_moved_with_its_own_key(server: &Server) {
+    let schema = server.schema();
+    // As the migration of activerecord-slotted_counters creates it.
+    schema.run(
+        "CREATE TABLE slotted_counters (
+           id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, counter_name VARCHAR(255), associated_record_type VARCHAR(255),
+           associated_record_id INT, slot INT, count INT, created_at DATETIME(6) NOT NULL, updated_at DATETIME(6) NOT NULL,
+           UNIQUE KEY (associated_record_id, associated_record_type, counter_name, slot)) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
+         INSERT INTO slotted_counters VALUES (1, 'comments_count', 'Article', 7, 3, 40, NOW(), NOW()), (2, 'comments_count', 'Article', 7, 9, 2, NOW(), NOW())",
+    );
+    let page = fs::read_to_string(root().join(PAGE)).expect("the page");
+    let (_, key) = page.split_once("--key '").and_then(|(_, rest)| rest.split_once("--key '")).expect("the second key");
+    schema.install(&record_counters(key.split('\'').next()));
+    let columns = "associated_record_id, associated_record_type, counter_name";
+    run(&mut schema.connect(), &file_of_page("move-slots.sql").replace("record_type, record_id", columns)).expect("the move");
+    schema.run("CALL record_counter_increment(7, 'Article', 'comments_count')");
+    assert_eq!(schema.first::<i64>("SELECT record_counter_get(7, 'Article', 'comments_count')"), 43);
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0);
 }
 
 fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
@@ -254,38 +272,30 @@ fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
          END;;
          DELIMITER ;",
     );
-    let (done, counted, rejected) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                let mut connection = schema.connect();
-                while !done.load(SeqCst) {
-                    match connection.query_drop("CALL counter_increment('test1')") {
-                        Ok(()) => _ = counted.fetch_add(1, SeqCst),
-                        Err(error) => {
-                            let (number, message) = error_of::<()>(Err(error));
-                            // 1305: MySQL drops the procedure before it creates it.
-                            assert!([1267, 1305].contains(&number), "{number}: {message}");
-                            rejected.fetch_add(1, SeqCst);
-                        }
-                    }
-                    thread::sleep(Duration::from_millis(1));
-                }
-            });
+    let (counted, rejected) = (AtomicU64::new(0), AtomicU64::new(0));
+    let caller = |connection: &mut Conn| {
+        match connection.query_drop("CALL counter_increment('test1')") {
+            Ok(()) => _ = counted.fetch_add(1, SeqCst),
+            Err(error) => {
+                let (number, message) = error_of::<()>(Err(error));
+                // 1305: MySQL drops the procedure before it creates it.
+                assert!([1267, 1305].contains(&number), "{number}: {message}");
+                rejected.fetch_add(1, SeqCst);
+            }
         }
+        thread::sleep(Duration::from_millis(1));
+    };
+    beside(&schema, &[&caller as Worker<'_>; 8], |connection| {
         thread::sleep(Duration::from_millis(200));
-        let mut connection = schema.connect();
         let script = file(&package(|_| {}), "create_procedures.sql");
-        let (number, message) = error_of(run(&mut connection, &script));
+        let (number, message) = error_of(run(connection, &script));
         // The page shows the statement that the script prints.
         let cure = message.split_once(" Run: ").expect("a statement").1.trim_end_matches('\'').replace('`', "");
         let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(';', "");
-        let changed = (run(&mut schema.connect(), alter), run(&mut schema.connect(), &script));
-        thread::sleep(Duration::from_millis(200));
-        done.store(true, SeqCst);
         assert_eq!((number, plain(&cure)), (1286, plain(alter)));
-        changed.0.expect("ALTER TABLE");
-        changed.1.expect("create_procedures.sql");
+        run(&mut schema.connect(), alter).expect("ALTER TABLE");
+        run(&mut schema.connect(), &script).expect("create_procedures.sql");
+        thread::sleep(Duration::from_millis(200));
     });
     let counted = counted.into_inner();
     assert_eq!(schema.first::<u64>("SELECT counter_get('test1')"), 1005 + counted);
@@ -329,17 +339,14 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
 
 fn a_recount_under_writers_is_exact(server: &Server) {
     let schema = server.schema();
-    schema.install(&keyed(|options| {
-        options.table = "record_counters".parse().expect("a name");
-        options.prefix = "record_counter_".parse().expect("a prefix");
-    }));
+    schema.install(&record_counters(None));
     let [create, insert, drift, add] = &script::statements(&sql_blocks(PAGE, "Recount")[0])[..] else { panic!("four statements") };
     schema.run(create);
     // The drift: comments that were not counted, and counts without a comment.
     schema.run(&format!("{insert}; CALL record_counter_add(123, 456, 40)"));
     let transaction = "START TRANSACTION; INSERT INTO comments (post_id) VALUES (456); CALL record_counter_increment(123, 456); COMMIT";
     let writer = |connection: &mut Conn| _ = complete(connection, transaction);
-    beside(&schema, &[&writer as &(dyn Fn(&mut Conn) + Sync); 6], |connection| {
+    beside(&schema, &[&writer as Worker<'_>; 6], |connection| {
         // One of the recounts finds the drift, all others find none.
         for _ in calls(200) {
             run(connection, &format!("{drift}; {add}")).expect("the correction");
