@@ -2,7 +2,6 @@
 
 mod client;
 mod cluster;
-pub mod ledger;
 mod network;
 mod promises;
 pub mod run;

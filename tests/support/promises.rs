@@ -56,8 +56,6 @@ impl Promises {
     pub fn in_order(mut self) -> Vec<Promise> {
         let attacks = |promise: &Promise| ATTACKS.iter().any(|module| promise.name.starts_with(module));
         self.0
-            .retain(|promise| promise.name.starts_with("frameworks::") == servers::frameworks());
-        self.0
             .retain(|promise| !servers::quick() || promise.needs.is_none() && !attacks(promise));
         self.0.sort_by_key(|promise| {
             let has = |lane| promise.lanes.contains(&lane);
