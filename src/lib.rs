@@ -21,9 +21,6 @@ pub mod bench;
 pub mod cli;
 pub mod cluster;
 pub mod connect;
-#[cfg(any(test, fuzzing))]
-#[doc(hidden)]
-pub mod fuzz;
 pub mod install;
 mod number;
 pub mod package;

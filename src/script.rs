@@ -278,3 +278,32 @@ mod tests {
         );
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::{Dialect, pieces, statements, tokens};
+    use crate::package::{SqlStr, quoted};
+
+    proptest! {
+        #[test]
+        fn a_script_is_split_only_at_its_delimiter(texts in prop::collection::vec(any::<String>(), 1..5)) {
+            let given: Vec<_> = texts.iter().map(|text| {
+                let comment = text.replace(['\n', '*'], " ");
+                format!("SELECT {} /* ;{comment}*/ -- ;{comment}\nFROM {}", SqlStr(text), quoted(text))
+            }).collect();
+            let script = given.join(";\n");
+            prop_assert_eq!(pieces(&script).collect::<String>(), script.as_str());
+            prop_assert_eq!(&statements(&script), &given);
+            let script = format!("DELIMITER $$\n{}\n$$", given.join("\n$$\n"));
+            prop_assert_eq!(&statements(&script), &given);
+        }
+
+        #[test]
+        fn a_string_is_one_token(text: String, mariadb: bool) {
+            let dialect = Dialect { mariadb, version: 110_802 };
+            prop_assert_eq!(tokens(&SqlStr(&text).to_string(), dialect), [format!("'{text}")]);
+        }
+    }
+}

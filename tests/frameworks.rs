@@ -1,12 +1,8 @@
 //! The frameworks of examples/frameworks, as a team uses them: from an empty folder and an empty database, with an account that has
 //! privileges on this database alone. On MySQL, the binary log is on, so that this account creates no function and no trigger.
 
-mod node;
-mod python;
-mod ruby;
-mod rust;
-
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -16,11 +12,15 @@ use tempfile::TempDir;
 use crate::support::{Module, Network, Schema, Server, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
-    let module = module.needs("frameworks").private();
-    node::promises(module);
-    python::promises(module);
-    ruby::promises(module);
-    rust::promises(module);
+    module
+        .needs("frameworks")
+        .plain(the_page_has_the_versions_and_the_settings_of_the_frameworks)
+        .private()
+        .on_families(a_team_counts_with_activerecord)
+        .on_families(a_team_counts_with_django)
+        .on_families(a_team_counts_with_drizzle)
+        .on_families(a_team_counts_with_sqlalchemy)
+        .on_one_server(a_schema_tool_without_its_setting_drops_or_reports_the_slots);
 }
 
 /// The folder of an application with a framework, and its database, whose account has the same name.
@@ -47,8 +47,12 @@ impl<'a> Application<'a> {
         ));
         let folder = tempfile::tempdir().expect("a folder");
         copy(&root().join("examples/frameworks").join(framework), folder.path());
-        let packages = provided("frameworks").join("node/node_modules");
-        std::os::unix::fs::symlink(packages, folder.path().join("node_modules")).expect("a link");
+        let link = |target, name: &str| symlink(target, folder.path().join(name)).expect("a link");
+        link(provided("frameworks").join("node_modules"), "node_modules");
+        // ActiveRecord executes the clients of its server by these names on MariaDB, too.
+        fs::create_dir(folder.path().join("bin")).expect("a folder");
+        link(server.client_program(), "bin/mysql");
+        link(server.dump(), "bin/mysqldump");
         Self { folder, network, schema }
     }
 
@@ -56,7 +60,7 @@ impl<'a> Application<'a> {
     fn shell(&self, script: &str) -> (bool, String) {
         let frameworks = provided("frameworks");
         let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder").to_owned();
-        let folders = [tool, frameworks.join("python/venv/bin"), frameworks.join("node/node_modules/.bin")];
+        let folders = [tool, self.folder.path().join("bin"), frameworks.join("venv/bin"), frameworks.join("node_modules/.bin")];
         let system = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&system))).expect("a path");
         let output = Command::new("timeout")
@@ -65,9 +69,7 @@ impl<'a> Application<'a> {
             .envs([("SLOTTED_HOST", "127.0.0.1"), ("SLOTTED_PORT", &self.network.port), ("SLOTTED_PASSWORD", "secret")])
             .envs([("SLOTTED_USER", &self.schema.name), ("SLOTTED_DATABASE", &self.schema.name)])
             .env("PATH", path)
-            // As in scripts/servers: the dependencies are compiled there.
-            .env("CARGO_TARGET_DIR", frameworks.join("rust/target"))
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("GEM_PATH", format!("{}:", frameworks.join("ruby/usr/share/rubygems-integration/all").display()))
             .stdin(Stdio::null())
             .output()
             .expect("a shell");
@@ -139,27 +141,61 @@ fn counts_with(server: &Server, framework: &str) {
     application.has_counted();
 }
 
-/// Asserts of a list in scripts/servers, and of the row of each framework in the table of examples/frameworks/README.md: the table has the
-/// versions that are installed, and what it has in code is in the file to copy or in others of the folder.
-fn the_page_has(list: &str, before_version: &str, frameworks: &[(&str, &[&str])]) {
+fn a_team_counts_with_activerecord(server: &Server) {
+    counts_with(server, "activerecord");
+}
+
+fn a_team_counts_with_django(server: &Server) {
+    counts_with(server, "django");
+}
+
+fn a_team_counts_with_drizzle(server: &Server) {
+    counts_with(server, "drizzle");
+}
+
+fn a_team_counts_with_sqlalchemy(server: &Server) {
+    counts_with(server, "sqlalchemy");
+}
+
+/// For each framework: a file, the only line of it with a text, and what `run` prints without this line.
+fn a_schema_tool_without_its_setting_drops_or_reports_the_slots(server: &Server) {
+    for (framework, file, line, printed) in [
+        ("activerecord", "slotted_counter.rb", "      attr_readonly column", "test_save_does_not_write_the_column"),
+        ("activerecord", "slotted_counter.rb", "      after_destroy {", "test_the_counts_are_deleted_with_the_row"),
+        ("django", "counted.py", "        slots_of(model, self)", "Delete model ArticleViews"),
+        ("drizzle", "drizzle.config.js", "tablesFilter", "push leaves the counts"),
+        ("drizzle", "schema.js", "exports.articlePackage", "push leaves the counts"),
+        ("sqlalchemy", "migrations/env.py", "include_name", "articles_views"),
+    ] {
+        let application = Application::new(server, framework);
+        application.without(file, line);
+        let found = application.fails("sh run");
+        assert!(found.contains(printed), "{framework}: {line}\n{found}");
+    }
+}
+
+/// The table of examples/frameworks/README.md has the versions that scripts/servers installs. What it has in code is in the files of the framework.
+fn the_page_has_the_versions_and_the_settings_of_the_frameworks() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let (page, script) = (read("examples/frameworks/README.md"), read("scripts/servers"));
-    let (_, function) = script.split_once(&format!("{list}() {{\n")).expect("the function");
-    let (_, wanted) = function.split_once("wanted=(").expect("the list");
-    let wanted: Vec<_> = wanted.split(')').next().unwrap_or_default().split([' ', '"']).filter(|word| !word.is_empty()).collect();
-    assert!(wanted.len() > 3, "{wanted:?}");
+    let (_, function) = script.split_once("provide_frameworks() {\n").expect("the function");
+    let lists = function.split("=(").skip(2).take(2).filter_map(|list| list.split(')').next());
+    let wanted: Vec<_> = lists.flat_map(|list| list.split([' ', '"'])).filter(|word| !word.is_empty()).collect();
+    assert!(wanted.len() > 6, "{wanted:?}");
     for package in wanted {
-        let (name, version) = package.split_once(before_version).expect("a version");
+        let (name, version) = package.rsplit_once(['=', '@']).expect("a version");
         // The table has the name as its project writes it, without extras.
-        let name = name.split('[').next().unwrap_or_default().to_lowercase();
+        let name = name.split(['[', '=']).next().unwrap_or_default().to_lowercase();
         assert!(page.to_lowercase().contains(&format!("{name} {version}")), "{package}");
     }
-    for (framework, others) in frameworks {
-        let of = |name: &str| read(&format!("examples/frameworks/{framework}/{name}"));
-        let example = page.lines().find_map(|line| line.split_once(&format!("]({framework}/counted.")));
-        let (kind, settings) = example.and_then(|(_, rest)| rest.split_once(')')).expect("a row");
-        let text: String = others.iter().map(|name| of(name)).chain([of(&format!("counted.{kind}"))]).collect();
-        for code in settings.split('`').skip(1).step_by(2) {
+    for (framework, files) in [
+        ("django", &["counted.py", "articles/migrations/0001_initial.py"][..]),
+        ("drizzle", &["counted.js", "schema.js", "drizzle.config.js"]),
+        ("sqlalchemy", &["counted.py", "migrations/env.py"]),
+    ] {
+        let row = page.lines().find_map(|line| line.split_once(&format!("]({framework}/{})", files[0])));
+        let text: String = files.iter().map(|name| read(&format!("examples/frameworks/{framework}/{name}"))).collect();
+        for code in row.expect("a row").1.split('`').skip(1).step_by(2) {
             assert!(text.contains(code.trim_end_matches("()")), "{framework}: {code}");
         }
     }

@@ -3,8 +3,7 @@
 //! A promise that needs a server is one test for each server: `locks::an_increment_locks_one_row::mysql_9_7`. The servers
 //! are those of `scripts/servers`, or those of SLOTTED_TEST_URLS. A server of `scripts/servers` is started for the first
 //! test that needs it, and stopped at the end of the run. Filters, `--list` and the other arguments of Rust tests work.
-//! SLOTTED_TEST_QUICK leaves out what `scripts/test --quick` leaves out. SLOTTED_TEST_FRAMEWORKS runs the promises of `scripts/test frameworks`,
-//! which no other run has.
+//! SLOTTED_TEST_QUICK leaves out what `scripts/test --quick` leaves out.
 
 mod support;
 
@@ -40,7 +39,6 @@ promises! {
     counts_by_day
     demo
     documents
-    drivers
     dumps
     ending
     exactness
@@ -69,9 +67,9 @@ promises! {
     roles
     rollup
     round_trips
+    scripts
     security
     server_defaults
-    shells
     slotted_counters
     surroundings
     transactions

@@ -19,11 +19,7 @@ pub fn promises(mut module: Module<'_>) {
         .private()
         .on_families(dbmate_goes_up_and_down)
         .on_families(sqlx_goes_up_and_down)
-        .on_families(refinery_creates_and_drops)
-        .on_families(rails_goes_up_and_down)
-        .on_families(alembic_goes_up_and_down)
-        .on_families(django_goes_up_and_down)
-        .on_families(knex_goes_up_and_down);
+        .on_families(alembic_goes_up_and_down);
 }
 
 /// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
@@ -82,7 +78,6 @@ impl<'a> Application<'a> {
             .args(["-ec", script])
             .current_dir(self.folder.path())
             .env("PATH", path)
-            .env("NODE_PATH", tools.join("node_modules"))
             .env("DATABASE_URL", self.url("mysql"))
             .stdin(Stdio::null())
             .output()
@@ -106,9 +101,8 @@ impl<'a> Application<'a> {
         )
     }
 
-    /// Writes the files of a section of the page, and executes its commands except for the last two, up and down, which
-    /// it returns.
-    fn prepared(&self, section: &str) -> [String; 2] {
+    /// Executes a section of the page: writes its files, executes its commands, and then the last two, up and down, and up again.
+    fn follows(&self, section: &str) {
         let mut commands = Vec::new();
         for (file, language, text) in blocks(section) {
             match (file, language.as_str()) {
@@ -120,12 +114,6 @@ impl<'a> Application<'a> {
         let down = commands.pop().expect("down");
         let up = commands.pop().expect("up");
         commands.iter().for_each(|command| self.runs(command));
-        [up, down]
-    }
-
-    /// Executes a section of the page: up, down, and up again.
-    fn follows(&self, section: &str) {
-        let [up, down] = self.prepared(section);
         for _ in 0..2 {
             self.runs(&up);
             assert_eq!(self.status(), Some(0), "{section}");
@@ -228,31 +216,6 @@ fn sqlx_goes_up_and_down(server: &Server) {
     application.follows("sqlx");
 }
 
-fn refinery_creates_and_drops(server: &Server) {
-    let application = Application::new(server);
-    let [up, down] = application.prepared("refinery");
-    application.runs(&up);
-    assert_eq!(application.status(), Some(0));
-    application.runs(&down);
-    assert_eq!(application.objects(), 0);
-}
-
-/// A program with the two commands of Rails, because the package of Rails needs much more than ActiveRecord.
-const RAILS: &str = r#"#!/usr/bin/env ruby
-require "json"
-require "active_record"
-ActiveRecord::Base.establish_connection(ENV["DATABASE_URL"].sub("mysql:", "mysql2:"))
-context = ActiveRecord::MigrationContext.new("db/migrate", ActiveRecord::SchemaMigration)
-ARGV == ["db:migrate"] ? context.migrate : context.rollback
-"#;
-
-fn rails_goes_up_and_down(server: &Server) {
-    let application = Application::new(server);
-    application.write("bin/rails", RAILS);
-    application.runs("chmod +x bin/rails");
-    application.follows("Rails");
-}
-
 fn alembic_goes_up_and_down(server: &Server) {
     let application = Application::new(server);
     application.write("alembic.ini", &format!("[alembic]\nscript_location = .\nsqlalchemy.url = {}\n", application.url("mysql+pymysql")));
@@ -264,29 +227,4 @@ fn alembic_goes_up_and_down(server: &Server) {
          with context.begin_transaction():\n        context.run_migrations()\n",
     );
     application.follows("Alembic");
-}
-
-fn django_goes_up_and_down(server: &Server) {
-    let application = Application::new(server);
-    application.write(
-        "manage.py",
-        &format!(
-            "import sys\nimport pymysql\npymysql.version_info = (2, 2, 8, 'final', 0)\npymysql.install_as_MySQLdb()\n\
-             from django.conf import settings\nfrom django.core.management import execute_from_command_line\n\
-             settings.configure(INSTALLED_APPS=['counting'], DATABASES={{'default': {{'ENGINE': 'django.db.backends.mysql', \
-             'NAME': '{0}', 'USER': '{0}', 'PASSWORD': 'secret', 'HOST': '127.0.0.1', 'PORT': {1}}}}})\n\
-             execute_from_command_line(sys.argv)\n",
-            application.schema.name,
-            application.network.port
-        ),
-    );
-    application.write("counting/__init__.py", "");
-    application.write("counting/migrations/__init__.py", "");
-    application.follows("Django");
-}
-
-fn knex_goes_up_and_down(server: &Server) {
-    let application = Application::new(server);
-    application.write("knexfile.js", "module.exports = { client: 'mysql2', connection: process.env.DATABASE_URL };\n");
-    application.follows("knex");
 }

@@ -1,9 +1,5 @@
-//! Monitoring: the queries of docs/monitoring.md with its account, and the exporter with the configuration of examples/.
+//! Monitoring: the queries of docs/monitoring.md with its account.
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +8,7 @@ use mysql::{Conn, Row};
 use slotted::package::committed;
 
 use crate::rollup::of_column;
-use crate::support::{Module, Network, Schema, Server, free_ports, keyed, package, provided, root, sql_statements};
+use crate::support::{Module, Network, Schema, Server, keyed, package, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -20,10 +16,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(two_readings_show_only_what_was_counted_between_them)
         .private()
         .on_servers(the_account_runs_the_queries_and_they_wait_for_no_transaction)
-        .on_servers(a_waiting_session_is_listed_with_its_slot_and_the_session_that_blocks)
-        .needs("query-exporter")
-        .waits()
-        .on_families(the_exporter_serves_the_metrics_of_the_page);
+        .on_servers(a_waiting_session_is_listed_with_its_slot_and_the_session_that_blocks);
 }
 
 const PAGE: &str = "docs/monitoring.md";
@@ -177,77 +170,4 @@ fn two_readings_show_only_what_was_counted_between_them(server: &Server) {
         }
     }
     panic!("no row");
-}
-
-/// The exporter, which is stopped at the end.
-struct Exporter {
-    child: Child,
-    port: u16,
-}
-
-impl Exporter {
-    fn start(database: &str) -> Self {
-        let port = free_ports(1)[0];
-        let child = Command::new(provided("query-exporter").join("venv/bin/query-exporter"))
-            .args(["--host", "127.0.0.1", "--port", &port.to_string(), "--config"])
-            .arg(root().join("examples/prometheus/query-exporter.yaml"))
-            .env("SLOTTED_DSN", database)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("the exporter");
-        Self { child, port }
-    }
-
-    fn metrics(&self) -> io::Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(LONG))?;
-        stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(text)
-    }
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The metrics in a text.
-fn metrics(text: &str) -> Vec<&str> {
-    let created = |line: &&str| line.contains("_created{");
-    text.lines().filter(|line| line.starts_with("slotted_") && !created(line)).collect()
-}
-
-fn the_exporter_serves_the_metrics_of_the_page(server: &Server) {
-    let monitored = Monitored::start(server);
-    let schema = monitored.schema();
-    let exporter = Exporter::start(&format!("mysql+pymysql://monitor:secret@127.0.0.1:{}/mydb", monitored.network.port));
-    let page = fs::read_to_string(root().join(PAGE)).expect("the page");
-    let (_, shown) = page.split_once("<!-- metrics: ").expect("the metrics");
-    let shown = metrics(shown.split("```").nth(1).expect("a block"));
-    assert!(shown.len() >= 10, "{shown:?}");
-    let begin = Instant::now();
-    loop {
-        let text = exporter.metrics().unwrap_or_default();
-        if metrics(&text) == shown {
-            break;
-        }
-        assert!(begin.elapsed() < LONG, "{text}");
-        thread::sleep(Duration::from_millis(100));
-    }
-    // Each query runs again at its interval: after at most 15 s, the metrics have a session that waits.
-    let mut transaction = locked(&schema);
-    let mut waiting = schema.connect();
-    thread::scope(|scope| {
-        scope.spawn(|| waiting.query_drop("CALL counter_increment('downloads')").expect("an increment"));
-        found("no session waits", || {
-            let text = exporter.metrics().expect("the metrics");
-            text.contains("slotted_row_lock_waiting{database=\"mydb\"} 1.0").then_some(())
-        });
-        transaction.query_drop("ROLLBACK").expect("a rollback");
-    });
 }

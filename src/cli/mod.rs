@@ -19,9 +19,6 @@ mod shell;
 mod status;
 mod uninstall;
 
-#[cfg(any(test, fuzzing))]
-pub(crate) use package::options_of;
-
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;

@@ -106,3 +106,32 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::{Secret, parse};
+
+    fn encoded(text: &str) -> String {
+        text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn encoded_parts_of_a_url_are_read_without_loss(text in ".{3,20}") {
+            let part = encoded(&text);
+            let settings = parse(&format!("mysql://{part}:{part}@[::1]:3307/{part}?socket={part}")).expect("a URL");
+            prop_assert_eq!((settings.host, settings.port), (Some("::1".into()), Some(3307)));
+            prop_assert_eq!((settings.user, settings.password), (Some(text.clone()), Some(Secret(text.clone()))));
+            prop_assert_eq!((settings.database, settings.socket), (Some(text.clone()), Some(text.into())));
+        }
+
+        #[test]
+        fn no_error_of_a_url_contains_the_password(text: String) {
+            if let Err(error) = parse(&format!("mysql://user:qJ8xkV{text}@host/db")) {
+                prop_assert!(!error.to_string().contains("qJ8xkV"), "{error}");
+            }
+        }
+    }
+}

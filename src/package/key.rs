@@ -456,3 +456,32 @@ mod tests {
         assert_eq!(range("BIGINT UNSIGNED"), (0, u64::MAX.into()));
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::Key;
+
+    const TYPES: [&str; 6] = [
+        "BIGINT",
+        "int unsigned",
+        "VARCHAR( 99 )",
+        "BINARY(16)",
+        "date",
+        "DATETIME",
+    ];
+
+    proptest! {
+        #[test]
+        fn a_key_is_displayed_as_it_is_parsed(
+            columns in prop::collection::btree_map(r"k[a-z_]{0,8}|`[a-z ,(';é]{1,9}``[A-Z]`", select(&TYPES[..]), 1..5)
+        ) {
+            let columns: Vec<_> = columns.iter().map(|(name, kind)| format!("{name}  {kind}")).collect();
+            let key: Key = columns.join(" ,").parse().expect("a key");
+            prop_assert_eq!(key.0.len(), columns.len());
+            prop_assert_eq!(key.to_string().parse(), Ok(key));
+        }
+    }
+}

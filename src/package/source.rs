@@ -74,7 +74,7 @@ pub struct SourceColumn {
     pub unsigned: bool,
 }
 
-#[cfg(any(test, fuzzing))]
+#[cfg(test)]
 impl SourceColumn {
     /// An INT column with this name.
     pub(crate) fn int(name: Ident) -> Self {

@@ -15,8 +15,8 @@ use slotted::package::Package;
 use slotted::script;
 
 use super::Fault;
+use super::ledger::{Changes, Fate, Key, Ledger, documented};
 use crate::exactness::SetOnDrop;
-use crate::support::ledger::{Changes, Fate, Key, Ledger, documented};
 use crate::support::{Schema, Server, file, keyed, package};
 
 /// The sessions that count.
@@ -292,7 +292,7 @@ impl Session<'_> {
 
     fn reject(&self, error: &mysql::Error) {
         let (_, error) = self.fate(Step::BeforeCommit, error);
-        self.load.ledger.note_rejected(error);
+        self.load.ledger.note_error(error);
     }
 
     /// Whether a call that returned an error has counted, as docs/guarantees.md says, and the name of the error.

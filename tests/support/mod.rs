@@ -2,7 +2,6 @@
 
 mod client;
 mod cluster;
-pub mod ledger;
 mod network;
 mod promises;
 pub mod run;
@@ -29,22 +28,18 @@ pub fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Copies a program. Another process writes it: a process that another thread starts at this moment would have the file open for writing,
+/// Writes a program. Another process does it: a process that another thread starts at this moment would have the file open for writing,
 /// and Linux does not execute such a file (ETXTBSY).
-pub fn copy_program(from: &std::path::Path, to: &std::path::Path) {
-    let copied = std::process::Command::new("install")
-        .args(["-m", "755"])
-        .args([from, to])
-        .status()
-        .expect("install runs");
-    assert!(copied.success(), "{} cannot be copied", from.display());
-}
-
-/// Writes a program, as [`copy_program`].
 pub fn write_program(path: &std::path::Path, text: &str) {
     let written = path.with_extension("text");
     std::fs::write(&written, text).expect("a file");
-    copy_program(&written, path);
+    let mut install = std::process::Command::new("install");
+    let copied = install.args(["-m", "755"]).args([&written, path]).status();
+    assert!(
+        copied.expect("install runs").success(),
+        "{} cannot be written",
+        path.display()
+    );
     std::fs::remove_file(written).expect("a file");
 }
 

@@ -34,7 +34,7 @@ pub struct Module<'a> {
 }
 
 /// The modules that attack the tool or interrupt it. `scripts/test --quick` leaves them out.
-const ATTACKS: [&str; 4] = ["advise_statements::", "ending::", "hostile::", "security::"];
+const ATTACKS: [&str; 3] = ["ending::", "hostile::", "security::"];
 
 impl Promises {
     /// The registry for the promises of a module.
@@ -55,8 +55,6 @@ impl Promises {
     /// come late, because it can still be being installed.
     pub fn in_order(mut self) -> Vec<Promise> {
         let attacks = |promise: &Promise| ATTACKS.iter().any(|module| promise.name.starts_with(module));
-        self.0
-            .retain(|promise| promise.name.starts_with("frameworks::") == servers::frameworks());
         self.0
             .retain(|promise| !servers::quick() || promise.needs.is_none() && !attacks(promise));
         self.0.sort_by_key(|promise| {

@@ -71,16 +71,9 @@ struct Run {
     waiting: [BTreeMap<usize, Thread>; LANES],
     total: usize,
     failed: usize,
-    done: Vec<Done>,
+    /// The names of the promises that have run, and how long they took.
+    done: Vec<(String, Duration)>,
     ended: bool,
-}
-
-/// A promise that has run.
-struct Done {
-    name: String,
-    cluster: bool,
-    begin: Instant,
-    end: Instant,
 }
 
 impl Run {
@@ -188,13 +181,7 @@ impl Drop for Place<'_> {
             state.others -= 1;
             state.open_machine();
         }
-        let cluster = self.lanes.contains(&Lane::Cluster);
-        state.done.push(Done {
-            name: self.name.to_owned(),
-            cluster,
-            begin: self.begin,
-            end: Instant::now(),
-        });
+        state.done.push((self.name.to_owned(), self.begin.elapsed()));
     }
 }
 
@@ -288,16 +275,11 @@ fn print_progress(begin: Instant) {
 
 /// Prints the phases of the run and the promises that took longest.
 fn print_times(begin: Instant) {
-    let state = run();
-    let mut done: Vec<_> = state.done.iter().collect();
-    done.sort_by_key(|one| std::cmp::Reverse(one.end - one.begin));
+    let mut done = std::mem::take(&mut run().done);
+    done.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
     eprintln!("\nThe promises that took longest:");
-    let slowest = std::env::var("SLOTTED_TEST_SLOWEST")
-        .ok()
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(20);
-    for one in done.iter().take(slowest) {
-        eprintln!("{:>7.1} s  {}", (one.end - one.begin).as_secs_f64(), one.name);
+    for (name, took) in done.iter().take(20) {
+        eprintln!("{:>7.1} s  {name}", took.as_secs_f64());
     }
     eprintln!("\nThe phases:");
     // scripts/test has measured those before the promises.
@@ -308,18 +290,6 @@ fn print_times(begin: Instant) {
         eprintln!("  {}", phase.trim());
     }
     eprintln!("  promises {}", minutes(begin.elapsed()));
-    let clusters = || done.iter().filter(|one| one.cluster);
-    if let (Some(first), Some(last)) = (
-        clusters().map(|one| one.begin).min(),
-        clusters().map(|one| one.end).max(),
-    ) {
-        eprintln!(
-            "  clusters {}, from {} to {} of the promises",
-            minutes(last - first),
-            minutes(first - begin),
-            minutes(last - begin)
-        );
-    }
 }
 
 /// A duration as `3 min 5 s`.

@@ -21,11 +21,6 @@ pub fn quick() -> bool {
     env::var_os("SLOTTED_TEST_QUICK").is_some()
 }
 
-/// Whether the promises of the module frameworks run, and no others: `scripts/test frameworks`.
-pub fn frameworks() -> bool {
-    env::var_os("SLOTTED_TEST_FRAMEWORKS").is_some()
-}
-
 /// Enough connections for the 250 clients of the article and the tests that run at the same time.
 const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
 

@@ -171,15 +171,6 @@ class CommittedTest < ActiveSupport::TestCase
     assert_equal 1, Article.connection.select_value(events)
   end
 
-  test "schema.rb has the tables, and the second part of the migration adds the rest" do
-    reload(:ruby)
-    missing = assert_raises(ActiveRecord::StatementInvalid) { Article.increment_counter(:views, 1) }
-    assert_equal 1305, SlottedCounter.error_number(missing)
-    # Rake::Task["db:schema:load"].enhance { ... }
-    CountArticles.new.execute_all("routines_up")
-    counts
-  end
-
   # Dumps the schema and loads it into an empty database: rails db:schema:dump, db:schema:load.
   def reload(format)
     config = ActiveRecord::Base.configurations.configs_for(env_name: "test").first

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+use crate::support::root;
+
 /// A counter or a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
@@ -26,7 +28,7 @@ pub enum Fate {
 pub fn documented() -> &'static BTreeMap<u16, Fate> {
     static DOCUMENTED: OnceLock<BTreeMap<u16, Fate>> = OnceLock::new();
     DOCUMENTED.get_or_init(|| {
-        let page = std::fs::read_to_string(super::root().join("docs/guarantees.md")).expect("the page");
+        let page = std::fs::read_to_string(root().join("docs/guarantees.md")).expect("the page");
         let (_, section) = page.split_once("\n## Errors and retry\n").expect("the section");
         let section = section.split("\n## ").next().unwrap_or_default();
         let mut fates = BTreeMap::new();
@@ -62,62 +64,23 @@ pub fn documented() -> &'static BTreeMap<u16, Fate> {
     })
 }
 
-/// The sums of one total.
+/// The sums of the amounts of one total.
 #[derive(Debug, Default)]
 struct Sums {
-    /// The total that the last check has read.
-    checked: i64,
-    /// The sum of the acknowledged amounts since then.
     acknowledged: i64,
-    /// The sum of the positive amounts that may have counted since then.
+    /// The sum of the positive amounts that may have counted.
     perhaps_added: i64,
-    /// The sum of the negative amounts that may have counted since then.
+    /// The sum of the negative amounts that may have counted.
     perhaps_taken: i64,
-}
-
-/// The number of calls by their result.
-#[derive(Debug, Clone, Default)]
-pub struct Calls {
-    pub acknowledged: u64,
-    pub rolled_back: u64,
-    /// By error.
-    pub rejected: BTreeMap<String, u64>,
-    /// By error.
-    pub unknown: BTreeMap<String, u64>,
-    /// The amounts that are missing in the totals. A transaction that is missing counts as 1 more.
-    pub lost: u64,
-    /// The amounts that the totals have in excess. A transaction that was rejected and exists counts as 1 more.
-    pub doubled: u64,
-}
-
-impl Calls {
-    /// The number of all calls.
-    pub fn attempted(&self) -> u64 {
-        let failed = self.rejected.values().chain(self.unknown.values()).sum::<u64>();
-        self.acknowledged + self.rolled_back + failed
-    }
-
-    /// Adds other calls.
-    pub fn add(&mut self, other: &Self) {
-        self.acknowledged += other.acknowledged;
-        self.rolled_back += other.rolled_back;
-        self.lost += other.lost;
-        self.doubled += other.doubled;
-        for (sums, more) in [
-            (&mut self.rejected, &other.rejected),
-            (&mut self.unknown, &other.unknown),
-        ] {
-            for (error, calls) in more {
-                *sums.entry(error.clone()).or_default() += calls;
-            }
-        }
-    }
 }
 
 #[derive(Debug, Default)]
 struct State {
     sums: BTreeMap<Key, Sums>,
-    calls: Calls,
+    /// The number of acknowledged calls.
+    acknowledged: u64,
+    /// The number of calls that an error has ended, by error.
+    failed: BTreeMap<String, u64>,
     /// The transactions that the server has acknowledged: their rows exist.
     committed: BTreeSet<u64>,
     /// The transactions that were rejected or rolled back: their rows do not exist.
@@ -137,13 +100,11 @@ impl Ledger {
 
     /// Notes a call, or a transaction with the row of the application that it inserts. `error` is the error that ended it.
     pub fn note(&self, row: Option<u64>, changes: Changes, fate: Fate, error: Option<String>) {
-        let mut state = self.state();
-        match (fate, error) {
-            (Fate::Counted, _) => state.calls.acknowledged += 1,
-            (Fate::NotCounted, None) => state.calls.rolled_back += 1,
-            (Fate::NotCounted, Some(error)) => *state.calls.rejected.entry(error).or_default() += 1,
-            (Fate::Unknown, error) => *state.calls.unknown.entry(error.unwrap_or_default()).or_default() += 1,
+        if let Some(error) = error {
+            self.note_error(error);
         }
+        let mut state = self.state();
+        state.acknowledged += u64::from(fate == Fate::Counted);
         match (fate, row) {
             (Fate::Counted, Some(row)) => drop(state.committed.insert(row)),
             (Fate::NotCounted, Some(row)) => drop(state.rejected.insert(row)),
@@ -164,30 +125,22 @@ impl Ledger {
         }
     }
 
-    /// Notes a call of a transaction that was rejected while the transaction continued.
-    pub fn note_rejected(&self, error: String) {
-        *self.state().calls.rejected.entry(error).or_default() += 1;
+    /// Notes an error of a call, also of one whose transaction continued.
+    pub fn note_error(&self, error: String) {
+        *self.state().failed.entry(error).or_default() += 1;
     }
 
     /// The number of acknowledged calls.
     pub fn acknowledged(&self) -> u64 {
-        self.state().calls.acknowledged
+        self.state().acknowledged
     }
 
     /// The number of calls that an error has ended.
     pub fn failed(&self, error: &str) -> u64 {
-        let state = self.state();
-        let calls = |calls: &BTreeMap<String, u64>| calls.get(error).copied().unwrap_or_default();
-        calls(&state.calls.rejected) + calls(&state.calls.unknown)
+        self.state().failed.get(error).copied().unwrap_or_default()
     }
 
-    /// The calls since the last one of this function.
-    pub fn take_calls(&self) -> Calls {
-        std::mem::take(&mut self.state().calls)
-    }
-
-    /// Compares the totals, and the rows of the application, with the calls. Returns what differs. The next check starts
-    /// with these totals.
+    /// Compares the totals, and the rows of the application, with the calls. Returns what differs.
     pub fn check(&self, totals: &BTreeMap<Key, i64>, rows: &BTreeSet<u64>) -> Vec<String> {
         let mut state = self.state();
         let mut problems = Vec::new();
@@ -201,38 +154,20 @@ impl Ledger {
                 state.rejected.insert(row);
             }
         }
-        let missing: Vec<_> = state.committed.difference(rows).copied().collect();
-        let unexpected: Vec<_> = rows.intersection(&state.rejected).copied().collect();
-        state.calls.lost += missing.len() as u64;
-        state.calls.doubled += unexpected.len() as u64;
+        let missing: Vec<_> = state.committed.difference(rows).collect();
         if !missing.is_empty() {
             problems.push(format!("committed transactions are missing: {missing:?}"));
         }
+        let unexpected: Vec<_> = rows.intersection(&state.rejected).collect();
         if !unexpected.is_empty() {
             problems.push(format!("rejected transactions exist: {unexpected:?}"));
         }
-        state.committed.clear();
-        state.rejected.clear();
-
-        for key in totals.keys() {
-            state.sums.entry(*key).or_default();
-        }
-        let State { sums, calls, .. } = &mut *state;
-        for (key, sums) in sums {
-            let known = sums.checked + sums.acknowledged;
-            let (least, most) = (known - sums.perhaps_taken, known + sums.perhaps_added);
-            let total = totals.get(key).copied().unwrap_or_default();
-            calls.lost += u64::try_from(least - total).unwrap_or_default();
-            calls.doubled += u64::try_from(total - most).unwrap_or_default();
-            if !(least..=most).contains(&total) {
-                problems.push(format!(
-                    "the total of {key:?} is {total}, expected {least} to {most}"
-                ));
+        for (key, total) in totals {
+            let sums = &state.sums[key];
+            let (least, most) = (sums.acknowledged - sums.perhaps_taken, sums.acknowledged + sums.perhaps_added);
+            if !(least..=most).contains(total) {
+                problems.push(format!("the total of {key:?} is {total}, expected {least} to {most}"));
             }
-            *sums = Sums {
-                checked: total,
-                ..Sums::default()
-            };
         }
         problems
     }
