@@ -7,15 +7,12 @@
 //! - [`server`]: the family and version of a server, server programs, and private servers.
 //! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
-//! - [`advise`]: the recommended number of slots, from the lock waits of a server.
+//! - [`advise`]: what the sessions of a server wait for, and what to do about it.
 //! - [`cluster`]: the nodes of a cluster, and the settings with which they select the same slots.
-//! - [`report`]: pages in HTML of a benchmark and of recommendations. Pure.
-//! - [`adopt`]: moves the counts of a row, a column or a table into a package.
+//! - [`report`]: a page in HTML of a benchmark. Pure.
 //! - [`install`]: installs a package, and compares an installed one.
-//! - [`statement`]: what a statement of another session does with the columns of a row. Pure.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
-pub mod adopt;
 pub mod advise;
 pub mod bench;
 pub mod cli;
@@ -28,4 +25,3 @@ pub mod render;
 pub mod report;
 pub mod script;
 pub mod server;
-pub mod statement;

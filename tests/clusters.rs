@@ -12,10 +12,8 @@ use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use serde_json::Value;
 use slotted::package::Slots;
 
-use crate::advise::{printed, slotted};
 use crate::queries::Queries;
 use crate::support::{Cluster, Module, clusters, keyed, package};
 
@@ -46,7 +44,6 @@ pub fn promises(mut module: Module<'_>) {
         // The tool asks both versions of Galera the same.
         if cluster.name != "mariadb-10.11" {
             module
-                .on_cluster(cluster, advise_with_one_url_says_that_it_sees_one_node)
                 .on_cluster(cluster, settings::status_compares_the_nodes)
                 .on_cluster(cluster, settings::nodes_that_share_slots_are_found)
                 .on_cluster(cluster, settings::nodes_with_the_same_variable_are_found)
@@ -261,45 +258,6 @@ fn three_nodes_count_without_conflicts(cluster: &Cluster) {
             assert_eq!(counted, Some(done), "{what}: {total} on node {node}");
         }
     }
-}
-
-fn advise_with_one_url_says_that_it_sees_one_node(cluster: &Cluster) {
-    let first = cluster.node(0);
-    let schema = first.schema();
-    schema.install(&package(|_| {}));
-    // auto_increment_increment is 3 on Galera and 7 in Group Replication, so a node has two slots or one.
-    schema.run("CALL counter_setup('hot', NULL, 7, 0)");
-    let nodes = cluster.nodes();
-    let urls: Vec<_> = nodes.iter().flat_map(|node| ["--url".to_owned(), node.url()]).collect();
-    let advise = |urls: &[String]| {
-        let urls: Vec<_> = urls.iter().map(String::as_str).collect();
-        let output = slotted(&[&["advise", "--seconds", "2", "--json"], urls.as_slice()].concat());
-        let report = serde_json::from_slice(&output.stdout);
-        let report: Value = report.unwrap_or_else(|error| panic!("{error}: {}", printed(&output)));
-        (output.status.code(), report)
-    };
-    let call = "CALL counter_increment('hot')";
-    let hold = Some(Duration::from_millis(20));
-    let ((one, all), _) = under_load(cluster, &schema.name, call, hold, || {
-        thread::sleep(Duration::from_millis(500));
-        (advise(&urls[..2]), advise(&urls))
-    });
-
-    let (code, report) = one;
-    assert_eq!(code, Some(2), "{report:#}");
-    let unseen = "the connections and the lock waits of 2 of the 3 nodes of the cluster";
-    assert_eq!(report["cannot_see"][0]["what"], unseen, "{report:#}");
-    assert_eq!(report["watched"]["connected"], SESSIONS, "{report:#}");
-
-    let (code, report) = all;
-    assert_eq!(code, Some(1), "{report:#}");
-    assert!(report["cannot_see"].as_array().is_some_and(Vec::is_empty), "{report:#}");
-    assert_eq!(report["watched"]["connected"], nodes.len() * SESSIONS, "{report:#}");
-    let hot = &report["advice"][0];
-    assert_eq!(hot["subject"], format!("{}.counters: hot", schema.name), "{report:#}");
-    // 41 slots of a node: the first prime after 4 for each of its 10 connections. On Galera, auto_increment_increment is 3.
-    let increment = if cluster.is_galera() { 3 } else { 7 };
-    assert_eq!(hot["verdict"]["slots"], 41 * increment, "{report:#}");
 }
 
 fn a_node_that_joins_without_data_has_the_totals(cluster: &Cluster) {

@@ -42,7 +42,6 @@ fn help_is_as_reviewed() {
         ("help_bench", vec!["bench", "--help"]),
         ("help_limits", vec!["limits", "--help"]),
         ("help_advise", vec!["advise", "--help"]),
-        ("help_adopt", vec!["adopt", "--help"]),
         ("help_install", vec!["install", "--help"]),
         ("help_status", vec!["status", "--help"]),
         ("help_uninstall", vec!["uninstall", "--help"]),
@@ -59,16 +58,12 @@ fn help_is_as_reviewed() {
 
 fn invalid_arguments_are_rejected() {
     let long = "x".repeat(60);
-    let cases: [&[&str]; 46] = [
+    let cases: [&[&str]; 42] = [
         &["bench", "--connections", "8,0"],
         &["bench", "--slots", "1,many"],
         &["bench", "--read-ratio", "1.1"],
         &["bench", "--csv", "--json"],
         &["advise", "--url", "mysql://a@b", "--host", "c"],
-        &["adopt", "--url", "x", "--table", "a.b.c", "--column", "d", "--where", "e", "--counter", "f"],
-        &["adopt", "--url", "x", "--from", "a.b.c.d"],
-        &["adopt", "--url", "x", "--from", "a.b", "--key", "c=d=e"],
-        &["adopt", "--url", "x", "--from", "a.b", "--key", "c", "--name", "d"],
         &["generate", "nothing"],
         &["generate", "--slots", "20"],
         &["generate", "--pick", "random"],

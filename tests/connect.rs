@@ -192,8 +192,6 @@ fn every_command_connects_with_tls(server: &Server) {
     for command in [&["install", "counters"][..], &["status"], &["uninstall", "--with-data", "--yes"]] {
         connects(&mut network.command(command, &[&user[..], &app].concat()));
     }
-    let adopt = ["adopt", "--database", "app", "--table", "pages", "--column", "hits", "--where", "id = 1", "--counter", "hits"];
-    fails(&mut network.command(&adopt, &user), "the database app has no package", "run slotted install");
 }
 
 /// All printable characters of ASCII, and one beyond.
@@ -408,7 +406,6 @@ fn a_host_that_does_not_answer_ends_after_the_timeout() {
     for command in [
         &["advise"][..],
         &["bench"],
-        &["adopt", "--table", "t", "--column", "c", "--where", "1", "--counter", "n"],
     ] {
         let start = Instant::now();
         let place = ["--host", "127.0.0.1", "--port", &port, "--user", "u", "--connect-timeout", "0.5"];

@@ -89,15 +89,11 @@ fn a_command_that_waits_on_the_server_ends_when_it_is_told_to(server: &Server) {
     let objects = "SELECT GROUP_CONCAT(ROUTINE_NAME ORDER BY 1) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
     let before: String = schema.first(objects);
     let (mut blocking, mut witness) = (schema.connect(), schema.connect());
-    let adopt = ["adopt", "--table", "pages", "--column", "hits", "--where", "id = 1", "--counter", "page 1"];
     for (lock, arguments) in [
         ("FLUSH TABLES WITH READ LOCK", &["install", "counters", "--bounded"][..]),
         ("FLUSH TABLES WITH READ LOCK", &["uninstall"]),
         ("FLUSH TABLES WITH READ LOCK", &["bench", "--contenders", "single-row"]),
         ("LOCK TABLES counters WRITE", &["status"]),
-        ("LOCK TABLES counters WRITE", &["advise"]),
-        ("LOCK TABLES pages WRITE", &adopt),
-        ("LOCK TABLES pages WRITE", &["adopt", "--from", "pages.hits"]),
     ] {
         blocking.query_drop(lock).expect(lock);
         let ready = || until_there_are(1, &mut witness);
@@ -208,29 +204,4 @@ fn a_connection_that_the_server_has_closed_is_opened_again(server: &Server) {
     assert!(printed(&output).contains("single-row"), "{}", printed(&output));
     let schemas: Vec<String> = schema.connect().query("SHOW DATABASES LIKE 'slotted\\_bench%'").expect("schemas");
     assert_eq!(schemas, [""; 0]);
-    // The move waits for a row, so that its first connection is idle.
-    let mut blocking = schema.connect();
-    blocking.query_drop("START TRANSACTION").expect("a transaction");
-    blocking.query_drop("UPDATE pages SET hits = hits + 1").expect("a lock");
-    let own_id = blocking.connection_id();
-    let mut witness = schema.connect();
-    let adopt = ["adopt", "--from", "pages.hits"];
-    let started = command(server, &schema, &adopt).spawn().expect("slotted runs");
-    let end = Instant::now() + Duration::from_secs(30);
-    loop {
-        let rows: Vec<Row> = witness.query("SHOW FULL PROCESSLIST").expect("the sessions");
-        let id = |row: &Row| row.get::<u32, _>("Id").unwrap_or_default();
-        let works = rows.iter().any(|row| id(row) > own_id && row.get::<Option<String>, _>("Info").flatten().is_some_and(|text| text.contains("pages") && !text.contains("PROCESSLIST")));
-        let idle = rows.iter().find(|row| id(row) > witness.connection_id() && row.get::<String, _>("Command").as_deref() == Some("Sleep"));
-        if let (true, Some(idle)) = (works, idle) {
-            witness.query_drop(format!("KILL {}", id(idle))).expect("a killed session");
-            break;
-        }
-        assert!(Instant::now() < end, "no session of adopt: {rows:?}");
-        thread::sleep(Duration::from_millis(5));
-    }
-    blocking.query_drop("COMMIT").expect("a commit");
-    let output = started.wait_with_output().expect("the end");
-    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-    assert!(printed(&output).contains("Nothing is left in the column."), "{}", printed(&output));
 }

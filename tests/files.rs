@@ -1,6 +1,6 @@
 //! Files and output that a command writes.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,15 +14,14 @@ use crate::support::{Module, Server, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_one_server(a_file_is_written_where_it_is)
-        .plain(generate_writes_each_file_where_it_is)
-        .on_one_server(a_change_is_told_although_its_report_cannot_be_written);
+        .plain(generate_writes_each_file_where_it_is);
 }
 
 /// Writes a page to a file.
-fn advise(server: &Server, file: &Path) -> Output {
+fn bench(server: &Server, file: &Path) -> Output {
     let schema = server.schema();
     let file = file.to_str().expect("a path");
-    slotted(&["advise", "--seconds", "0.1", "--html", file, "--url", &server.url(), "--database", &schema.name])
+    slotted(&["bench", "--contenders", "single-row", "--connections", "1", "--seconds", "0.1", "--rounds", "1", "--html", file, "--url", &server.url(), "--database", &schema.name])
 }
 
 fn a_file_is_written_where_it_is(server: &Server) {
@@ -35,7 +34,7 @@ fn a_file_is_written_where_it_is(server: &Server) {
     symlink(at("file"), at("soft")).expect("a link");
     let before = fs::metadata(at("file")).expect("a file");
     for name in ["file", "hard", "soft"] {
-        let output = advise(server, &at(name));
+        let output = bench(server, &at(name));
         assert!(printed(&output).contains("wrote "), "{name}: {}", printed(&output));
         let text = fs::read_to_string(at("file")).expect("a page");
         assert!(text.starts_with("<!") && text.trim_end().ends_with("</html>"), "{name}");
@@ -45,7 +44,7 @@ fn a_file_is_written_where_it_is(server: &Server) {
     }
     assert!(fs::symlink_metadata(at("soft")).expect("a link").is_symlink());
     symlink(at("target"), at("dangling")).expect("a link");
-    advise(server, &at("dangling"));
+    bench(server, &at("dangling"));
     assert!(fs::metadata(at("target")).expect("a file").is_file());
     assert!(Command::new("mkfifo").arg(at("fifo")).status().expect("mkfifo").success());
     let fifo = at("fifo");
@@ -53,18 +52,18 @@ fn a_file_is_written_where_it_is(server: &Server) {
         let fifo = fifo.clone();
         move || fs::read_to_string(fifo).expect("a page")
     });
-    let output = advise(server, &fifo);
+    let output = bench(server, &fifo);
     assert!(fs::symlink_metadata(&fifo).expect("a FIFO").file_type().is_fifo(), "{}", printed(&output));
     assert!(reader.join().expect("a reader").trim_end().ends_with("</html>"));
     // The device of a full disk, which is not replaced.
     symlink("/dev/full", at("full")).expect("a link");
-    let output = advise(server, &at("full"));
+    let output = bench(server, &at("full"));
     assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
     assert!(printed(&output).contains("cannot write") && printed(&output).contains("No space left"), "{}", printed(&output));
     assert!(fs::metadata("/dev/full").expect("a device").file_type().is_char_device());
-    let output = advise(server, &at("nowhere").join("page"));
+    let output = bench(server, &at("nowhere").join("page"));
     assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
-    assert!(!printed(&output).contains("Watched"), "{}", printed(&output));
+    assert!(!printed(&output).contains("single-row"), "{}", printed(&output));
 }
 
 fn generate_writes_each_file_where_it_is() {
@@ -124,18 +123,4 @@ fn generate_writes_each_file_where_it_is() {
         assert!(fs::metadata(device).expect("a device").file_type().is_char_device());
         fs::remove_file(&fifo).expect("a link");
     }
-}
-
-fn a_change_is_told_although_its_report_cannot_be_written(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL); INSERT INTO pages VALUES (1, 7)");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command.args(["adopt", "--from", "pages.hits", "--url", &server.url(), "--database", &schema.name]);
-    let output = command.stdout(File::options().write(true).open("/dev/full").expect("a device")).output().expect("slotted runs");
-    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
-    for text in ["cannot write the output: No space left", "the change on the server is complete"] {
-        assert!(printed(&output).contains(text), "{text}: {}", printed(&output));
-    }
-    assert_eq!(schema.first::<i64>("SELECT SUM(total) FROM counter_totals"), 7);
 }

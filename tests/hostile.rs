@@ -139,7 +139,6 @@ fn a_planted_view_is_read_and_not_executed(server: &Server) {
         &["status", "--json"],
         &["advise", "--seconds", "0.3"],
         &["install", "counters", "--table", "planted", "--prefix", "p_"],
-        &["adopt", "--from", "planted.counter"],
         &["uninstall", "counters", "--table", "planted", "--prefix", "p_", "--with-data", "--yes"],
         &["install", "counters"],
     ] {
@@ -404,14 +403,9 @@ fn any_table_and_any_view_is_read(server: &Server) {
             &["install", "counters"],
             &["install", "slotted_counters"],
             &["advise", "--seconds", "0.1"],
-            &["adopt", "--from", "source.hits", "--key", "name", "--prefix", "good_"],
             &["uninstall", "counters"],
-            &["adopt", "--from", "counters", "--key", "counter_name", "--prefix", "good_"],
             // The views that describe no package are in the way of the others.
             &["uninstall", "counters", "--with-data", "--yes"],
-            &["adopt", "--from", "source.hits", "--prefix", "n_"],
-            &["adopt", "--table", "source", "--column", "hits", "--where", "TRUE", "--counter", "c", "--prefix", "n_"],
-            &["adopt", "--from", "source.hits", "--key", "name", "--prefix", "good_"],
         ] {
             let output = slotted(&schema, arguments);
             if arguments[0] == "uninstall" {
@@ -534,17 +528,6 @@ fn what_is_planted_in_a_schema_is_quoted_in_every_statement(server: &Server) {
     for end in ENDS {
         owner.query_drop(format!("DROP VIEW {}", quoted(&format!("{}package", planted(end))))).expect("a view");
     }
-    for end in ENDS {
-        let name = planted(end);
-        // The command line has no name with a character of control.
-        let place = format!("{0}.{0}", quoted(&name));
-        if !name.contains(char::is_control) {
-            let moved = ends(&schema, 0, &["adopt", "--from", &place, "--prefix", "n_"]);
-            assert!(moved.contains("2 rows moved"), "{moved}");
-            let row = ["adopt", "--table", &quoted(&name), "--column", &name, "--where", "id = 1", "--counter", &name, "--prefix", "n_", "--into-existing"];
-            ends(&schema, 0, &row);
-        }
-    }
     ends(&schema, 0, &["status"]);
 
     // Sessions that wait with planted conditions, names and values.
@@ -582,7 +565,7 @@ fn what_is_planted_in_a_schema_is_quoted_in_every_statement(server: &Server) {
             thread::sleep(Duration::from_millis(20));
         }
         let before: u64 = schema.first("SELECT COUNT(*) FROM pwned_by");
-        let advised = slotted(&schema, &["advise", "--seconds", "1", "--html", folder.path().join("advice.html").to_str().expect("a path")]);
+        let advised = slotted(&schema, &["advise", "--seconds", "1"]);
         assert!(printed(&advised).contains("pwned"), "{}", printed(&advised));
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM pwned_by"), before, "the command executes no condition");
         drop(stop);
@@ -590,8 +573,6 @@ fn what_is_planted_in_a_schema_is_quoted_in_every_statement(server: &Server) {
         drop(holder);
     });
     attackers.extend(ids);
-    let html = std::fs::read_to_string(folder.path().join("advice.html")).expect("a page");
-    assert!(!html.contains("<b>"), "{html}");
     ends(&schema, 0, &["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "--contenders", "counters"]);
     ends(&schema, 0, &["uninstall", "counters", "--prefix", "n_", "--with-data", "--yes"]);
     ends(&schema, 0, &[&["uninstall", "counters"][..], &new_options, &["--with-data", "--yes"]].concat());

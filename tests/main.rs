@@ -25,9 +25,7 @@ macro_rules! promises {
 
 promises! {
     add_many
-    adopt
     advise
-    advise_statements
     article
     bad_input
     bench
@@ -47,7 +45,6 @@ promises! {
     files
     frameworks
     hostile
-    hot_rows
     in_your_application
     install
     installing

@@ -1,16 +1,14 @@
-//! The pages of bench and advise: legible on a telephone and on a screen, light and dark, with everything that they show inside.
+//! The page of bench: legible on a telephone and on a screen, light and dark, with everything that they show inside.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use slotted::advise::{Advice, CannotSee, Counter, Row, Said, Verdict, Watched};
 use slotted::bench::{
     At, CONTENDERS, Comparison, Kind, Latency, NotMeasured, Rejected, Report, Setting, Summary,
 };
-use slotted::report::{self, Advised};
-use slotted::statement::{Amount, Change, Use};
+use slotted::report;
 
 use crate::support::{Module, Server};
 
@@ -22,8 +20,6 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_check_of_pages_finds_faults)
         .plain(pages_load_nothing)
         .plain(a_benchmark_begins_with_what_was_measured)
-        .plain(recommendations_begin_with_what_waits)
-        .plain(names_cannot_change_a_page)
         .on_families(commands_write_pages);
 }
 
@@ -167,73 +163,12 @@ fn usual(kind: Kind) -> bool {
     !matches!(kind, Kind::Part | Kind::Extra)
 }
 
-fn advised(watched: &Watched, advice: &[Advice], cannot_see: &[CannotSee]) -> String {
-    let action = |verdict| match verdict {
-        Verdict::Grow(slots) => format!("grow to {slots} slots"),
-        Verdict::Adopt(slots) => format!("replace it by a counter of {slots} slots"),
-        Verdict::Inspect => "find the transactions that hold its locks".into(),
-        _ => "fine".into(),
-    };
-    let environment = environment();
-    let watched = &Watched { cannot_see: cannot_see.to_vec(), ..watched.clone() };
-    report::advise_page(&Advised { environment: &environment, watched, advice, not_innodb: &[], action })
-}
-
-fn unseen(what: &str, remedy: &str) -> CannotSee {
-    CannotSee { what: what.into(), remedy: remedy.into() }
-}
-
-/// A server with this many counters, of which every third one has waiting sessions, and with hot rows.
-fn load(counters: u32, rows: u32) -> Watched {
-    let counter = |at: u32| Counter {
-        schema: "shop".into(),
-        table: "counters".into(),
-        prefix: "counter_".into(),
-        name: format!("{}downloads of the installer {at}", "a_long_name_without_a_space_".repeat(at as usize % 4)),
-        slots: 5,
-        pick: "connection".into(),
-        busy_slots: 5,
-        counted: 123_456 / u64::from(at),
-        skew: 1.2,
-        waiting: if at.is_multiple_of(3) { 40.0 / f64::from(at) } else { 0.0 },
-        read_us: Some((95.0, 40.0)),
-        ..Counter::default()
-    };
-    let row = |id: u32| Row {
-        schema: "shop".into(),
-        table: "pages_with_a_long_name".into(),
-        condition: format!("language = 'en' AND id = {id}"),
-        waiting: 31.4,
-        statements: vec![Said {
-            text: format!("UPDATE pages_with_a_long_name SET hits = hits + 1 WHERE language = 'en' AND id = {id}"),
-            changes: vec![Change { column: "hits".into(), of: Use::Adds, amount: Amount::Number(1) }],
-            ..Said::default()
-        }],
-        ..Row::default()
-    };
-    Watched {
-        seconds: 10.0,
-        samples: 75,
-        sees_waits: true,
-        connected: 64,
-        running: 30,
-        row_lock_waits: 123_456,
-        row_lock_ms: 345_678,
-        counters: (1..=counters).map(counter).collect(),
-        rows: (1..=rows).map(row).collect(),
-        ..Watched::default()
-    }
-}
-
 /// One of each kind, and the extremes: all contenders, many settings, large and small figures, one round.
 fn pages() -> Vec<(&'static str, String)> {
     let many = [1, 2, 3, 4, 8, 16, 32, 64, 128, 250, 500, 1000];
     let mut slow = benchmark(&[64], &[1], |kind| kind == Kind::Other, 7.0, 3);
     slow.comparisons[0].setting.counters = 100_000;
     slow.comparisons[0].setting.hold = Some(Duration::from_millis(10_000));
-    let busy = load(14, 2);
-    let all = load(120, 30);
-    let unseen = [unseen("the row lock waits", "GRANT PROCESS ON *.* TO 'monitor'@'a-host.example.com';")];
     let pages = vec![
         ("one setting", report::bench_page(&benchmark(&[64], &[100], usual, 9123.0, 3))),
         ("connections", report::bench_page(&benchmark(&[1, 8, 64, 250], &[100], usual, 812.0, 5))),
@@ -241,9 +176,6 @@ fn pages() -> Vec<(&'static str, String)> {
         ("one round", report::bench_page(&benchmark(&[64], &[8, 100], usual, 9_876_543.0, 1))),
         ("slow", report::bench_page(&slow)),
         ("nodes", report::bench_page(&on_nodes(9))),
-        ("advise", advised(&busy, &busy.advice(), &[])),
-        ("advise many", advised(&all, &all.advice(), &unseen)),
-        ("advise nothing", advised(&load(0, 0), &[], &unseen)),
     ];
     // For the eyes of a developer.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
@@ -352,45 +284,6 @@ fn a_benchmark_begins_with_what_was_measured() {
     );
 }
 
-fn recommendations_begin_with_what_waits() {
-    let sentence = |watched: &Watched, unseen: &[CannotSee]| {
-        let page = advised(watched, &watched.advice(), unseen);
-        let (_, rest) = page.split_once("<h1>").expect("a heading");
-        rest.split_once("</h1>").expect("an end").0.to_owned()
-    };
-    let quiet = Watched { row_lock_waits: 0, ..load(2, 0) };
-    let unseen = [unseen("the row lock waits", "GRANT PROCESS ON *.* TO 'monitor'@'%';")];
-    assert_eq!(
-        sentence(&load(3, 1), &[]),
-        "Sessions wait for 2 of 4 counters and rows, most often for shop.pages_with_a_long_name: language = ... 2 changes \
-         are recommended."
-    );
-    assert_eq!(
-        sentence(&load(3, 0), &[]),
-        "Sessions wait for 1 of 3 counters and rows: shop.counters: a_long_name_without_a_spa... One change is recommended."
-    );
-    assert_eq!(
-        sentence(&load(2, 0), &[]),
-        "No session was seen waiting for a counter in 10 s. No change is recommended."
-    );
-    assert_eq!(sentence(&quiet, &[]), "No session waited for a row lock in 10 s. No change is recommended.");
-    assert_eq!(
-        sentence(&quiet, &unseen),
-        "No session was seen waiting in 10 s, but this could not be observed: the row lock waits. No change is recommended."
-    );
-}
-
-/// Counters have any names.
-fn names_cannot_change_a_page() {
-    let name = "<script>alert(1)</script><img src=x>&amp;'\"</pre>";
-    let mut watched = load(3, 1);
-    watched.counters[2].name = name.into();
-    watched.rows[0].condition = format!("name = '{name}'");
-    let page = advised(&watched, &watched.advice(), &[unseen(name, name)]);
-    assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
-    assert_eq!(page.matches("</pre>").count(), page.matches("<pre>").count());
-}
-
 /// A page is created before the work, and has the figures of this server.
 fn commands_write_pages(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -415,6 +308,4 @@ fn commands_write_pages(server: &Server) {
     let page = written(&[&bench[..], &["--seconds", "0.2", "--rounds", "2"]].concat(), "Counters");
     assert!(page.contains("<h1>This server counts ") && page.contains(" with 4 slots"), "{page}");
     assert_eq!(page.matches("class=\"ends\"").count(), 3, "{page}");
-    let page = written(&["advise", "--seconds", "0.5"], "Waits for counters");
-    assert!(page.contains("recommended.</h1>"), "{page}");
 }

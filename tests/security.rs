@@ -1,8 +1,6 @@
 //! What an owner of a schema and other sessions can make an administrator do, and the page about security.
 
 use std::fs;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -15,10 +13,7 @@ pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_page_names_promises_that_exist)
         .on_servers(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines)
-        .on_servers(routines_that_run_with_privileges_on_all_databases_are_reported)
-        .private()
-        .waits()
-        .on_servers(advise_executes_no_condition_but_comparisons);
+        .on_servers(routines_that_run_with_privileges_on_all_databases_are_reported);
 }
 
 /// The names in the page, such as `install::each_role_has_its_privileges_and_no_others`.
@@ -160,53 +155,4 @@ fn routines_that_run_with_privileges_on_all_databases_are_reported(server: &Serv
     assert!(said.contains("counters --slots 20") && !is_noted(&said), "{said}");
     let said = run(&["install", "counters", "--no-function", "--slots", "20", "--security", "invoker"]);
     assert!(!is_noted(&said) && !is_noted(&run(&["status"])), "{said}");
-}
-
-/// The general log of the server is the witness.
-fn advise_executes_no_condition_but_comparisons(server: &Server) {
-    let server = server.another(&[]);
-    let schema = server.schema();
-    schema.run(
-        "CREATE TABLE pages (id INT NOT NULL, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (7, 0);
-         CREATE TABLE planted (id INT NOT NULL) ENGINE = InnoDB; INSERT INTO planted VALUES (7);
-         CREATE PROCEDURE nothing() DO 0;
-         SET GLOBAL log_bin_trust_function_creators = ON;
-         CREATE FUNCTION planted() RETURNS INT DETERMINISTIC RETURN 7",
-    );
-    let conditions = ["id = planted()", "id = 7 AND SLEEP(0) = 0", "id = 7 AND (@planted := 1) = 1", "id = (SELECT MAX(id) FROM planted)"];
-    let mut holder = schema.connect();
-    holder.query_drop("START TRANSACTION").expect("a transaction");
-    holder.query_drop("UPDATE pages SET hits = hits + 1").expect("a lock");
-    let waiting: Vec<(Conn, String)> = conditions
-        .iter()
-        .chain(&conditions)
-        .map(|condition| (schema.connect(), format!("UPDATE pages SET hits = hits + 1 WHERE {condition}")))
-        .collect();
-    let own: Vec<String> = waiting.iter().map(|(connection, _)| connection.connection_id().to_string()).collect();
-    let mut witness = schema.connect();
-    let own = format!("{}, {}, {}", own.join(", "), holder.connection_id(), witness.connection_id());
-    let output = thread::scope(|scope| {
-        for (mut connection, statement) in waiting {
-            scope.spawn(move || connection.query_drop(statement).expect("an update"));
-        }
-        let waits = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
-        let end = Instant::now() + Duration::from_secs(30);
-        while witness.query_first::<u64, _>(waits).expect(waits) < Some(8) && Instant::now() < end {
-            thread::sleep(Duration::from_millis(50));
-        }
-        witness.query_drop("SET GLOBAL log_output = 'TABLE'").expect("a log");
-        witness.query_drop("SET GLOBAL general_log = ON").expect("a log");
-        let output = slotted(&["advise", "--url", &server.url(), "--database", &schema.name, "--seconds", "2"]);
-        witness.query_drop("SET GLOBAL general_log = OFF").expect("no log");
-        holder.query_drop("COMMIT").expect("a commit");
-        output
-    });
-    assert!(printed(&output).contains("pages"), "{}", printed(&output));
-    let logged = |condition: &str| -> Vec<String> {
-        let query = format!("SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE thread_id NOT IN ({own}) AND {condition}");
-        schema.connect().query(&query).expect("the log")
-    };
-    assert!(logged("argument LIKE '%INNODB_TRX%' OR argument LIKE '%data_lock%'").len() > 1, "the log has the statements of the tool");
-    let executed = logged("(argument LIKE '%planted%' OR argument LIKE '%SLEEP%')");
-    assert!(executed.is_empty(), "{executed:#?}");
 }

@@ -1,6 +1,5 @@
 //! The command line: one file per command.
 
-mod adopt;
 mod advise;
 mod bench;
 mod connection;
@@ -26,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::connect;
-use output::{Unwritten, note};
+use output::note;
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
 #[derive(Debug, Parser)]
@@ -51,7 +50,6 @@ enum Command {
     Bench(bench::Bench),
     Limits(limits::Limits),
     Advise(advise::Advise),
-    Adopt(adopt::Adopt),
     Completions(shell::Completions),
     Man(shell::Man),
 }
@@ -131,25 +129,12 @@ pub const FAILED: u8 = 2;
 impl Cli {
     /// Runs the command. Prints an error and its hint to stderr.
     pub fn run(self) -> ExitCode {
-        let reports = self.command.reports_changes();
         let result = interrupt::handle().and_then(|()| self.command.run());
-        let result = result.map_err(|error| match Unwritten::is(&error) {
-            true if reports => hinted(
-                described(&error),
-                "the change on the server is complete, and only its report is missing",
-            ),
-            _ => error,
-        });
         result.map_or_else(|error| exit_code(&error), ExitCode::from)
     }
 }
 
 impl Command {
-    /// Whether the output is a report of changes on the server, which are complete.
-    fn reports_changes(&self) -> bool {
-        matches!(self, Self::Adopt(_))
-    }
-
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
             Command::Generate(generate) => generate.run(),
@@ -160,7 +145,6 @@ impl Command {
             Command::Bench(bench) => bench.run(),
             Command::Limits(limits) => limits.run(),
             Command::Advise(advise) => advise.run(),
-            Command::Adopt(adopt) => adopt.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }

@@ -5,7 +5,6 @@
 //! writes them: U+001B is `\u001b`.
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
@@ -17,19 +16,6 @@ pub const JSON_VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the output")]
 pub struct Unwritten(#[source] io::Error);
-
-impl Unwritten {
-    /// Whether an error is this one.
-    pub fn is(error: &anyhow::Error) -> bool {
-        let inner = |error: &(dyn Error + 'static)| {
-            error
-                .downcast_ref::<io::Error>()
-                .and_then(io::Error::get_ref)
-                .is_some_and(|inner| inner.is::<Self>())
-        };
-        error.chain().any(inner)
-    }
-}
 
 /// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
 /// Source: Unicode Standard Annex 9, "Explicit Directional Embedding and Override".

@@ -82,17 +82,6 @@ impl Chosen {
     }
 }
 
-/// The packages of the database, in the order of their names.
-///
-/// # Errors
-/// A package cannot be read.
-pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
-    compare::installed(connection, false)?
-        .into_iter()
-        .map(found)
-        .collect()
-}
-
 /// The options in the arguments of `slotted generate`, as in the view of a package.
 pub(crate) fn options_of(arguments: &str) -> Option<Options> {
     let words = shlex::split(arguments)?;

@@ -4,8 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::preflight::Problem;
-use crate::adopt;
-use crate::package::{Collation, Ident, Key, KeyType, Package, SourceColumn, TableColumn};
+use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn};
 use crate::render;
 
 /// The key of the table and the properties of its columns that a package depends on.
@@ -60,7 +59,7 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
     }
     let database: Option<String> = connection.query_first("SELECT DATABASE()")?;
     let database = database.unwrap_or_default();
-    let columns = adopt::columns(connection, &database, column.table.name())?;
+    let columns = columns(connection, &database, column.table.name())?;
     let found = columns
         .iter()
         .find(|one| one.name.name().to_lowercase() == column.column.name().to_lowercase());
@@ -69,14 +68,14 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
             let what = format!("{name} has no column {}", column.column.plain());
             return Ok(Err(problem(what, "give a column of the table")));
         }
-        Some(found) if !found.is_integer() || found.kind == "decimal" => {
+        Some(found) if !found.is_integer() => {
             let what = format!("{column} is {}: counts are integers", found.definition);
             return Ok(Err(problem(
                 what,
                 "give an integer column, or change its type with ALTER TABLE",
             )));
         }
-        Some(found) if found.generated.is_some() => {
+        Some(found) if found.generated => {
             return Ok(Err(problem(
                 format!("{column} is a generated column"),
                 "give the column that it is computed from",
@@ -84,8 +83,8 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
         }
         Some(_) => {}
     }
-    let (index, key) = adopt::key(connection, &database, column.table.name(), &columns)?;
-    if index.is_none() {
+    let key = key_of(connection, &database, column.table.name(), &columns)?;
+    if key.is_empty() {
         let what = format!("{name} has no primary key, and no unique index whose columns are NOT NULL");
         return Ok(Err(problem(what, "add a primary key")));
     }
@@ -137,15 +136,95 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
 }
 
 /// The type of a key column as an option has it. MariaDB writes a display width.
-fn kind(column: &SourceColumn) -> String {
+fn kind(column: &Column) -> String {
     let kind = column.kind.to_uppercase();
     match column.kind.as_str() {
-        _ if column.is_integer() && column.unsigned => format!("{kind} UNSIGNED"),
+        _ if column.is_integer() && column.definition.contains("unsigned") => format!("{kind} UNSIGNED"),
         _ if column.is_integer() || kind == "YEAR" => kind,
         // The values of an ENUM keep their case.
         "enum" => column.definition.clone(),
         _ => column.definition.to_uppercase(),
     }
+}
+
+/// A column of a table, from `information_schema.COLUMNS`.
+#[derive(Debug, Clone)]
+struct Column {
+    name: Ident,
+    /// DATA_TYPE, in lower case.
+    kind: String,
+    /// COLUMN_TYPE.
+    definition: String,
+    collation: Option<String>,
+    null: bool,
+    generated: bool,
+    /// Whether an UPDATE of another column changes it.
+    on_update: bool,
+}
+
+impl Column {
+    fn is_integer(&self) -> bool {
+        ["tinyint", "smallint", "mediumint", "int", "bigint"].contains(&self.kind.as_str())
+    }
+}
+
+fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql::Result<Vec<Column>> {
+    let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES',
+                        COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
+                   FROM information_schema.COLUMNS
+                  WHERE TABLE_SCHEMA = ?
+                    AND TABLE_NAME = ?
+                  ORDER BY ORDINAL_POSITION";
+    connection.exec_map(
+        query,
+        (schema, table),
+        |(name, kind, definition, collation, null, generated, on_update): (String, _, _, _, _, _, _)| {
+            Column {
+                name: Ident::stored(name),
+                kind,
+                definition,
+                collation,
+                null,
+                generated,
+                on_update,
+            }
+        },
+    )
+}
+
+/// The columns of the primary key, or of another unique index without NULL. Empty if the table has neither.
+fn key_of(
+    connection: &mut Conn,
+    schema: &str,
+    table: &str,
+    columns: &[Column],
+) -> mysql::Result<Vec<Column>> {
+    // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read.
+    let query = "SELECT INDEX_NAME, COLUMN_NAME
+                   FROM information_schema.STATISTICS
+                  WHERE TABLE_SCHEMA = ?
+                    AND TABLE_NAME = ?
+                    AND NON_UNIQUE = 0
+                    AND COALESCE(COLUMN_NAME, '') NOT IN (
+                      SELECT COLUMN_NAME
+                        FROM information_schema.COLUMNS
+                       WHERE TABLE_SCHEMA = ?
+                         AND TABLE_NAME = ?
+                         AND GENERATION_EXPRESSION = 'ROW END'
+                    )
+                  ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
+    let parts: Vec<(String, Option<String>)> = connection.exec(query, (schema, table, schema, table))?;
+    // A part of an index on an expression has no column.
+    let column = |(_, name): &(String, Option<String>)| {
+        let found = columns
+            .iter()
+            .find(|column| Some(column.name.name()) == name.as_deref());
+        found.filter(|column| !column.null).cloned()
+    };
+    let mut indexes = parts.chunk_by(|one, next| one.0 == next.0);
+    Ok(indexes
+        .find_map(|index| index.iter().map(column).collect())
+        .unwrap_or_default())
 }
 
 /// What the tables of the roll-ups do not have, before an installation changes anything.
@@ -188,9 +267,9 @@ pub(super) fn other_collations(connection: &mut Conn, package: &Package) -> mysq
     );
     let mut problems = Vec::new();
     for rollup in &package.options.rollups {
-        let columns = adopt::columns(connection, &database, rollup.table.name())?;
+        let columns = columns(connection, &database, rollup.table.name())?;
         for id in &rollup.ids {
-            let of_id = |one: &&SourceColumn| one.name.name().to_lowercase() == id.name().to_lowercase();
+            let of_id = |one: &&Column| one.name.name().to_lowercase() == id.name().to_lowercase();
             let collation = columns.iter().find(of_id).and_then(|one| one.collation.as_ref());
             if let Some(theirs) = collation.filter(|theirs| **theirs != ours) {
                 problems.push(Problem {

@@ -5,12 +5,10 @@ mod ident;
 mod key;
 mod options;
 mod rollup;
-mod source;
 
 pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, Speaker, signal, signal_by};
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
 pub(crate) use ident::{literal, quoted};
-use key::split_outside_quotes;
 pub use key::{Key, KeyColumn, KeyError, KeyType};
 pub(crate) use options::shell_word;
 pub use options::{
@@ -18,7 +16,6 @@ pub use options::{
     Slots, Variable, slot_count,
 };
 pub use rollup::{Columns, Interval, Rollup, RollupError, TableColumn, Value};
-pub use source::{Conversion, Limit, Origin, Origins, Source, SourceColumn, names};
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
 pub const MAX_SLOTS: u32 = 10_000;

@@ -3,7 +3,6 @@
 //! `files` renders the scripts, `routine` and `rollup` the objects that they create, `table` and `key` the parts of
 //! statements. The SQL is in the templates: a line of SQL is in one of them.
 
-mod adopt;
 mod files;
 mod key;
 mod migrations;
@@ -11,7 +10,6 @@ mod rollup;
 mod routine;
 mod table;
 
-pub use adopt::{Adopt, Target};
 pub use files::{
     Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, columns, files, objects, pending_sums,
     session, setup, waiting_rollup,

@@ -1,9 +1,7 @@
 //! Reports as pages: HTML files that explain themselves, with everything that they show inside. Pure.
 
-mod advise;
 mod bench;
 
-pub use advise::{Advised, page as advise_page};
 pub use bench::page as bench_page;
 
 /// The properties of the server and of the client that a page lists.

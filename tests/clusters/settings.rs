@@ -1,4 +1,4 @@
-//! Settings, tables and versions that do not fit a cluster are found by `status` and `advise`, with the statements that correct
+//! Settings, tables and versions that do not fit a cluster are found by `status`, with the statements that correct
 //! them.
 
 use std::process::Output;
@@ -73,10 +73,6 @@ fn status(urls: &[String]) -> (Option<i32>, Value) {
     report(&["status"], urls)
 }
 
-fn advise(urls: &[String]) -> (Option<i32>, Value) {
-    report(&["advise", "--seconds", "0.3"], urls)
-}
-
 fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("no list: {value:#}"))
 }
@@ -85,7 +81,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_else(|| panic!("no {field}: {value:#}"))
 }
 
-/// The clash with these words, which `status` finds with exit code 1. `advise` recommends the same if it is an alarm.
+/// The clash with these words, which `status` finds with exit code 1 if it is an alarm.
 #[track_caller]
 fn clash(urls: &[String], words: &str) -> Value {
     let (code, found) = status(urls);
@@ -95,12 +91,6 @@ fn clash(urls: &[String], words: &str) -> Value {
     assert!(printed(&plain).contains(text(clash, "because")), "{}", printed(&plain));
     if clash["alarm"] == true {
         assert_eq!(code, Some(1), "{found:#}");
-        let (code, advised) = advise(urls);
-        let same = list(&advised["advice"]).iter().find(|one| text(one, "because").contains(words));
-        let same = same.unwrap_or_else(|| panic!("no '{words}' in {advised:#}"));
-        assert_eq!((&same["verdict"]["do"], &same["run"]), (&"correct".into(), &clash["run"]), "{advised:#}");
-        let incomplete = !list(&advised["cannot_see"]).is_empty();
-        assert_eq!(code, Some(if incomplete { 2 } else { 1 }), "{advised:#}");
     }
     clash.clone()
 }
@@ -110,9 +100,6 @@ fn clash(urls: &[String], words: &str) -> Value {
 fn is_fine(urls: &[String]) -> Value {
     let (code, found) = status(urls);
     assert_eq!(code, Some(0), "{found:#}");
-    let (_, advised) = advise(urls);
-    let corrections = list(&advised["advice"]).iter().filter(|one| one["verdict"]["do"] == "correct");
-    assert_eq!(corrections.count(), 0, "{advised:#}");
     found
 }
 
