@@ -39,6 +39,7 @@ promises! {
     counts_by_day
     demo
     documents
+    drivers
     dumps
     ending
     exactness
