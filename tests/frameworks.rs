@@ -20,7 +20,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(a_team_counts_with_django)
         .on_families(a_team_counts_with_drizzle)
         .on_families(a_team_counts_with_sqlalchemy)
-        .on_one_server(a_schema_tool_without_its_setting_drops_or_reports_the_slots);
+        .on_one_server(each_framework_needs_its_setting);
 }
 
 /// The folder of an application with a framework, and its database, whose account has the same name.
@@ -158,13 +158,11 @@ fn a_team_counts_with_sqlalchemy(server: &Server) {
 }
 
 /// For each framework: a file, the only line of it with a text, and what `run` prints without this line.
-fn a_schema_tool_without_its_setting_drops_or_reports_the_slots(server: &Server) {
+fn each_framework_needs_its_setting(server: &Server) {
     for (framework, file, line, printed) in [
         ("activerecord", "slotted_counter.rb", "      attr_readonly column", "test_save_does_not_write_the_column"),
-        ("activerecord", "slotted_counter.rb", "      after_destroy {", "test_the_counts_are_deleted_with_the_row"),
         ("django", "counted.py", "        slots_of(model, self)", "Delete model ArticleViews"),
         ("drizzle", "drizzle.config.js", "tablesFilter", "push leaves the counts"),
-        ("drizzle", "schema.js", "exports.articlePackage", "push leaves the counts"),
         ("sqlalchemy", "migrations/env.py", "include_name", "articles_views"),
     ] {
         let application = Application::new(server, framework);

@@ -37,6 +37,7 @@ promises! {
     counts_by_day
     demo
     documents
+    drivers
     dumps
     ending
     exactness
