@@ -28,6 +28,7 @@ pub fn promises(mut module: Module<'_>) {
             .on_cluster(cluster, maintenance::compactions_and_rollups_end_under_load_and_keep_the_counts)
             .on_cluster(cluster, maintenance::rollups_on_each_node_keep_the_counts)
             .on_cluster(cluster, maintenance::resets_and_deletes_end_under_load)
+            .on_cluster(cluster, maintenance::the_query_of_the_page_compares_the_nodes)
             .on_cluster(cluster, maintenance::an_add_of_the_difference_sets_the_total_at_any_load)
             .on_cluster(cluster, maintenance::a_change_of_all_slots_in_a_transaction_is_one_change)
             .on_cluster(cluster, maintenance::nodes_without_increments_count_by_another_variable)

@@ -157,6 +157,7 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
     let workers = [&old as Worker<'_>, &new].repeat(8);
     let [to, back] = ["move-stock.sql", "stock-back.sql"].map(file_of_page);
     let part = to.replace("SELECT qty", "SELECT LEAST(qty, 100)");
+    assert_ne!(part, to);
     let mut moves = BTreeMap::new();
     beside(&schema, &workers, |connection| {
         let end = Instant::now() + Duration::from_secs(60);

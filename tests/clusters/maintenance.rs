@@ -1,16 +1,17 @@
 //! Maintenance of counters that all nodes increment.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
+use mysql::{Conn, Row};
 use mysql::prelude::Queryable;
 use slotted::package::Slots;
 
 use super::{Call, Counted, HOLD, under_calls, under_load};
 use crate::rollup::of_column;
-use crate::support::{Cluster, Schema, keyed, package};
+use crate::support::{Cluster, Schema, keyed, package, sql_statements};
 
 /// The calls of a load, of which less than a hundredth may fail.
 const CALLS: u64 = 3_000;
@@ -259,6 +260,15 @@ pub fn resets_and_deletes_end_under_load(cluster: &Cluster) {
         }
     }
     assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM counters"), [Some(0); 3]);
+}
+
+pub fn the_query_of_the_page_compares_the_nodes(cluster: &Cluster) {
+    let query = &sql_statements("docs/clusters.md", "Compare the nodes")[0];
+    let rows = cluster.nodes().iter().map(|node| node.connect().query_first::<Row, _>(query).expect("the query").expect("a row")).collect::<Vec<_>>();
+    let all = |column: &str| rows.iter().map(|row| row.get::<u64, _>(column).expect(column)).collect::<BTreeSet<_>>();
+    assert_eq!((all("read_only"), all("remainder").len()), (BTreeSet::from([0]), 3), "{rows:?}");
+    let increments = all("increment");
+    assert!(increments.len() == 1 && increments.iter().all(|increment| *increment >= 3), "{rows:?}");
 }
 
 /// At full speed, the nodes of a group are seconds behind, and a reset fails.
