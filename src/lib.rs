@@ -9,7 +9,6 @@
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: what the sessions of a server wait for, and what to do about it.
 //! - [`cluster`]: the nodes of a cluster, and the settings with which they select the same slots.
-//! - [`report`]: a page in HTML of a benchmark. Pure.
 //! - [`install`]: installs a package, and compares an installed one.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
@@ -22,6 +21,5 @@ pub mod install;
 mod number;
 pub mod package;
 pub mod render;
-pub mod report;
 pub mod script;
 pub mod server;

@@ -182,7 +182,7 @@ fn every_command_connects_with_tls(server: &Server) {
     fails(&mut network.command(&ADVISE, &identity[..2]), "ERROR 1045 (28000)", "identified@127.0.0.1:");
 
     // The connections of the load use TLS too.
-    let bench = ["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "--contenders", "counters", "--slots", "2"];
+    let bench = ["bench", "counters", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "--slots", "2"];
     connects(&mut network.command(&bench, &[&user[..], &["--ssl-mode", "required"]].concat()));
     let mut connection = network.server.connect();
     connection.query_drop("CREATE DATABASE app").expect("a database");

@@ -92,7 +92,7 @@ fn a_command_that_waits_on_the_server_ends_when_it_is_told_to(server: &Server) {
     for (lock, arguments) in [
         ("FLUSH TABLES WITH READ LOCK", &["install", "counters", "--bounded"][..]),
         ("FLUSH TABLES WITH READ LOCK", &["uninstall"]),
-        ("FLUSH TABLES WITH READ LOCK", &["bench", "--contenders", "single-row"]),
+        ("FLUSH TABLES WITH READ LOCK", &["bench", "single-row"]),
         ("LOCK TABLES counters WRITE", &["status"]),
     ] {
         blocking.query_drop(lock).expect(lock);
@@ -154,8 +154,7 @@ fn a_private_server_ends_with_its_command(server: &Server) {
     let program = server.program();
     for arguments in [
         &["demo", "--seconds", "300", "--connections", "4"][..],
-        &["bench", "--seconds", "300", "--connections", "4", "--hold", "9000"],
-        &["limits", "--seconds", "300", "--runs", "1"],
+        &["bench", "--seconds", "300", "--connections", "4", "--hold", "900"],
     ] {
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
@@ -196,7 +195,7 @@ fn a_connection_that_the_server_has_closed_is_opened_again(server: &Server) {
             thread::sleep(Duration::from_millis(5));
         }
     };
-    let bench = ["bench", "--contenders", "single-row", "--seconds", "3", "--rounds", "1", "--connections", "2"];
+    let bench = ["bench", "single-row", "--seconds", "3", "--rounds", "1", "--connections", "2"];
     let started = command(server, &schema, &bench).spawn().expect("slotted runs");
     close_the_first("bench");
     let output = started.wait_with_output().expect("the end");

@@ -43,7 +43,6 @@ promises! {
     exactness
     examples
     faults
-    files
     frameworks
     hostile
     in_your_application
@@ -60,11 +59,9 @@ promises! {
     recipes
     rendering
     replication
-    report
     resize
     roles
     rollup
-    round_trips
     scripts
     security
     server_defaults

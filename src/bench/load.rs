@@ -1,513 +1,326 @@
 //! Closed-loop load: each connection sends its next statement after the answer to the previous one.
 
-use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder, Params, Statement};
+use mysql::{Conn, Opts, OptsBuilder, Value};
 use rand::RngExt;
-use rand_distr::Zipf;
 
-use super::contender::{Statements, Who, values};
-use super::{Setting, Target};
-use crate::connect::{Session, statement_hides_waits};
+use super::contender::{Contender, Statement};
+use super::{Setting, median};
+use crate::connect::cause;
+use crate::package::OptionsError;
 
-/// How often a transaction that waits looks for the end of the load.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// The schema of a load.
+pub const SCHEMA: &str = "slotted_bench";
+
+/// Errors after which an application repeats its transaction.
+/// Source: MySQL manual, "How to Minimize and Handle Deadlocks"; MariaDB's documentation of innodb_snapshot_isolation.
+const TO_BE_REPEATED: [u16; 3] = [1213, 1205, 1020];
+
+/// The placeholder `{random}` is a number from 1 to this one, another one at each place in each call.
+const MOST_RANDOM: u32 = 1000;
+
+/// How often the counter is read after a load.
+const READS: usize = 11;
 
 /// The result of a load.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// The sum of the increments that the server acknowledged. With [`Setting::hold`], of the committed ones.
-    pub done: u64,
-    /// From the first statement to the last answer.
-    pub elapsed: Duration,
-    /// The latency of each increment, or of its transaction with [`Setting::hold`], microseconds.
-    pub increments: Histogram<u64>,
-    /// The latency of each read, microseconds.
-    pub reads: Histogram<u64>,
-    /// The counts that a call adds.
-    pub counts: u32,
-    /// The growth of the contender's total on each node. It is [`done`](Self::done) if the contender counts exactly.
-    pub grown: Vec<i64>,
-    /// How long after the load the last node of a cluster has applied all its increments. None without a cluster.
-    pub behind: Option<Duration>,
-    /// Calls that the server rejected, by error number and place. They are not in `done`.
-    pub rejected: BTreeMap<(u16, At), u64>,
-    /// The growth of the status variable Innodb_row_lock_waits of all nodes. A server counts the waits of all sessions, so this
-    /// is None if it is not a private one.
-    pub row_lock_waits: Option<u64>,
-    /// The mean number of connections that wait for a row lock. None if the account has no privilege to read it, or if the
-    /// load is too short for so many connections.
-    pub waiting: Option<f64>,
-    /// The CPU time of the threads of all nodes. None if they are not private servers, or the system is not Linux.
-    pub server_cpu: Option<Duration>,
+    /// The counts that the server has acknowledged, those of the warm-up included.
+    pub acknowledged: u64,
+    /// The growth of the total, which is the same.
+    pub grown: i64,
+    /// Counts per second, without the warm-up.
+    pub per_second: f64,
+    /// The time of each increment, or of its transaction, in microseconds, sorted.
+    pub times: Vec<u32>,
+    /// Increments that failed with 1213, 1205 or 1020, and were repeated.
+    pub retries: u64,
+    /// The median time of a read after the load, milliseconds.
+    pub read_ms: f64,
 }
 
-/// Where a call was rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum At {
-    /// A statement, which in autocommit contains the commit.
-    Statement,
-    /// The COMMIT of a transaction.
-    Commit,
+/// Why a load has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The schema exists, and is not touched.
+    #[error("the schema {SCHEMA} already exists")]
+    Exists,
+    /// The package does not support the number of slots.
+    #[error("{0}: {1}")]
+    Options(String, OptionsError),
+    /// An error of the server or of a connection.
+    #[error("{place}: {}", cause(.error))]
+    Server {
+        /// The statement or the action.
+        place: String,
+        /// The cause.
+        error: mysql::Error,
+    },
+    /// The total is not a number.
+    #[error("{0}: the total is {1}, not a whole number")]
+    NoTotal(String, String),
+    /// Counts were lost, or counted twice.
+    #[error("{place}: the total grew by {grown}, but the server acknowledged {acknowledged}")]
+    Lost {
+        /// The statement of the total.
+        place: String,
+        /// The acknowledged counts.
+        acknowledged: u64,
+        /// The growth of the total.
+        grown: i64,
+    },
 }
 
-impl Measured {
-    /// Counts and reads a second.
-    pub fn rate(&self) -> f64 {
-        self.calls() / self.elapsed.as_secs_f64().max(1e-9)
-    }
-
-    /// The server's CPU time for a count or a read, microseconds.
-    pub fn server_cpu_us(&self) -> Option<f64> {
-        Some(self.server_cpu?.as_secs_f64() * 1e6 / self.calls().max(1.0))
-    }
-
-    /// The number of calls, also of those that the server rejected, and of these alone.
-    pub fn tried(&self) -> (u64, u64) {
-        let rejected = self.rejected.values().sum();
-        (self.increments.len() + self.reads.len() + rejected, rejected)
-    }
-
-    fn calls(&self) -> f64 {
-        (self.increments.len() * u64::from(self.counts) + self.reads.len()) as f64
+/// Adds what has caused an error of the server.
+fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
+    move |error| BenchError::Server {
+        place: place.to_owned(),
+        error,
     }
 }
 
-/// The result of one connection.
-struct Seen {
-    /// Increments of the warm-up.
-    warm: u64,
-    begin: Instant,
-    end: Instant,
-    increments: Histogram<u64>,
-    reads: Histogram<u64>,
-    rejected: BTreeMap<(u16, At), u64>,
+/// A connection that does not wait long for FLUSH TABLES WITH READ LOCK or LOCK TABLES of another session, so that Ctrl-C ends the
+/// load.
+fn connect(options: &Opts) -> Result<Conn, BenchError> {
+    let mut connection = Conn::new(options.clone()).map_err(at("cannot connect"))?;
+    connection
+        .query_drop("SET SESSION lock_wait_timeout = 10")
+        .map_err(at("cannot connect"))?;
+    Ok(connection)
 }
 
-/// Errors after which an application repeats its transaction. 1213, 1180 and 3101 are also the errors of transactions that
-/// fail certification on a cluster, and 1047 is that of a node that has left a Galera cluster.
-/// Source: MySQL manual, "How to Minimize and Handle Deadlocks", "Server Error Message Reference"; MariaDB's documentation of
-/// innodb_snapshot_isolation; Galera's documentation, "wsrep_ready".
-const TO_BE_REPEATED: [u16; 6] = [1213, 1205, 1020, 1180, 3101, 1047];
-
-/// Loads the server with the statements of a contender from all connections of the setting. Setting `interrupted` ends
-/// the load early.
-///
-/// All connections are open and have counted for [`Setting::warm_up`] before the first measured statement. The
-/// increments of the warm-up are in `done`, but not in the rate.
+/// Loads a server with a contender, in a schema that is created before and dropped afterwards. Setting `stop` ends the load
+/// early.
 ///
 /// # Errors
-/// The first error of a connection after which an application does not repeat its transaction. All connections stop then.
+/// The schema exists, the total differs from the acknowledged counts, and the first error of a statement after which an application
+/// does not repeat its transaction.
 pub fn run(
-    statements: &Statements,
-    target: &Target,
+    server: &Opts,
+    contender: &Contender,
     setting: &Setting,
-    interrupted: &AtomicBool,
-) -> Result<Measured, mysql::Error> {
-    let nodes = &target.nodes[..setting.nodes as usize];
-    let connections = nodes
-        .iter()
-        .cycle()
-        .take(setting.connections as usize)
-        .map(Session::open)
+    stop: &AtomicBool,
+) -> Result<Measured, BenchError> {
+    let created = connect(server)?.query_drop(format!("CREATE DATABASE {SCHEMA}"));
+    created.map_err(|error| match error {
+        mysql::Error::MySqlError(error) if error.code == 1007 => BenchError::Exists,
+        error => at("cannot create the schema")(error),
+    })?;
+    let schema = OptsBuilder::from_opts(server.clone())
+        .db_name(Some(SCHEMA))
+        .into();
+    let measured = measure(&schema, contender, setting, stop);
+    // A new connection, because the server can have closed the first one during a long load.
+    let drop = connect(server).and_then(|mut connection| {
+        let dropped = connection.query_drop(format!("DROP DATABASE {SCHEMA}"));
+        dropped.map_err(at("cannot drop the schema"))
+    });
+    let measured = measured?;
+    drop.map(|()| measured)
+}
+
+/// Sets the contender up, loads it, and proves its total.
+fn measure(
+    schema: &Opts,
+    contender: &Contender,
+    setting: &Setting,
+    stop: &AtomicBool,
+) -> Result<Measured, BenchError> {
+    let mut observer = connect(schema)?;
+    let setup = contender.setup(setting);
+    for statement in setup.map_err(|error| BenchError::Options(contender.name.clone(), error))? {
+        observer
+            .query_drop(&statement.sql)
+            .map_err(at(&statement.place))?;
+    }
+    let total_statement = contender.total.filled(1, setting);
+    let before = total(&mut observer, &total_statement)?;
+    let connections = (0..setting.connections)
+        .map(|_| connect(schema))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut observers = Vec::new();
-    for (at, node) in target.nodes.iter().enumerate() {
-        let on_node = connections.iter().skip(at).step_by(nodes.len());
-        observers.push(Observer {
-            connection: Session::open(node)?,
-            ids: if at < nodes.len() {
-                on_node.map(|connection| connection.connection_id()).collect()
-            } else {
-                Vec::new()
-            },
+    let counted = load(connections, contender, setting, stop).map_err(at(&contender.increment.place))?;
+    let grown = total(&mut observer, &total_statement)? - before;
+    let calls: usize = counted.iter().map(|one| one.warm_up + one.times.len()).sum();
+    let acknowledged = calls as u64 * u64::from(contender.counts);
+    if u64::try_from(grown) != Ok(acknowledged) {
+        let place = contender.total.place.clone();
+        return Err(BenchError::Lost {
+            place,
+            acknowledged,
+            grown,
         });
     }
-    // On a cluster, these reads also wait for the tables of the contender, and for the backlog of an earlier one.
-    let before = totals(statements, target, &mut observers)?;
-    // One more than connections: this thread reads the server's CPU time when all connections are ready.
-    let barrier = Barrier::new(connections.len() + 1);
-    let stop = AtomicBool::new(false);
-    let work = |number: u32, mut connection: Session| -> Result<Seen, mysql::Error> {
-        let node = &nodes[(number as usize - 1) % nodes.len()];
-        let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
-        let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
-        let count_for = |duration, connection: &mut Conn, prepared: &_| {
-            count(
-                statements, setting, number, node, connection, prepared, duration, goes_on,
-            )
-        };
-        let warm = prepared(statements, setting, number, &mut connection).and_then(|prepared| {
-            let seen = count_for(setting.warm_up(), &mut connection, &prepared)?;
-            Ok((prepared, seen.increments.len()))
-        });
-        let warm = warm.inspect_err(failed);
-        // A connection that failed gets here too, because the other connections wait for it.
-        barrier.wait();
-        let (prepared, warm) = warm?;
-        let seen = count_for(setting.duration, &mut connection, &prepared);
-        seen.map(|seen| Seen { warm, ..seen }).inspect_err(failed)
+    let read_ms = read(&mut observer, &contender.read.filled(1, setting))?;
+    let begin = counted.iter().map(|one| one.begin).min();
+    let end = counted.iter().map(|one| one.end).max();
+    let elapsed = begin
+        .zip(end)
+        .map_or(0.0, |(begin, end)| (end - begin).as_secs_f64());
+    let retries = counted.iter().map(|one| one.retries).sum();
+    let mut times: Vec<u32> = counted.into_iter().flat_map(|one| one.times).collect();
+    times.sort_unstable();
+    Ok(Measured {
+        acknowledged,
+        grown,
+        per_second: times.len() as f64 * f64::from(contender.counts) / elapsed.max(1e-9),
+        times,
+        retries,
+        read_ms,
+    })
+}
+
+fn total(connection: &mut Conn, statement: &Statement) -> Result<i64, BenchError> {
+    let value: Option<Value> = connection
+        .query_first(&statement.sql)
+        .map_err(at(&statement.place))?;
+    let value = value.unwrap_or(Value::NULL);
+    mysql::from_value_opt(value.clone())
+        .map_err(|_| BenchError::NoTotal(statement.place.clone(), value.as_sql(true)))
+}
+
+/// The median time of a read, milliseconds.
+fn read(connection: &mut Conn, statement: &Statement) -> Result<f64, BenchError> {
+    let sender = Sender::new(connection, statement).map_err(at(&statement.place))?;
+    let mut time = |_| {
+        let begin = Instant::now();
+        sender.send(connection).map_err(at(&statement.place))?;
+        Ok(begin.elapsed().as_secs_f64() * 1e3)
     };
-    let (seen, waits, waiting, server_cpu) = thread::scope(|scope| {
-        let work = &work;
+    (0..READS)
+        .map(&mut time)
+        .collect::<Result<Vec<_>, _>>()
+        .map(median)
+}
+
+/// What one connection has counted.
+struct Counted {
+    /// The increments of the warm-up.
+    warm_up: usize,
+    begin: Instant,
+    end: Instant,
+    times: Vec<u32>,
+    retries: u64,
+}
+
+/// Increments from all connections. They are all open and have counted before the first one is measured. The first error that
+/// is not to be repeated ends the load of all.
+fn load(
+    connections: Vec<Conn>,
+    contender: &Contender,
+    setting: &Setting,
+    stop: &AtomicBool,
+) -> Result<Vec<Counted>, mysql::Error> {
+    let barrier = Barrier::new(connections.len());
+    let failed = AtomicBool::new(false);
+    let goes_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
+    let fails = |_: &mysql::Error| failed.store(true, Ordering::Relaxed);
+    let session = |number: u32, mut connection: Conn| {
+        let increment = contender.increment.filled(number, setting);
+        let warm_up = Sender::new(&mut connection, &increment).and_then(|sender| {
+            let counted = count(&mut connection, &sender, setting, setting.warm_up(), goes_on)?;
+            Ok((sender, counted.times.len()))
+        });
+        let warm_up = warm_up.inspect_err(fails);
+        // A connection that has failed gets here too, because the others wait for it.
+        barrier.wait();
+        let (sender, warm_up) = warm_up?;
+        let counted = count(&mut connection, &sender, setting, setting.duration, goes_on);
+        counted
+            .map(|counted| Counted { warm_up, ..counted })
+            .inspect_err(fails)
+    };
+    thread::scope(|scope| {
+        let session = &session;
         let threads: Vec<_> = connections
             .into_iter()
             .zip(1..)
-            .map(|(connection, number)| scope.spawn(move || work(number, connection)))
+            .map(|(connection, number)| scope.spawn(move || session(number, connection)))
             .collect();
-        barrier.wait();
-        let before = target.cpu_time();
-        let waits = row_lock_waits(target, &mut observers);
-        let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
-        let waiting = waiting(&mut observers, setting, goes_on);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        let seen = threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
-        let after = target.cpu_time();
-        let server_cpu = before.zip(after).map(|(before, after)| after - before);
-        Ok::<_, mysql::Error>((seen, waits?, waiting?, server_cpu))
-    })?;
-
-    let ended = Instant::now();
-    let after = totals(statements, target, &mut observers)?;
-    let behind = target.cluster.map(|_| ended.elapsed());
-    let begin = seen.iter().map(|seen| seen.begin).min();
-    let end = seen.iter().map(|seen| seen.end).max();
-    let mut measured = Measured {
-        done: seen
-            .iter()
-            .map(|one| one.warm + one.increments.len())
-            .sum::<u64>()
-            * u64::from(setting.amount)
-            * u64::from(statements.counts(setting)),
-        elapsed: begin.zip(end).map_or(Duration::ZERO, |(begin, end)| end - begin),
-        increments: histogram(),
-        reads: histogram(),
-        counts: statements.counts(setting),
-        grown: after
-            .iter()
-            .zip(before)
-            .map(|(after, before)| after - before)
-            .collect(),
-        behind,
-        rejected: BTreeMap::new(),
-        row_lock_waits: row_lock_waits(target, &mut observers)?
-            .zip(waits)
-            .map(|(after, before)| after - before),
-        waiting,
-        server_cpu,
-    };
-    for one in seen {
-        let sums = [
-            (&mut measured.increments, one.increments),
-            (&mut measured.reads, one.reads),
-        ];
-        for (sum, histogram) in sums {
-            sum.add(histogram).expect("histograms of one precision add up");
-        }
-        for (rejection, times) in one.rejected {
-            *measured.rejected.entry(rejection).or_default() += times;
-        }
-    }
-    Ok(measured)
-}
-
-/// A connection to a node that reads the totals and the waits.
-struct Observer {
-    connection: Session,
-    /// The connections of the load to this node.
-    ids: Vec<u32>,
-}
-
-/// The contender's total on each node, with what was committed on any node before.
-fn totals(
-    statements: &Statements,
-    target: &Target,
-    observers: &mut [Observer],
-) -> Result<Vec<i64>, mysql::Error> {
-    let total = |connection: &mut Conn| {
-        let total: Option<i64> = connection.query_first(&statements.total)?;
-        Ok(total.expect("a sum is a row"))
-    };
-    let of_node = |observer: &mut Observer| match target.cluster {
-        Some(cluster) => cluster.reading(&mut observer.connection, total),
-        None => total(&mut observer.connection),
-    };
-    observers.iter_mut().map(of_node).collect()
-}
-
-fn row_lock_waits(target: &Target, observers: &mut [Observer]) -> Result<Option<u64>, mysql::Error> {
-    if target.processes.is_empty() {
-        return Ok(None);
-    }
-    let waits = |observer: &mut Observer| {
-        let query = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_waits'";
-        let row: Option<(String, u64)> = observer.connection.query_first(query)?;
-        Ok(row.map(|(_, waits)| waits))
-    };
-    observers.iter_mut().map(waits).sum()
-}
-
-impl Target {
-    /// The CPU time of all nodes.
-    fn cpu_time(&self) -> Option<Duration> {
-        let times = self.processes.iter().map(|&process| cpu_time(process));
-        times.reduce(|sum, time| Some(sum? + time?))?
-    }
-}
-
-/// The time between two samples of the waiting connections. The servers refresh INNODB_TRX only if no session has read it for
-/// 0.1 s. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; the same code is in MySQL.
-const BETWEEN_SAMPLES: Duration = Duration::from_millis(130);
-
-/// More connections than these are sampled less often. MariaDB also collects the locks that each connection waits for: a
-/// sample of 64 connections that wait takes 0.6 ms of the processor, and one of 250 takes 11 ms. On MySQL it takes less than 1 ms.
-const OFTEN_SAMPLED: f64 = 80.0;
-
-/// The mean number of connections of the load that wait for a row lock. None if the account cannot read it, or if the samples
-/// would take more than about a hundredth of the processor.
-fn waiting(
-    observers: &mut [Observer],
-    setting: &Setting,
-    goes_on: impl Fn() -> bool,
-) -> Result<Option<f64>, mysql::Error> {
-    let duration = setting.duration;
-    let mut queries: Vec<_> = observers
-        .iter_mut()
-        .filter(|observer| !observer.ids.is_empty())
-        .map(|observer| {
-            let ids: Vec<_> = observer.ids.iter().map(u32::to_string).collect();
-            let query = format!(
-                "SELECT COUNT(*)
-                   FROM information_schema.INNODB_TRX
-                  WHERE trx_state = 'LOCK WAIT'
-                    AND trx_mysql_thread_id IN ({})",
-                ids.join(", ")
-            );
-            (&mut observer.connection, query)
-        })
-        .collect();
-    // The sessions of such a load are not known.
-    if setting.connect {
-        return Ok(None);
-    }
-    let most = f64::from(setting.connections.div_ceil(setting.nodes));
-    let pause = BETWEEN_SAMPLES.mul_f64((most / OFTEN_SAMPLED).powi(2).max(1.0));
-    if pause > duration * 2 {
-        return Ok(None);
-    }
-    let pause = pause.min(duration / 2);
-    let begin = Instant::now();
-    let (mut samples, mut waiting) = (0_u32, 0_u32);
-    'samples: while begin.elapsed() + pause <= duration && goes_on() {
-        thread::sleep(pause);
-        let mut sample = 0;
-        for (connection, query) in &mut queries {
-            match connection.query_first::<u32, _>(&*query) {
-                Err(error) if hides_waits(&error) => return Ok(None),
-                Err(error) if statement_hides_waits(&error) => continue 'samples,
-                counted => sample += counted?.unwrap_or(0),
-            }
-        }
-        waiting += sample;
-        samples += 1;
-    }
-    Ok((samples > 0).then(|| f64::from(waiting) / f64::from(samples)))
-}
-
-/// Whether a server rejects a query of the row lock waits because the account does not have the privilege PROCESS (1227).
-/// Source: MySQL manual, "The INFORMATION_SCHEMA INNODB_TRX Table"; "Server Error Message Reference".
-fn hides_waits(error: &mysql::Error) -> bool {
-    matches!(error, mysql::Error::MySqlError(error) if error.code == 1227)
-}
-
-/// The error with which the server rejects a query of the row lock waits from this account. None if it accepts it.
-///
-/// # Errors
-/// Other errors of the server or of the connection.
-pub fn hidden_waits(connection: &mut Conn) -> Result<Option<mysql::Error>, mysql::Error> {
-    // MySQL sends the error in the place of the first row.
-    let query = "SELECT COUNT(*) FROM information_schema.INNODB_TRX";
-    match connection.query_first::<u64, _>(query) {
-        Err(error) if hides_waits(&error) => Ok(Some(error)),
-        Err(error) if statement_hides_waits(&error) => Ok(None),
-        result => result.map(|_| None),
-    }
-}
-
-/// The CPU time of all threads of a process, in ticks of the system's clock, which are 10 ms on most systems.
-/// Source: proc_pid_stat(5), utime and stime.
-#[cfg(target_os = "linux")]
-fn cpu_time(process: u32) -> Option<Duration> {
-    let stat = procfs::process::Process::new(process.try_into().ok()?)
-        .ok()?
-        .stat()
-        .ok()?;
-    Some(Duration::from_secs_f64(
-        (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64,
-    ))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn cpu_time(_process: u32) -> Option<Duration> {
-    None
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are a valid precision")
-}
-
-/// The prepared statements of one connection.
-struct Prepared {
-    increment: Statement,
-    /// If the load has reads.
-    read: Option<Statement>,
-    /// The number of slots that `increment` selects from.
-    slots: u32,
-}
-
-fn prepared(
-    statements: &Statements,
-    setting: &Setting,
-    number: u32,
-    connection: &mut Conn,
-) -> Result<Prepared, mysql::Error> {
-    let read = (setting.reads > 0.0).then(|| connection.prep(&statements.read.sql));
-    // All counters have the same number of slots.
-    let slots: Option<u32> = match &statements.slots {
-        Some(query) => {
-            let who = Who::counting(number, 1, setting);
-            let values = Params::Positional(values(query, who, setting, || 1));
-            connection.exec_first(&query.sql, values)?
-        }
-        None => None,
-    };
-    Ok(Prepared {
-        increment: connection.prep(&statements.increment.sql)?,
-        read: read.transpose()?,
-        slots: slots.unwrap_or(setting.slots),
+        threads.into_iter().map(join).collect()
     })
 }
 
 /// The loop of one connection.
-#[allow(clippy::too_many_arguments, reason = "a closure passes the rest")]
 fn count(
-    statements: &Statements,
-    setting: &Setting,
-    number: u32,
-    node: &Opts,
     connection: &mut Conn,
-    prepared: &Prepared,
+    sender: &Sender,
+    setting: &Setting,
     duration: Duration,
     goes_on: impl Fn() -> bool,
-) -> Result<Seen, mysql::Error> {
-    let mut random = rand::rng();
-    let zipf = Zipf::new(f64::from(setting.counters), setting.zipf).expect("checked with the flags");
+) -> Result<Counted, mysql::Error> {
     let begin = Instant::now();
-    let mut seen = Seen {
-        warm: 0,
+    let mut counted = Counted {
+        warm_up: 0,
         begin,
         end: begin,
-        increments: histogram(),
-        reads: histogram(),
-        rejected: BTreeMap::new(),
+        times: Vec::new(),
+        retries: 0,
     };
-    while seen.end - begin < duration && goes_on() {
-        let reads = setting.reads > 0.0 && random.random_bool(setting.reads);
-        let mut chosen = || {
-            if setting.counters == 1 {
-                1
-            } else {
-                random.sample(zipf) as u32
-            }
-        };
-        let who = Who {
-            slots: prepared.slots,
-            ..Who::counting(number, chosen(), setting)
-        };
-        let (statement, query) = match &prepared.read {
-            Some(read) if reads => (read, &statements.read),
-            _ => (&prepared.increment, &statements.increment),
-        };
-        let values = Params::Positional(values(query, who, setting, chosen));
-        let fresh = if setting.connect {
-            *connection = connect(node)?;
-            Some(connection.prep(&query.sql)?)
-        } else {
-            None
-        };
-        let statement = fresh.as_ref().unwrap_or(statement);
+    while counted.end - begin < duration && goes_on() {
         let result = match setting.hold {
-            Some(hold) if !reads => transaction(connection, statement, values, hold, &goes_on),
-            _ => connection
-                .exec_drop(statement, values)
-                .map_err(|error| (error, At::Statement)),
+            Some(hold) => transaction(connection, sender, hold),
+            None => sender.send(connection),
         };
         let now = Instant::now();
-        let histogram = if reads {
-            &mut seen.reads
-        } else {
-            &mut seen.increments
-        };
         match result {
-            Ok(()) => histogram
-                .record((now - seen.end).as_micros() as u64)
-                .expect("the histogram grows with the time"),
-            Err((mysql::Error::MySqlError(error), at)) if TO_BE_REPEATED.contains(&error.code) => {
-                *seen.rejected.entry((error.code, at)).or_default() += 1;
-                if setting.hold.is_some() && !reads {
-                    connection.query_drop("ROLLBACK")?;
+            Ok(()) => counted.times.push((now - counted.end).as_micros() as u32),
+            Err(mysql::Error::MySqlError(error)) if TO_BE_REPEATED.contains(&error.code) => {
+                counted.retries += 1;
+                connection.query_drop("ROLLBACK")?;
+            }
+            Err(error) => return Err(error),
+        }
+        counted.end = now;
+    }
+    Ok(counted)
+}
+
+fn transaction(connection: &mut Conn, sender: &Sender, hold: Duration) -> Result<(), mysql::Error> {
+    connection.query_drop("START TRANSACTION")?;
+    sender.send(connection)?;
+    thread::sleep(hold);
+    connection.query_drop("COMMIT")
+}
+
+/// Sends a statement again and again.
+enum Sender {
+    Prepared(mysql::Statement),
+    /// The parts between random numbers.
+    Text(Vec<String>),
+}
+
+impl Sender {
+    /// Prepares a statement on its connection, unless each call sends other numbers.
+    fn new(connection: &mut Conn, statement: &Statement) -> Result<Self, mysql::Error> {
+        let parts: Vec<_> = statement.sql.split("{random}").map(str::to_owned).collect();
+        match &parts[..] {
+            [sql] => connection.prep(sql).map(Self::Prepared),
+            _ => Ok(Self::Text(parts)),
+        }
+    }
+
+    fn send(&self, connection: &mut Conn) -> Result<(), mysql::Error> {
+        match self {
+            Self::Prepared(statement) => connection.exec_drop(statement, ()),
+            Self::Text(parts) => {
+                let mut random = rand::rng();
+                let mut text = parts[0].clone();
+                for part in &parts[1..] {
+                    text += &random.random_range(1..=MOST_RANDOM).to_string();
+                    text += part;
                 }
+                connection.query_drop(text)
             }
-            Err((error, _)) => return Err(error),
-        }
-        seen.end = now;
-    }
-    Ok(seen)
-}
-
-/// A new connection. MySQL ends a session some time after its client has left, so that there can be too many (1040).
-/// It has no statement but those of the load.
-fn connect(node: &Opts) -> Result<Conn, mysql::Error> {
-    const TRIES: u32 = 5_000;
-    let node = OptsBuilder::from_opts(node.clone()).init(Vec::<String>::new());
-    for _ in 0..TRIES {
-        match Conn::new(node.clone()) {
-            Err(mysql::Error::MySqlError(error)) if error.code == 1040 => {
-                thread::sleep(Duration::from_millis(1));
-            }
-            result => return result,
         }
     }
-    Conn::new(node)
-}
-
-fn transaction(
-    connection: &mut Conn,
-    prepared: &Statement,
-    values: Params,
-    hold: Duration,
-    goes_on: impl Fn() -> bool,
-) -> Result<(), (mysql::Error, At)> {
-    connection
-        .query_drop("START TRANSACTION")
-        .and_then(|()| connection.exec_drop(prepared, values))
-        .map_err(|error| (error, At::Statement))?;
-    let end = Instant::now() + hold;
-    while goes_on() && Instant::now() < end {
-        thread::sleep(INTERVAL.min(end.saturating_duration_since(Instant::now())));
-    }
-    connection
-        .query_drop("COMMIT")
-        .map_err(|error| (error, At::Commit))
 }

@@ -1,359 +1,177 @@
-//! Reports as tables, bars, JSON and CSV. Pure.
+//! The report: a table for a terminal, JSON by serde, and a page. Pure, except for the properties of the server.
 
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{CellAlignment, Table, TableStyle};
-use serde_json::{Value, json};
+use askama::Template;
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+use mysql::Conn;
+use mysql::prelude::Queryable;
 
-use super::{Latency, Rejected, Setting, Summary};
+use super::rounds::Summary;
+use super::{chart, thousands};
+use crate::server::Version;
 
-/// The width of the longest bar, characters.
-const BAR: usize = 48;
+/// The length of the longest bar in a table, characters.
+const BAR: usize = 12;
 
 /// The result of a benchmark.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct Report {
-    /// The server and the client, by property.
+    /// The version of this structure.
+    pub schema_version: u32,
+    /// The properties of the server and of the client that the figures depend on.
+    #[serde(serialize_with = "as_map")]
     pub environment: Vec<(&'static str, String)>,
-    /// One for each setting.
-    pub comparisons: Vec<Comparison>,
-    /// What the account cannot measure.
-    pub not_measured: Vec<NotMeasured>,
+    /// Slots of a counter.
+    pub slots: u32,
+    /// The time between increment and commit, milliseconds. None is autocommit.
+    pub hold_ms: Option<u64>,
+    /// The duration of a load, seconds.
+    pub seconds: f64,
+    /// One for each number of connections and contender.
+    pub results: Vec<Summary>,
 }
 
-/// A contender or a figure that is not in the report.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct NotMeasured {
-    /// The name of the contender, or `sessions waiting`.
-    pub what: String,
-    /// The message of the server.
-    pub because: String,
-    /// What to do.
-    pub remedy: String,
+fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
-/// The result of all contenders for a setting.
-#[derive(Debug, Clone)]
-pub struct Comparison {
-    /// The parameters of the loads.
-    pub setting: Setting,
-    /// One for each contender that was measured.
-    pub summaries: Vec<Summary>,
+/// The properties of a server and of this machine.
+///
+/// # Errors
+/// Errors of the server or of the connection.
+pub fn environment(connection: &mut Conn) -> mysql::Result<Vec<(&'static str, String)>> {
+    const VARIABLES: [&str; 5] = [
+        "version",
+        "log_bin",
+        "sync_binlog",
+        "innodb_flush_log_at_trx_commit",
+        "innodb_buffer_pool_size",
+    ];
+    let mut environment = vec![("server", Version::of(connection)?.to_string())];
+    for name in VARIABLES {
+        let value: Option<String> = connection.query_first(format!("SELECT @@GLOBAL.{name}"))?;
+        environment.push((name, value.unwrap_or_default()));
+    }
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    environment.push(("cores of the client", cores.to_string()));
+    Ok(environment)
 }
 
-/// A row for each contender, for a terminal.
-pub fn table(comparison: &Comparison) -> String {
-    drawn(comparison, UTF8_HORIZONTAL_ONLY, |heading| {
-        // Two lines, because a terminal is narrow.
-        heading
-            .rsplit_once(' ')
-            .map_or_else(|| heading.to_owned(), |(one, other)| format!("{one}\n{other}"))
-    })
+impl Report {
+    /// What was measured: `one counter of 100 slots, autocommit, median of 3 rounds of 1 s`.
+    pub fn setting(&self) -> String {
+        let hold = self.hold_ms.map_or_else(
+            || "autocommit".to_owned(),
+            |ms| format!("transactions of {ms} ms"),
+        );
+        let rounds = self.results.iter().map(|one| one.rounds).max().unwrap_or(0);
+        let s = |number: u32| if number == 1 { "" } else { "s" };
+        format!(
+            "one counter of {} slot{}, {hold}, median of {rounds} round{} of {} s",
+            self.slots,
+            s(self.slots),
+            s(rounds as u32),
+            self.seconds
+        )
+    }
+
+    /// The properties in one line.
+    fn environment_line(&self) -> String {
+        let line: Vec<_> = self
+            .environment
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        line.join(", ")
+    }
 }
 
-/// A row for each contender, in Markdown.
-pub fn markdown(comparison: &Comparison) -> String {
-    drawn(comparison, ASCII_MARKDOWN, str::to_owned)
-}
-
-/// A heading, and the cell of a contender. A column without cells is left out.
-type Column = (&'static str, fn(&Setting, &Summary) -> Option<String>);
-
-const COLUMNS: [Column; 15] = [
-    ("lowest to highest", |_, one| {
-        (one.rounds > 1).then(|| format!("{:.0} to {:.0}", one.least_per_second, one.most_per_second))
-    }),
-    ("of uncontended", |_, one| one.to_uncontended.map(percent)),
-    ("to single-row", |_, one| one.to_single_row.map(times)),
-    ("p50 ms", |_, one| one.increments.map(|of| ms(of.p50_ms))),
-    ("p99 ms", |_, one| one.increments.map(|of| ms(of.p99_ms))),
-    ("max ms", |_, one| one.increments.map(|of| ms(of.max_ms))),
-    ("read p50 ms", |_, one| one.reads.map(|of| ms(of.p50_ms))),
-    ("read p99 ms", |_, one| one.reads.map(|of| ms(of.p99_ms))),
-    ("read max ms", |_, one| one.reads.map(|of| ms(of.max_ms))),
-    ("server CPU us", |_, one| {
-        one.server_cpu_us.map(|us| format!("{us:.0}"))
-    }),
-    ("row lock waits", |_, one| {
-        one.row_lock_waits.map(|waits| waits.to_string())
-    }),
-    // On a private server, the number of waits is exact.
-    ("sessions waiting", |_, one| {
-        let sampled = one.waiting_sessions.filter(|_| one.row_lock_waits.is_none());
-        sampled.map(|sessions| format!("{sessions:.1}"))
-    }),
-    ("behind ms", |_, one| one.behind_ms.map(|ms| format!("{ms:.0}"))),
-    ("rejected", |setting, one| {
-        (setting.nodes > 1 || !one.rejected.is_empty()).then(|| share(one.rejected_share))
-    }),
-    ("errors", |_, one| (!one.rejected.is_empty()).then(|| errors(one))),
+/// The headings of the columns.
+const HEADINGS: [&str; 9] = [
+    "",
+    "connections",
+    "increments/s",
+    "lowest to highest",
+    "of uncontended",
+    "p50 ms",
+    "p99 ms",
+    "read ms",
+    "retries",
 ];
 
-/// A share of the uncontended case.
-pub(super) fn percent(ratio: f64) -> String {
-    format!("{:.0} %", ratio * 100.0)
-}
-
-/// A ratio to another contender.
-pub(super) fn times(ratio: f64) -> String {
-    format!("{ratio:.2}x")
-}
-
-fn ms(ms: f64) -> String {
-    if ms < 1.0 {
-        format!("{ms:.3}")
-    } else {
-        format!("{ms:.1}")
-    }
-}
-
-/// The share of the rejected calls. A share above 0 is not rounded to 0.
-pub(crate) fn share(of_calls: f64) -> String {
-    let percent = of_calls * 100.0;
-    if percent == 0.0 {
-        "0 %".into()
-    } else if percent < 0.1 {
-        "<0.1 %".into()
-    } else {
-        format!("{percent:.1} %")
-    }
-}
-
-/// Error numbers with their places, and how often the server returned each.
-fn errors(one: &Summary) -> String {
-    let each = one.rejected.iter().map(Rejected::to_string);
-    each.collect::<Vec<_>>().join(", ")
-}
-
-/// The headings of the columns, and the cells of each contender. The first column has the names.
-pub(crate) fn cells(Comparison { setting, summaries }: &Comparison) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let columns: Vec<_> = COLUMNS
-        .iter()
-        .filter(|(_, cell)| summaries.iter().any(|one| cell(setting, one).is_some()))
+/// The headings and the rows. A column without any figure is left out.
+fn columns(report: &Report) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let rows: Vec<_> = report.results.iter().map(cells).collect();
+    let shown: Vec<_> = (0..HEADINGS.len())
+        .filter(|&at| rows.iter().any(|row| !row[at].is_empty()))
         .collect();
-    let names = columns.iter().map(|(name, _)| *name);
-    let row = |one: &Summary| {
-        let figures = columns
-            .iter()
-            .map(|(_, cell)| cell(setting, one).unwrap_or_default());
-        [one.name.to_owned(), format!("{:.0}", one.per_second)]
-            .into_iter()
-            .chain(figures)
-            .collect()
-    };
+    let row = |row: &[String; HEADINGS.len()]| shown.iter().map(|&at| row[at].clone()).collect();
     (
-        ["", unit(setting)].into_iter().chain(names).collect(),
-        summaries.iter().map(row).collect(),
+        shown.iter().map(|&at| HEADINGS[at]).collect(),
+        rows.iter().map(row).collect(),
     )
 }
 
-fn drawn(comparison: &Comparison, style: TableStyle, heading: fn(&str) -> String) -> String {
-    let (names, rows) = cells(comparison);
+/// The cells of a row, as the headings. Empty if there is nothing to say.
+fn cells(one: &Summary) -> [String; HEADINGS.len()] {
+    let range = format!("{} to {}", thousands(one.lowest), thousands(one.highest));
+    let ratio = one.to_uncontended.map(|ratio| format!("{:.0} %", ratio * 100.0));
+    [
+        one.contender.clone(),
+        one.connections.to_string(),
+        thousands(one.per_second),
+        if one.rounds > 1 { range } else { String::new() },
+        ratio.unwrap_or_default(),
+        format!("{:.2}", one.p50_ms),
+        format!("{:.2}", one.p99_ms),
+        format!("{:.2}", one.read_ms),
+        if one.retries > 0 {
+            one.retries.to_string()
+        } else {
+            String::new()
+        },
+    ]
+}
+
+/// The report in Markdown, with a bar for each rate.
+pub fn table(report: &Report) -> String {
+    let most = report
+        .results
+        .iter()
+        .map(|one| one.per_second)
+        .fold(1.0, f64::max);
+    let bar = |one: &Summary| "█".repeat((one.per_second / most * BAR as f64).round() as usize);
+    let (headings, rows) = columns(report);
+    let numbers = headings.len();
     let mut table = Table::new();
-    table.load_style(style);
-    table.set_header(names.into_iter().map(heading));
-    for row in rows {
-        table.add_row(row);
+    table.load_style(ASCII_MARKDOWN);
+    table.set_header(headings.into_iter().chain([""]));
+    for (row, one) in rows.into_iter().zip(&report.results) {
+        table.add_row(row.into_iter().chain([bar(one)]));
     }
-    for column in table.column_iter_mut().skip(1) {
+    for column in table.column_iter_mut().take(numbers).skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.to_string()
+    format!("{}\n{}\n\n{table}\n", report.environment_line(), report.setting())
 }
 
-/// What is not in the report, why, and what to do. Empty if the report has all.
-pub fn not_measured(report: &Report) -> String {
-    let line = |one: &NotMeasured| {
-        format!(
-            "Not measured: {}\n  {}\n  {}\n",
-            one.what, one.because, one.remedy
-        )
-    };
-    report.not_measured.iter().map(line).collect()
-}
-
-/// The unit of the rates of a setting.
-pub fn unit(setting: &Setting) -> &'static str {
-    if setting.reads == 0.0 {
-        if setting.amount == 1 {
-            "increments/s"
-        } else {
-            "calls/s"
-        }
-    } else if setting.reads == 1.0 {
-        "reads/s"
-    } else {
-        "calls/s"
+/// The report as a page with the picture: one file, which loads nothing.
+pub fn html(report: &Report) -> String {
+    #[derive(Template)]
+    #[template(path = "bench/page.html")]
+    struct Page<'a> {
+        report: &'a Report,
+        picture: String,
+        headings: Vec<&'static str>,
+        rows: Vec<Vec<String>>,
     }
-}
-
-/// A bar for each contender, proportional to its rate.
-pub fn bars(Comparison { summaries, .. }: &Comparison) -> String {
-    let most = summaries.iter().map(|one| one.per_second).fold(0.0, f64::max);
-    let width = summaries.iter().map(|one| one.name.len()).max().unwrap_or(0);
-    let bar = |one: &Summary| {
-        // In eighths of a character.
-        let eighths = if most > 0.0 {
-            (one.per_second / most * (BAR * 8) as f64).round() as usize
-        } else {
-            0
-        };
-        let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
-        format!(
-            "{:width$}  {}{part} {:.0}/s\n",
-            one.name,
-            "█".repeat(eighths / 8),
-            one.per_second
-        )
+    let (headings, rows) = columns(report);
+    let page = Page {
+        report,
+        picture: chart::svg(report),
+        headings,
+        rows,
     };
-    summaries.iter().map(bar).collect()
-}
-
-/// The report as one JSON object.
-pub fn json(report: &Report) -> Value {
-    let environment = report
-        .environment
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str())));
-    let comparisons = report
-        .comparisons
-        .iter()
-        .map(|Comparison { setting, summaries }| {
-            json!({
-                "setting": {
-                    "connections": setting.connections,
-                    "nodes": setting.nodes,
-                    "slots": setting.slots,
-                    "counters": setting.counters,
-                    "zipf": setting.zipf,
-                    "hold_ms": hold_ms(setting),
-                    "add_per_call": setting.amount,
-                    "batch": setting.batch,
-                    "read_ratio": setting.reads,
-                    "connect_per_call": setting.connect,
-                    "seconds": setting.duration.as_secs_f64(),
-                },
-                "contenders": summaries,
-            })
-        });
-    json!({
-        "environment": environment.collect::<serde_json::Map<_, _>>(),
-        "comparisons": comparisons.collect::<Vec<_>>(),
-        "not_measured": report.not_measured,
-    })
-}
-
-fn hold_ms(setting: &Setting) -> Option<u64> {
-    setting.hold.map(|hold| hold.as_millis() as u64)
-}
-
-/// A text of a server as a cell. A spreadsheet executes a cell that begins with one of these signs as a formula, but not after an
-/// apostrophe. Source: OWASP, "CSV Injection".
-fn text_cell(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
-    format!("{}{text}", if formula { "'" } else { "" })
-}
-
-/// A line of CSV for each contender and setting, after a header. A figure that was not measured is empty.
-///
-/// # Errors
-/// Errors of the writer, which a buffer in memory does not have.
-pub fn csv(report: &Report) -> Result<String, csv::Error> {
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    let environment = report.environment.iter();
-    let load = [
-        "connections",
-        "slots",
-        "counters",
-        "zipf",
-        "hold_ms",
-        "add_per_call",
-        "batch",
-        "read_ratio",
-        "connect_per_call",
-        "seconds",
-    ];
-    let figures = [
-        "contender",
-        "rounds",
-        "per_second",
-        "least_per_second",
-        "most_per_second",
-        "to_uncontended",
-        "to_single_row",
-    ];
-    let latencies = [
-        "p50_ms",
-        "p99_ms",
-        "max_ms",
-        "read_p50_ms",
-        "read_p99_ms",
-        "read_max_ms",
-    ];
-    let rest = [
-        "server_cpu_us",
-        "row_lock_waits",
-        "waiting_sessions",
-        "rejected",
-        "done",
-        "grown",
-    ];
-    let of_nodes = ["nodes", "rejected_share", "behind_ms"];
-    let names = [&load[..], &figures, &latencies, &rest, &of_nodes].concat();
-    csv.write_record(
-        names
-            .into_iter()
-            .chain(environment.clone().map(|(name, _)| *name)),
-    )?;
-    for Comparison { setting, summaries } in &report.comparisons {
-        for one in summaries {
-            let figure = |figure: Option<f64>| figure.map_or_else(String::new, |figure| figure.to_string());
-            let latency = |of: Option<Latency>| {
-                [
-                    of.map(|of| of.p50_ms),
-                    of.map(|of| of.p99_ms),
-                    of.map(|of| of.max_ms),
-                ]
-                .map(figure)
-            };
-            let mut record = vec![
-                setting.connections.to_string(),
-                setting.slots.to_string(),
-                setting.counters.to_string(),
-                setting.zipf.to_string(),
-                hold_ms(setting).map_or_else(String::new, |ms| ms.to_string()),
-                setting.amount.to_string(),
-                setting.batch.to_string(),
-                setting.reads.to_string(),
-                setting.connect.to_string(),
-                setting.duration.as_secs_f64().to_string(),
-                one.name.to_owned(),
-                one.rounds.to_string(),
-                one.per_second.to_string(),
-                one.least_per_second.to_string(),
-                one.most_per_second.to_string(),
-                figure(one.to_uncontended),
-                figure(one.to_single_row),
-            ];
-            record.extend(latency(one.increments));
-            record.extend(latency(one.reads));
-            record.extend([
-                figure(one.server_cpu_us),
-                one.row_lock_waits
-                    .map_or_else(String::new, |waits| waits.to_string()),
-                figure(one.waiting_sessions),
-                errors(one),
-                one.done.to_string(),
-                one.grown.to_string(),
-            ]);
-            record.extend([
-                setting.nodes.to_string(),
-                one.rejected_share.to_string(),
-                figure(one.behind_ms),
-            ]);
-            record.extend(environment.clone().map(|(_, value)| text_cell(value)));
-            csv.write_record(record)?;
-        }
-    }
-    let bytes = csv.into_inner().map_err(|error| error.into_error())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    page.render()
+        .expect("a template that has only fields and pure methods renders")
 }

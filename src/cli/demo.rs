@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::ASCII_FULL_CONDENSED;
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{LineStyle, Table};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 
-use super::output::outln;
-use super::{Outcome, interrupt, private, progress};
-use crate::bench::{self, Comparison, Contender, Rounds, Setting, Target};
+use super::output::{JSON_VERSION, outln};
+use super::{Outcome, interrupt, private};
+use crate::bench::{self, Contender, Report, Setting};
 use crate::package::{Options, Package};
 use crate::server::PrivateServer;
 use crate::{render, script};
@@ -41,26 +41,31 @@ pub struct Demo {
     slots: u32,
 }
 
-/// The table style of the servers' command-line clients.
-const LIKE_THE_CLIENT: TableStyle = ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+'));
-/// Printed after the slots of a counter.
-const SLOTS: &str = "\
+const TOUR: &str = include_str!("../../templates/tour.sql");
+/// The statement of the tour after which the slots are printed, and what is said about them.
+const SLOTS: &str = "SELECT * FROM counters WHERE counter_name = 'test2'";
+const ABOUT_SLOTS: &str = "\
 The rows are the slots of the counter. This connection has incremented one of them. Other connections increment other
 slots at the same time, and do not wait for it. counter_get returns the sum.
 ";
-const TOUR: &str = include_str!("../../templates/tour.sql");
 
 impl Demo {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let outcome = private::with_private_server(self.connections, |program, server| {
             outln!("A private {} server, {}", program.version, program.path.display())?;
-            self.play(server, interrupt::stop())
+            let stop = interrupt::stop();
+            tour(&mut Conn::new(server.options())?, stop)?;
+            if stop.load(Ordering::Relaxed) {
+                Ok(Outcome::Interrupted)
+            } else {
+                self.compare(server, stop)
+            }
         })?;
         if outcome == Outcome::Fine {
-            outln!("The server is stopped and its files are removed.")?;
             let program = std::env::args().next().unwrap_or_else(|| "slotted".into());
             outln!(
-                "\nNext, with your own server:\n\
+                "The server is stopped and its files are removed.\n\n\
+                 Next, with your own server:\n\
                  \x20 {program} generate counters --stdout | mysql mydb        installs the package\n\
                  \x20 {program} bench --host HOST --user USER --password       compares on your server, in a schema of its own\n\
                  \x20 {program} advise --host HOST --user USER --password      finds rows that connections wait for"
@@ -69,89 +74,74 @@ impl Demo {
         Ok(outcome)
     }
 
-    fn play(&self, server: &PrivateServer, interrupted: &AtomicBool) -> anyhow::Result<Outcome> {
-        let stop = || interrupted.load(Ordering::Relaxed);
-        let mut connection = Conn::new(server.options())?;
-        connection.query_drop("CREATE DATABASE demo")?;
-        connection.query_drop("USE demo")?;
-
-        outln!("\nInstalling setup.sql of the package counters, as a DBA would source it.\n")?;
-        let package = Package::new(Options::default())?;
-        execute(&mut connection, &render::setup(&package))?;
-        let mut explain = false;
-        for statement in script::statements(TOUR) {
-            if stop() {
-                return Ok(Outcome::Interrupted);
-            }
-            if statement.starts_with("call counter_reset") {
-                // start_date has a resolution of one second. The reset must set a later one.
-                thread::sleep(Duration::from_millis(1100));
-            }
-            print_result(&mut connection, &statement)?;
-            if statement.starts_with("SELECT counter_get") {
-                explain = true;
-            } else if std::mem::take(&mut explain) {
-                outln!("{SLOTS}")?;
-            }
-        }
-
+    /// Loads one row and then one counter.
+    fn compare(&self, server: &PrivateServer, stop: &AtomicBool) -> anyhow::Result<Outcome> {
+        let Self {
+            seconds,
+            connections,
+            slots,
+        } = *self;
         outln!(
-            "Now {} connections increment for {} seconds: first one row, then one counter of {} slots.",
-            self.connections,
-            self.seconds,
-            self.slots
+            "Now {connections} connections increment for {seconds} seconds: first one row, then one counter of {slots} slots."
         )?;
         let setting = Setting {
-            connections: self.connections,
-            slots: self.slots,
-            duration: Duration::from_secs(self.seconds),
-            ..Setting::default()
+            connections,
+            slots,
+            hold: None,
+            duration: Duration::from_secs(seconds),
         };
-        // A second schema, because the first one has a table counters.
-        connection.query_drop("CREATE DATABASE demo_load")?;
-        let target = Target::server(
-            server.options().db_name(Some("demo_load")),
-            Some(server.process()),
-        );
-        let contenders = ["single-row", "counters"]
+        let contenders: Vec<_> = ["single-row", "counters"]
             .into_iter()
-            .filter_map(Contender::named)
+            .filter_map(Contender::built_in)
             .collect();
-        let mut rounds = Rounds::prepare(contenders, target, setting.clone())?;
-        progress::during(setting.duration * 2, |bar| {
-            rounds.round(true, interrupted, |name| bar.message(name))
-        })?;
-        if stop() {
+        let results = bench::compare(&server.options().into(), &contenders, &[setting], 1, stop, |_| {})?;
+        if stop.load(Ordering::Relaxed) {
             return Ok(Outcome::Interrupted);
         }
-        let summaries = rounds.summaries();
-        let comparison = Comparison { setting, summaries };
-        outln!("\n{}\n", bench::table(&comparison))?;
-        outln!("{}", bench::bars(&comparison))?;
-        for one in &comparison.summaries {
-            outln!(
-                "{}: {} increments acknowledged, the total increased by {}: exact.",
-                one.name,
-                one.done,
-                one.grown
-            )?;
+        let report = Report {
+            schema_version: JSON_VERSION,
+            environment: bench::environment(&mut Conn::new(server.options())?)?,
+            slots,
+            hold_ms: None,
+            seconds: seconds as f64,
+            results,
+        };
+        outln!("\n{}", bench::table(&report))?;
+        for one in &report.results {
+            let (name, acknowledged, grown) = (&one.contender, one.acknowledged, one.grown);
+            outln!("{name}: {acknowledged} increments acknowledged, the total increased by {grown}: exact.")?;
         }
         Ok(Outcome::Fine)
     }
 }
 
-fn execute(connection: &mut Conn, text: &str) -> anyhow::Result<()> {
-    for statement in script::statements(text) {
-        connection
-            .query_drop(&statement)
-            .with_context(|| format!("in: {}", statement.lines().next().unwrap_or_default()))?;
+/// Installs the package and runs the examples of the article.
+fn tour(connection: &mut Conn, stop: &AtomicBool) -> anyhow::Result<()> {
+    outln!("\nInstalling setup.sql of the package counters, as a DBA would source it.\n")?;
+    let setup = render::setup(&Package::new(Options::default())?);
+    let schema = ["CREATE DATABASE demo", "USE demo"].map(str::to_owned);
+    for statement in schema.into_iter().chain(script::statements(&setup)) {
+        connection.query_drop(&statement).with_context(|| statement)?;
+    }
+    let mut about = Some(ABOUT_SLOTS);
+    for statement in script::statements(TOUR)
+        .into_iter()
+        .take_while(|_| !stop.load(Ordering::Relaxed))
+    {
+        if statement.starts_with("call counter_reset") {
+            // start_date has a resolution of one second. The reset must set a later one.
+            thread::sleep(Duration::from_millis(1100));
+        }
+        outln!("mysql> {statement};\n{}\n", result(connection, &statement)?)?;
+        if let Some(about) = about.take_if(|_| statement == SLOTS) {
+            outln!("{about}")?;
+        }
     }
     Ok(())
 }
 
-/// Runs a statement and prints the output of a command-line client.
-fn print_result(connection: &mut Conn, statement: &str) -> anyhow::Result<()> {
-    outln!("mysql> {statement};")?;
+/// The output of a command-line client for a statement.
+fn result(connection: &mut Conn, statement: &str) -> anyhow::Result<String> {
     let mut result = connection.query_iter(statement)?;
     let names: Vec<_> = result
         .columns()
@@ -159,38 +149,23 @@ fn print_result(connection: &mut Conn, statement: &str) -> anyhow::Result<()> {
         .iter()
         .map(|column| column.name_str().into_owned())
         .collect();
-    let affected = result.affected_rows();
-    let rows = result.by_ref().collect::<Result<Vec<Row>, _>>()?;
-    drop(result);
     if names.is_empty() {
-        let s = if affected == 1 { "" } else { "s" };
-        outln!("Query OK, {affected} row{s} affected\n")?;
-        return Ok(());
+        let affected = result.affected_rows();
+        return Ok(format!(
+            "Query OK, {affected} row{} affected",
+            if affected == 1 { "" } else { "s" }
+        ));
     }
     let mut table = Table::new();
-    table.load_style(LIKE_THE_CLIENT).set_header(names);
-    let mut numbers = Vec::new();
-    for row in rows {
-        let values = row.unwrap();
-        numbers = values
-            .iter()
-            .map(|value| text(value).parse::<i64>().is_ok())
-            .collect();
-        table.add_row(values.iter().map(text));
-    }
-    for (column, _) in numbers.iter().enumerate().filter(|(_, number)| **number) {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    outln!("{table}\n")?;
-    Ok(())
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::NULL => "NULL".into(),
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    table
+        .load_style(ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+')))
+        .set_header(names);
+    let text = |value: Value| match value {
+        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         other => other.as_sql(true),
+    };
+    for row in result.by_ref().collect::<Result<Vec<Row>, _>>()? {
+        table.add_row(row.unwrap().into_iter().map(text));
     }
+    Ok(table.to_string())
 }

@@ -8,8 +8,6 @@ mod file;
 mod generate;
 mod install;
 mod interrupt;
-mod limits;
-mod nodes;
 mod output;
 mod package;
 mod private;
@@ -48,7 +46,6 @@ enum Command {
     Uninstall(uninstall::Uninstall),
     Demo(demo::Demo),
     Bench(bench::Bench),
-    Limits(limits::Limits),
     Advise(advise::Advise),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -143,7 +140,6 @@ impl Command {
             Command::Uninstall(uninstall) => uninstall.run(),
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
-            Command::Limits(limits) => limits.run(),
             Command::Advise(advise) => advise.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),

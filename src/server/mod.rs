@@ -1,6 +1,5 @@
 //! Servers: the family and version of a server, the server programs of this machine, and private servers.
 
-mod cluster;
 mod find;
 mod private;
 
@@ -10,7 +9,6 @@ use mysql::prelude::Queryable;
 
 use crate::script::Dialect;
 
-pub use cluster::{Cluster, ClusterPlan, JOINED, Node, PrivateCluster, free_ports};
 pub use find::{NoServer, Program, SERVER_VARIABLE, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
 

@@ -66,9 +66,6 @@ pub enum StartError {
         /// The last lines of the log.
         log: String,
     },
-    /// The nodes of a cluster did not join.
-    #[error("cannot start a private cluster: {0}")]
-    NoCluster(String),
     /// The flag `interrupted` was set.
     #[error("interrupted")]
     Interrupted,

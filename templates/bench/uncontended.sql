@@ -1,32 +1,33 @@
--- Each connection updates a row of its own, so no connection waits for a row lock. The other contenders are compared to
--- this one.
+-- Each connection updates a row of its own: no lock waits, the reference for all others
 
--- name: setup
--- Parameters: none
+-- setup
 CREATE TABLE uncontended (
   connection INT NOT NULL PRIMARY KEY,
   counter BIGINT NOT NULL
 )
   ENGINE = InnoDB;
 
--- name: fill
--- Parameters: connection
 INSERT INTO uncontended (connection, counter)
-VALUES (?, 0);
+WITH RECURSIVE connections AS (
+  SELECT 1 AS number
+  UNION ALL
+  SELECT number + 1
+    FROM connections
+   WHERE number < {connections}
+)
+SELECT number, 0
+  FROM connections;
 
--- name: increment
--- Parameters: amount, connection
+-- increment
 UPDATE uncontended
-   SET counter = counter + ?
- WHERE connection = ?;
+   SET counter = counter + 1
+ WHERE connection = {connection};
 
--- name: read
--- Parameters: connection
+-- read
 SELECT counter
   FROM uncontended
- WHERE connection = ?;
+ WHERE connection = {connection};
 
--- name: total
--- Parameters: none
+-- total
 SELECT SUM(counter)
   FROM uncontended;

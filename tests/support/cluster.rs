@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::server::{Cluster as Kind, ClusterPlan, JOINED, Program};
+use slotted::server::Program;
 
+use super::cluster_plan::{ClusterPlan, JOINED};
 use super::servers::{Needed, Server, all, quick};
 
 /// The number of nodes.
@@ -109,12 +110,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    pub fn kind(&self) -> Kind {
-        self.plan.kind()
-    }
-
     pub fn is_galera(&self) -> bool {
-        self.kind() == Kind::Galera
+        self.plan.is_galera()
     }
 
     /// The nodes that run.
@@ -133,10 +130,15 @@ impl Cluster {
     }
 
     /// A connection to a node whose reads wait until the node has applied what was committed on any node before.
+    /// Source: Galera's documentation, "wsrep_sync_wait"; MySQL manual, "Configuring Transaction Consistency Guarantees".
     pub fn reader(&self, node: usize, database: &str) -> Conn {
         let mut connection = self.node(node).connect();
-        let wait = self.kind().wait_for_others();
-        connection.query_drop(&wait).expect(&wait);
+        let wait = if self.is_galera() {
+            "SET SESSION wsrep_sync_wait = 1"
+        } else {
+            "SET SESSION group_replication_consistency = 'BEFORE'"
+        };
+        connection.query_drop(wait).expect(wait);
         // The database can be as new as the rows.
         let exists = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
         assert_eq!(connection.exec_first(exists, (database,)).expect(exists), Some(1));

@@ -2,6 +2,7 @@
 
 mod client;
 mod cluster;
+mod cluster_plan;
 mod network;
 mod promises;
 pub mod run;
@@ -11,11 +12,11 @@ pub mod transcript;
 
 pub use client::Client;
 pub use cluster::{Cluster, clusters};
+pub use cluster_plan::free_ports;
 pub use network::Network;
 pub use promises::{Module, Promises};
 pub use schema::{SESSIONS, Schema, error_of, repeatable};
 pub use servers::{Server, quick, servers_of_this_run, stop_servers};
-pub use slotted::server::free_ports;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

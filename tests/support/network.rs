@@ -1,9 +1,8 @@
 //! Private servers that listen on a port.
 
 use mysql::prelude::Queryable;
-use slotted::server::free_ports;
 
-use super::Server;
+use super::{Server, free_ports};
 
 /// A private server on a TCP port of 127.0.0.1.
 pub struct Network {
