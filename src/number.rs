@@ -21,22 +21,6 @@ pub(crate) fn separated(text: &str) -> String {
     separated
 }
 
-/// A number with this many significant digits, with a comma between thousands.
-pub(crate) fn rounded(number: f64, digits: i32) -> String {
-    if number <= 0.0 {
-        return "0".into();
-    }
-    // The power of ten of the last significant digit.
-    let last = number.log10().floor() as i32 + 1 - digits;
-    let unit = 10_f64.powi(last);
-    let number = (number / unit).round() * unit;
-    if last < 0 {
-        format!("{number:.*}", last.unsigned_abs() as usize)
-    } else {
-        thousands(number)
-    }
-}
-
 /// A number of things: `1 slot`, `1,000 slots`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
@@ -61,21 +45,5 @@ mod tests {
             separated("1623 to 12012.12345 or 80 %, 1000000"),
             "1,623 to 12,012.12345 or 80 %, 1,000,000"
         );
-    }
-
-    #[test]
-    fn numbers_are_rounded_to_significant_digits() {
-        for (number, digits, text) in [
-            (0.0, 2, "0"),
-            (2412.0, 2, "2,400"),
-            (9999.0, 2, "10,000"),
-            (7934.0, 3, "7,930"),
-            (1_234_567.0, 3, "1,230,000"),
-            (12.34, 3, "12.3"),
-            (0.026, 2, "0.026"),
-            (7.0, 2, "7.0"),
-        ] {
-            assert_eq!(rounded(number, digits), text);
-        }
     }
 }

@@ -573,7 +573,7 @@ fn what_is_planted_in_a_schema_is_quoted_in_every_statement(server: &Server) {
         drop(holder);
     });
     attackers.extend(ids);
-    ends(&schema, 0, &["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "--contenders", "counters"]);
+    ends(&schema, 0, &["bench", "counters", "--connections", "2", "--seconds", "0.1", "--rounds", "1"]);
     ends(&schema, 0, &["uninstall", "counters", "--prefix", "n_", "--with-data", "--yes"]);
     ends(&schema, 0, &[&["uninstall", "counters"][..], &new_options, &["--with-data", "--yes"]].concat());
 

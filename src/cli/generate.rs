@@ -10,7 +10,6 @@ use clap::{ArgGroup, Args};
 use similar::TextDiff;
 
 use super::Outcome;
-use super::file::{self, NewFile};
 use super::output::{note, out};
 use crate::install::column::Parent;
 use crate::package::{
@@ -283,21 +282,16 @@ impl Generate {
     }
 }
 
-/// Writes the files of a package where they are, after a check that all can be written. A file whose text is equal keeps its
-/// modification time.
+/// Writes the files of a package. A file whose text is equal keeps its modification time.
 fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let mut files = Vec::new();
     for rendered in render::files_of(package, format) {
         let path = folder.join(rendered.name);
-        let differs = !file::has_text(&path, &rendered.text);
-        let new = NewFile::create("--out", differs.then_some(path.as_path()))?;
-        files.push((path, new, rendered.text));
-    }
-    for (path, new, text) in files {
-        match new {
-            Some(new) => new.write(&text)?,
-            None => note!("unchanged {}", path.display()),
+        if fs::read(&path).is_ok_and(|old| old == rendered.text.as_bytes()) {
+            note!("unchanged {}", path.display());
+        } else {
+            fs::write(&path, &rendered.text).with_context(|| format!("cannot write {}", path.display()))?;
+            note!("wrote {}", path.display());
         }
     }
     Ok(())
