@@ -77,7 +77,7 @@ pub enum BenchError {
 }
 
 /// Adds what has caused an error of the server.
-fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
+pub(super) fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
     move |error| BenchError::Server {
         place: place.to_owned(),
         error,
@@ -86,7 +86,7 @@ fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
 
 /// A connection that does not wait long for FLUSH TABLES WITH READ LOCK or LOCK TABLES of another session, so that Ctrl-C ends the
 /// load.
-fn connect(options: &Opts) -> Result<Conn, BenchError> {
+pub(super) fn connect(options: &Opts) -> Result<Conn, BenchError> {
     let mut connection = Conn::new(options.clone()).map_err(at("cannot connect"))?;
     connection
         .query_drop("SET SESSION lock_wait_timeout = 10")

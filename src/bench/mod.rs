@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use chart::svg;
 pub use contender::{BUILT_IN, Contender, ContenderError, Statement, description};
 pub use load::{BenchError, Measured, SCHEMA, run};
-pub use report::{Report, environment, html, table};
+pub use report::{Report, html, table};
 pub use rounds::{Summary, compare};
 
 /// The parameters of a load.

@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::load::{BenchError, at};
 use super::rounds::Summary;
 use super::{chart, thousands};
 use crate::server::Version;
@@ -16,8 +17,6 @@ const BAR: usize = 12;
 /// The result of a benchmark.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Report {
-    /// The version of this structure.
-    pub schema_version: u32,
     /// The properties of the server and of the client that the figures depend on.
     #[serde(serialize_with = "as_map")]
     pub environment: Vec<(&'static str, String)>,
@@ -39,7 +38,7 @@ fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], serializer: S)
 ///
 /// # Errors
 /// Errors of the server or of the connection.
-pub fn environment(connection: &mut Conn) -> mysql::Result<Vec<(&'static str, String)>> {
+pub(super) fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, String)>, BenchError> {
     const VARIABLES: [&str; 5] = [
         "version",
         "log_bin",
@@ -47,9 +46,12 @@ pub fn environment(connection: &mut Conn) -> mysql::Result<Vec<(&'static str, St
         "innodb_flush_log_at_trx_commit",
         "innodb_buffer_pool_size",
     ];
-    let mut environment = vec![("server", Version::of(connection)?.to_string())];
+    let failed = at("cannot read the settings of the server");
+    let mut environment = vec![("server", Version::of(connection).map_err(&failed)?.to_string())];
     for name in VARIABLES {
-        let value: Option<String> = connection.query_first(format!("SELECT @@GLOBAL.{name}"))?;
+        let value: Option<String> = connection
+            .query_first(format!("SELECT @@GLOBAL.{name}"))
+            .map_err(&failed)?;
         environment.push((name, value.unwrap_or_default()));
     }
     let cores = std::thread::available_parallelism().map_or(0, usize::from);

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mysql::Opts;
 
 use super::contender::Contender;
-use super::load::{BenchError, Measured, run};
+use super::load::{BenchError, Measured, connect, run};
+use super::report::{Report, environment};
 use super::{Setting, median};
 
 /// The contender that the others are compared with.
@@ -49,7 +50,7 @@ struct Series<'a> {
     rounds: Vec<Measured>,
 }
 
-/// Loads a server with each contender in each setting, once in each round. A round begins with another contender than the
+/// Loads a server with each contender in each setting, which differ in their connections only, once in each round. A round begins with another contender than the
 /// one before. `begins` is called with the number of each round, from 1. Setting `stop` ends it early, with the loads that are
 /// complete.
 ///
@@ -62,7 +63,8 @@ pub fn compare(
     rounds: u32,
     stop: &AtomicBool,
     mut begins: impl FnMut(u32),
-) -> Result<Vec<Summary>, BenchError> {
+) -> Result<Report, BenchError> {
+    let environment = environment(&mut connect(server)?)?;
     let mut all: Vec<_> = settings
         .iter()
         .flat_map(|setting| {
@@ -89,7 +91,13 @@ pub fn compare(
         }
     }
     let measured = all.iter().filter(|series| !series.rounds.is_empty());
-    Ok(measured.map(|series| series.summary(&all)).collect())
+    Ok(Report {
+        environment,
+        slots: settings[0].slots,
+        hold_ms: settings[0].hold.map(|hold| hold.as_millis() as u64),
+        seconds: settings[0].duration.as_secs_f64(),
+        results: measured.map(|series| series.summary(&all)).collect(),
+    })
 }
 
 impl Series<'_> {

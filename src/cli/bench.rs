@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use mysql::{Conn, Opts};
+use mysql::Opts;
 
 use super::connection::Connection;
 use super::output::{JSON_VERSION, note, out, outln};
@@ -140,27 +140,20 @@ impl Bench {
     }
 
     fn measure(&self, server: &Opts, contenders: &[Contender]) -> anyhow::Result<Outcome> {
-        let environment = bench::environment(&mut Conn::new(server.clone())?)?;
         let stop = interrupt::stop();
         let _hold = interrupt::hold(false);
         let begins = |round| note!("round {round} of {}", self.rounds);
-        let results = match bench::compare(server, contenders, &self.settings(), self.rounds, stop, begins) {
+        let report = match bench::compare(server, contenders, &self.settings(), self.rounds, stop, begins) {
             Err(error @ BenchError::Lost { .. }) => {
                 note!("error: {error}");
                 return Ok(Outcome::Differs);
             }
-            results => results.map_err(explained)?,
-        };
-        let report = Report {
-            schema_version: JSON_VERSION,
-            environment,
-            slots: self.slots,
-            hold_ms: self.hold,
-            seconds: self.seconds,
-            results,
+            report => report.map_err(explained)?,
         };
         if self.json {
-            outln!("{}", serde_json::to_string_pretty(&report)?)?;
+            let mut object = serde_json::to_value(&report)?;
+            object["schema_version"] = JSON_VERSION.into();
+            outln!("{object:#}")?;
         } else {
             out!("{}", bench::table(&report))?;
         }

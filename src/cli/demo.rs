@@ -11,9 +11,9 @@ use comfy_table::{LineStyle, Table};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 
-use super::output::{JSON_VERSION, outln};
+use super::output::outln;
 use super::{Outcome, interrupt, private};
-use crate::bench::{self, Contender, Report, Setting};
+use crate::bench::{self, Contender, Setting};
 use crate::package::{Options, Package};
 use crate::server::PrivateServer;
 use crate::{render, script};
@@ -76,36 +76,24 @@ impl Demo {
 
     /// Loads one row and then one counter.
     fn compare(&self, server: &PrivateServer, stop: &AtomicBool) -> anyhow::Result<Outcome> {
-        let Self {
-            seconds,
-            connections,
-            slots,
-        } = *self;
         outln!(
-            "Now {connections} connections increment for {seconds} seconds: first one row, then one counter of {slots} slots."
+            "Now {} connections increment for {} seconds: first one row, then one counter of {} slots.",
+            self.connections,
+            self.seconds,
+            self.slots
         )?;
         let setting = Setting {
-            connections,
-            slots,
+            connections: self.connections,
+            slots: self.slots,
             hold: None,
-            duration: Duration::from_secs(seconds),
+            duration: Duration::from_secs(self.seconds),
         };
-        let contenders: Vec<_> = ["single-row", "counters"]
-            .into_iter()
-            .filter_map(Contender::built_in)
-            .collect();
-        let results = bench::compare(&server.options().into(), &contenders, &[setting], 1, stop, |_| {})?;
+        let contenders =
+            ["single-row", "counters"].map(|name| Contender::built_in(name).expect("a contender"));
+        let report = bench::compare(&server.options().into(), &contenders, &[setting], 1, stop, |_| {})?;
         if stop.load(Ordering::Relaxed) {
             return Ok(Outcome::Interrupted);
         }
-        let report = Report {
-            schema_version: JSON_VERSION,
-            environment: bench::environment(&mut Conn::new(server.options())?)?,
-            slots,
-            hold_ms: None,
-            seconds: seconds as f64,
-            results,
-        };
         outln!("\n{}", bench::table(&report))?;
         for one in &report.results {
             let (name, acknowledged, grown) = (&one.contender, one.acknowledged, one.grown);
@@ -119,8 +107,7 @@ impl Demo {
 fn tour(connection: &mut Conn, stop: &AtomicBool) -> anyhow::Result<()> {
     outln!("\nInstalling setup.sql of the package counters, as a DBA would source it.\n")?;
     let setup = render::setup(&Package::new(Options::default())?);
-    let schema = ["CREATE DATABASE demo", "USE demo"].map(str::to_owned);
-    for statement in schema.into_iter().chain(script::statements(&setup)) {
+    for statement in script::statements(&format!("CREATE DATABASE demo; USE demo;\n{setup}")) {
         connection.query_drop(&statement).with_context(|| statement)?;
     }
     let mut about = Some(ABOUT_SLOTS);
