@@ -7,11 +7,13 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{Module, Server};
+use crate::support::{Module, Server, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(a_missing_server_is_an_error_with_a_hint)
+        .plain(a_failed_start_prints_the_log_of_the_server)
+        .plain(the_program_needs_no_mysql_library)
         .private()
         .on_families(the_demo_runs_the_examples_and_checks_both_totals)
         .on_one_server(ctrl_c_removes_all_files_and_processes);
@@ -91,4 +93,24 @@ fn a_missing_server_is_an_error_with_a_hint() {
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]));
     insta::assert_snapshot!("no_server", text(&output.stderr));
     assert_nothing_is_left(&folder);
+}
+
+fn a_failed_start_prints_the_log_of_the_server() {
+    let (folder, fake) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let path = fake.path().join("mysqld");
+    let version = "case \"$*\" in *--version*) echo 'mysqld  Ver 9.7.0 for Linux' ;;";
+    write_program(&path, &format!("#!/bin/sh\n{version} *) echo 'the disk is full'; exit 1 ;; esac\n"));
+    let output = demo(&path, &folder, &[]).output().expect("the demo runs");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("\nerror: ") && stderr.contains("the disk is full"), "{stderr}");
+    assert_nothing_is_left(&folder);
+}
+
+fn the_program_needs_no_mysql_library() {
+    let output = Command::new("ldd").arg(env!("CARGO_BIN_EXE_slotted")).output().expect("ldd runs");
+    let libraries = text(&output.stdout).to_lowercase();
+    for library in ["mysql", "maria", "ssl", "crypto"] {
+        assert!(!libraries.contains(library), "{libraries}");
+    }
 }
