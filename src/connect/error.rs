@@ -68,12 +68,6 @@ pub fn cause(error: &mysql::Error) -> String {
     }
 }
 
-/// Whether MySQL cannot return information_schema.INNODB_TRX and PROCESSLIST at this moment, because the statement of one of the
-/// sessions has a character that utf8mb3 does not have (3854). Seen on MySQL 9.7.4 with each query of the two tables.
-pub(crate) fn statement_hides_waits(error: &mysql::Error) -> bool {
-    matches!(error, mysql::Error::MySqlError(error) if error.code == 3854)
-}
-
 impl ConnectError {
     /// Whether the account has a password, and none was given.
     pub fn needs_password(&self) -> bool {

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-pub(crate) use error::statement_hides_waits;
 pub use error::{ConnectError, cause};
 pub use session::{Session, end_statements};
 pub use url::UrlError;
