@@ -249,7 +249,7 @@ fn a_password_is_asked_for_on_the_terminal(server: &Server) {
         terminal.exp_string(&format!("Password of asked@127.0.0.1:{}: ", network.port)).expect("a question");
         terminal.send_line("s3cret").expect("an answer");
         let printed = terminal.exp_eof().expect("the end");
-        assert!(printed.contains("Watched for 0."), "{printed}");
+        assert!(printed.contains("sessions wait for a row lock"), "{printed}");
         assert!(!printed.contains("s3cret"), "{printed}");
     }
 }
