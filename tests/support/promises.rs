@@ -97,7 +97,7 @@ fn name_of<F>(_: &F) -> &'static str {
 }
 
 impl Module<'_> {
-    /// The further promises of this module run a program of `scripts/servers`, such as `browser`.
+    /// The further promises of this module run a program of `scripts/servers`, such as `examples`.
     pub fn needs(&mut self, program: &'static str) -> &mut Self {
         self.needs = Some(program);
         self
