@@ -11,8 +11,7 @@ mod routine;
 mod table;
 
 pub use files::{
-    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, columns, files, objects, pending_sums,
-    session, setup, waiting_rollup,
+    DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, columns, file, files, objects, session, setup,
 };
 pub use migrations::{Format, files_of};
 
