@@ -117,7 +117,8 @@ impl Status {
 
 impl Report {
     fn read(connection: &mut Conn, Found { package, version }: Found) -> anyhow::Result<Self> {
-        let objects = compare::states(connection, &package)?;
+        let mut objects = compare::states(connection, &package)?;
+        compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
         let stores = objects
             .iter()

@@ -113,21 +113,18 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
             package_state(connection, package)?,
         ),
     ];
-    let routines = routine_states(connection, package, dialect)?;
-    let sees = |object: &ObjectState| !matches!(object.state, State::Missing | State::Hidden);
-    let none = !routines.iter().any(sees);
-    states.extend(routines);
-    // The server answers an account without privileges as if an object did not exist. An account that sees a part, but the text of no
-    // routine, does not see the rest.
-    if none
-        && states
-            .iter()
-            .any(|object| object.state != State::Missing && object.kind != "table")
-    {
+    states.extend(routine_states(connection, package, dialect)?);
+    Ok(states)
+}
+
+/// Tells missing objects from those that the account cannot see: the server answers as if neither existed. An account that sees a part of the
+/// package, but the text of no routine, does not see the rest.
+pub fn hide(states: &mut [ObjectState]) {
+    let seen = |object: &ObjectState| !matches!(object.state, State::Missing | State::Hidden);
+    if !states.iter().any(|object| object.is_routine() && seen(object)) {
         let missing = states.iter_mut().filter(|object| object.state == State::Missing);
         missing.for_each(|object| object.state = State::Hidden);
     }
-    Ok(states)
 }
 
 fn of(kind: &str, name: &str, state: State) -> ObjectState {
