@@ -69,6 +69,14 @@ impl Uninstall {
         }
         let remain = install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said)))
             .map_err(explained)?;
+        self.end(&mut connection, package, &remain)?;
+        note!("accounts and their privileges are kept");
+        Ok(Outcome::Fine)
+    }
+
+    /// Lists the records whose counts remain, and drops the table if there is none.
+    fn end(&self, connection: &mut Conn, package: &Package, remain: &[Row]) -> anyhow::Result<()> {
+        let table = package.options.table.name();
         if !remain.is_empty() {
             note!(
                 "{} records keep their counts in the table, because they have no row or their column rejects the total:",
@@ -97,8 +105,7 @@ impl Uninstall {
             connection.query_drop(format!("DROP TABLE IF EXISTS {}", package.options.table))?;
             note!("drop table {}", in_line(table));
         }
-        note!("accounts and their privileges are kept");
-        Ok(Outcome::Fine)
+        Ok(())
     }
 }
 

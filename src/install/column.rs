@@ -196,6 +196,55 @@ impl Table {
         }
     }
 
+    /// What the columns of the key and their index do not have any more.
+    fn key_problems(&self, package: &Package, again: &str) -> Vec<Problem> {
+        let key = &package.options.key.0;
+        let mut problems = Vec::new();
+        let mut names = Vec::new();
+        for one in key {
+            let (name, wanted) = (one.name.name(), one.kind.text());
+            let Some(found) = self.column(name) else {
+                problems.push(problem(
+                    format!("{} has no column {}", self.name, one.name.plain()),
+                    again.to_owned(),
+                ));
+                continue;
+            };
+            names.push(found.name.clone());
+            let collation = package.options.collation.to_string();
+            if KeyType::parse(&found.kind).as_ref() != Some(&one.kind) {
+                problems.push(problem(
+                    format!(
+                        "{}.{name} is {}, and the key of the slots {wanted}",
+                        self.name, found.kind
+                    ),
+                    again.to_owned(),
+                ));
+            } else if let Some(other) = found.collation.as_ref().filter(|other| **other != collation) {
+                problems.push(problem(
+                    format!("{}.{name} has the collation {other}, and the table of the slots {collation}: counts of one row can be added to another", self.name),
+                    again.to_owned(),
+                ));
+            }
+        }
+        if names.len() == key.len()
+            && !self
+                .unique
+                .iter()
+                .any(|index| index.iter().all(|name| names.contains(name)))
+        {
+            problems.push(problem(
+                format!(
+                    "{} has no unique index of {}: a roll-up would add counts to several rows",
+                    self.name,
+                    names.join(", ")
+                ),
+                "give it a primary key or a unique index of these columns",
+            ));
+        }
+        problems
+    }
+
     fn parent(&self) -> Result<Parent, Problem> {
         let Some(names) = self.unique.first() else {
             return Err(problem(
@@ -263,49 +312,7 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     };
     let mut problems: Vec<_> = table.check(&column).err().into_iter().collect();
     let again = format!("run slotted install --column {column} after it, or change the table back");
-    let key = &package.options.key.0;
-    let mut names = Vec::new();
-    for one in key {
-        let (name, wanted) = (one.name.name(), one.kind.text());
-        let Some(found) = table.column(name) else {
-            problems.push(problem(
-                format!("{} has no column {}", table.name, one.name.plain()),
-                again.clone(),
-            ));
-            continue;
-        };
-        names.push(found.name.clone());
-        let collation = package.options.collation.to_string();
-        if KeyType::parse(&found.kind).as_ref() != Some(&one.kind) {
-            problems.push(problem(
-                format!(
-                    "{}.{name} is {}, and the key of the slots {wanted}",
-                    table.name, found.kind
-                ),
-                again.clone(),
-            ));
-        } else if let Some(other) = found.collation.as_ref().filter(|other| **other != collation) {
-            problems.push(problem(
-                format!("{}.{name} has the collation {other}, and the table of the slots {collation}: counts of one row can be added to another", table.name),
-                again.clone(),
-            ));
-        }
-    }
-    if names.len() == key.len()
-        && !table
-            .unique
-            .iter()
-            .any(|index| index.iter().all(|name| names.contains(name)))
-    {
-        problems.push(problem(
-            format!(
-                "{} has no unique index of {}: a roll-up would add counts to several rows",
-                table.name,
-                names.join(", ")
-            ),
-            "give it a primary key or a unique index of these columns",
-        ));
-    }
+    problems.extend(table.key_problems(package, &again));
     let kept = |column: &&Column| {
         !keeps(package)
             .iter()

@@ -281,8 +281,8 @@ fn execute(
         };
         rest = &rest[done..];
         match error.code {
-            // 1213: the last roll-up. It can have a transaction.
-            1205 | 1213 if attempt < TRIES => {
+            // 1213, and 1180 and 3101 on a cluster: the last roll-up. It can have a transaction.
+            1205 | 1213 | 1180 | 3101 if attempt < TRIES => {
                 say(&format!("waiting to {action}: {}", blockers(connection)));
                 connection.query_drop("ROLLBACK")?;
                 // A routine that is dropped is created again at once.

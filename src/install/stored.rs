@@ -50,40 +50,47 @@ impl Stored {
             comment: String::new(),
             body: Vec::new(),
         };
+        at += stored.read_characteristics(tokens.get(at..)?)?;
+        stored.body = tokens[at..].to_vec();
+        Some(stored)
+    }
+
+    /// Reads what stands between the parameters and the body. Returns the number of its tokens.
+    fn read_characteristics(&mut self, tokens: &[String]) -> Option<usize> {
+        let mut at = 0;
         loop {
             let rest = tokens.get(at..)?;
             let word = rest.first()?.to_uppercase();
             at += match word.as_str() {
                 "RETURNS" => {
                     // MariaDB prints the display width of an integer.
-                    stored.returns = lower(&rest[1..2]);
+                    self.returns = rest[1..2].iter().map(|token| token.to_lowercase()).collect();
                     let width = rest.get(2).is_some_and(|token| token == "(");
                     if width { 5 } else { 2 }
                 }
                 "MODIFIES" | "READS" => {
-                    stored.data_access = format!("{word} SQL DATA");
+                    self.data_access = format!("{word} SQL DATA");
                     3
                 }
                 "CONTAINS" | "NO" => {
-                    stored.data_access = format!("{word} SQL");
+                    self.data_access = format!("{word} SQL");
                     2
                 }
                 "LANGUAGE" => 2,
                 "NOT" => 2,
                 "DETERMINISTIC" => 1,
                 "SQL" => {
-                    stored.security = rest.get(2)?.to_uppercase();
+                    self.security = rest.get(2)?.to_uppercase();
                     3
                 }
                 "COMMENT" => {
-                    stored.comment = rest.get(1)?.trim_start_matches('\'').to_owned();
+                    self.comment = rest.get(1)?.trim_start_matches('\'').to_owned();
                     2
                 }
                 _ => break,
             };
         }
-        stored.body = tokens[at..].to_vec();
-        Some(stored)
+        Some(at)
     }
 
     pub(super) fn differences(&self, actual: &Self) -> Vec<String> {
