@@ -311,7 +311,8 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
         return Ok(vec![no_table(&column)]);
     };
     let mut problems: Vec<_> = table.check(&column).err().into_iter().collect();
-    let again = format!("run slotted install --column {column} after it, or change the table back");
+    let again =
+        format!("run slotted install --column {column}, which reads the table, or change the table back");
     problems.extend(table.key_problems(package, &again));
     let kept = |column: &&Column| {
         !keeps(package)
