@@ -64,6 +64,6 @@ pub fn shared_slots(connection: &mut Conn) -> mysql::Result<Option<Problem>> {
             "{} nodes accept writes, and auto_increment_increment is 1: connections of different nodes change the same slots and conflict",
             writers.unwrap_or_default()
         ),
-        remedy: "docs/clusters.md says how to give each node its own auto_increment_offset".into(),
+        remedy: "give each node an auto_increment_offset of its own, and all of them an auto_increment_increment of at least the number of nodes".into(),
     }))
 }
