@@ -6,7 +6,6 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use slotted::package::Options;
 
-use crate::advise::{printed, slotted};
 use crate::support::{Module, Schema, Server, error_of, file, package, root};
 
 pub fn promises(mut module: Module<'_>) {

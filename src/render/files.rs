@@ -80,16 +80,6 @@ impl Object {
     pub fn statements(&self) -> Vec<String> {
         script::statements(&self.text)
     }
-
-    /// The query of a view. None for another object.
-    pub fn query(&self) -> Option<String> {
-        let statement = self
-            .statements()
-            .pop()
-            .filter(|_| self.kind == ObjectKind::View)?;
-        let (_, query) = statement.split_once(" AS\n")?;
-        Some(query.to_owned())
-    }
 }
 
 /// The kind and the name, such as `procedure counter_add`.
@@ -115,28 +105,12 @@ pub fn objects(package: &Package) -> Vec<Object> {
     objects
 }
 
-/// The statements that give a session the settings which the server stores with each routine.
-pub fn session(package: &Package) -> Vec<String> {
-    #[derive(Template)]
-    #[template(path = "files/_session_begin.sql")]
-    struct Session<'a> {
-        package: &'a Package,
-    }
-    script::statements(&fragment(&Session { package }))
-}
-
 /// The sql_mode that the server stores with each routine.
 pub const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
 /// How long a statement of a script or of an installation waits for transactions that have used an object, in seconds. New calls
 /// of the object wait behind it. Source: MySQL manual, "Metadata Locking".
 pub const DDL_TIMEOUT: u32 = 2;
-
-/// The columns of the table of a package, in its order.
-pub fn columns(package: &Package) -> Vec<Ident> {
-    let columns = Table::of(package, Arguments::Parameters).columns();
-    columns.into_iter().map(|column| column.name).collect()
-}
 
 /// A package as its files see it.
 struct Script<'a> {

@@ -10,9 +10,7 @@ mod rollup;
 mod routine;
 mod table;
 
-pub use files::{
-    DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, columns, file, files, objects, session, setup,
-};
+pub use files::{DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, file, files, objects, setup};
 pub use migrations::{Format, files_of};
 
 use askama::Template;
