@@ -8,17 +8,14 @@
 //! - [`connect`]: a connection to a server: URL, option files, TLS, time-out.
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: what the sessions of a server wait for, and what to do about it.
-//! - [`cluster`]: the nodes of a cluster, and the settings with which they select the same slots.
 //! - [`install`]: installs a package, and compares an installed one.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
 pub mod advise;
 pub mod bench;
 pub mod cli;
-pub mod cluster;
 pub mod connect;
 pub mod install;
-mod number;
 pub mod package;
 pub mod render;
 pub mod script;

@@ -44,12 +44,7 @@ pub fn promises(mut module: Module<'_>) {
         // The tool asks both versions of Galera the same.
         if cluster.name != "mariadb-10.11" {
             module
-                .on_cluster(cluster, settings::status_compares_the_nodes)
-                .on_cluster(cluster, settings::nodes_that_share_slots_are_found)
-                .on_cluster(cluster, settings::nodes_with_the_same_variable_are_found)
-                .on_cluster(cluster, settings::slots_that_do_not_fit_the_nodes_are_found)
-                .on_cluster(cluster, settings::sessions_of_a_single_primary_group_count_in_the_slots_of_their_node)
-                .on_cluster(cluster, settings::what_an_account_cannot_see_of_a_cluster_is_named);
+                .on_cluster(cluster, settings::sessions_of_a_single_primary_group_count_in_the_slots_of_their_node);
         }
     }
 }

@@ -6,14 +6,12 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use slotted::package::Options;
 
-use crate::advise::{printed, slotted};
 use crate::support::{Module, Schema, Server, error_of, file, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_page_names_promises_that_exist)
-        .on_servers(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines)
-        .on_servers(routines_that_run_with_privileges_on_all_databases_are_reported);
+        .on_servers(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines);
 }
 
 /// The names in the page, such as `install::each_role_has_its_privileges_and_no_others`.
@@ -94,65 +92,4 @@ fn an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines(server: &
         let total = if by_administrator { 105 } else { 5 };
         assert_eq!(others.first::<i64>("SELECT counter FROM counters"), total);
     }
-}
-
-/// Followed to the letter, the advice ends it, and calls do not fail meanwhile.
-fn routines_that_run_with_privileges_on_all_databases_are_reported(server: &Server) {
-    let schema = server.schema();
-    let (definer, owner) = (Account::new(&schema, "d"), Account::new(&schema, "i"));
-    let run_as = |url: &str, arguments: &[&str]| {
-        let output = slotted(&[arguments, &["--url", url, "--database", &schema.name]].concat());
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", printed(&output));
-        printed(&output)
-    };
-    let run = |arguments: &[&str]| run_as(&server.url(), arguments);
-    let is_noted = |text: &str| text.contains("note: the routines run as ") && text.contains(", which has privileges on all databases");
-    let json = |arguments: &[&str]| serde_json::from_str::<serde_json::Value>(&run(arguments)).expect("JSON")["packages"][0]["note"].clone();
-    let said = run(&["install", "counters"]);
-    assert!(is_noted(&said), "{said}");
-    let administrator: String = schema.first("SELECT CURRENT_USER()");
-    assert!(said.contains(&format!("run as {administrator}, ")), "{said}");
-    let status = run(&["status"]);
-    assert!(is_noted(&status), "{status}");
-    assert!(json(&["status", "--json"])["what"].is_string());
-    schema.run("CALL counter_setup('hits', NULL, NULL, 1)");
-
-    // The advice, with an account that no other promise has.
-    let arguments = |line: &str| -> Vec<String> {
-        let own = format!("{}@%", definer.name);
-        line.split(' ').map(|word| word.replace("slotted@localhost", &own)).collect()
-    };
-    let after = |words: &str| said.lines().find_map(|line| Some(line.split_once(words)?.1.to_owned())).unwrap_or_else(|| panic!("{words}: {said}"));
-    let folder = tempfile::tempdir().expect("a folder");
-    let generated = std::process::Command::new(env!("CARGO_BIN_EXE_slotted"))
-        .arg("generate")
-        .args(arguments(&after("source accounts.sql of: slotted generate ")))
-        .current_dir(folder.path())
-        .output()
-        .expect("slotted runs");
-    assert!(generated.status.success(), "{}", printed(&generated));
-    schema.run(&fs::read_to_string(folder.path().join("generated/counters/accounts.sql")).expect("a script"));
-    let install = arguments(&after("and then run: slotted "));
-    let said = run(&install.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(said.contains("replace procedure counter_increment") && !is_noted(&said) && !said.contains("warning"), "{said}");
-    schema.run("CALL counter_increment('hits')");
-    assert_eq!(schema.first::<u64>("SELECT counter_get('hits')"), 2);
-    let status = run(&["status"]);
-    assert!(!is_noted(&status) && json(&["status", "--json"]).is_null(), "{status}");
-
-    // An account with privileges on this database alone, and routines with the privileges of their callers.
-    run(&["uninstall", "--with-data", "--yes"]);
-    schema.run(&format!("GRANT ALL ON {}.* TO '{}'@'%'", schema.ident(), owner.name));
-    let url = server.url_of(&owner.name, None);
-    for arguments in [&["install", "counters", "--no-function"][..], &["status"]] {
-        let said = run_as(&url, arguments);
-        assert!(!is_noted(&said), "{said}");
-    }
-    // Who may not read the privileges of another account gets no note.
-    run(&["install", "counters", "--no-function", "--slots", "20"]);
-    assert!(is_noted(&run(&["status"])));
-    let said = printed(&slotted(&["status", "--url", &url, "--database", &schema.name]));
-    assert!(said.contains("counters --slots 20") && !is_noted(&said), "{said}");
-    let said = run(&["install", "counters", "--no-function", "--slots", "20", "--security", "invoker"]);
-    assert!(!is_noted(&said) && !is_noted(&run(&["status"])), "{said}");
 }

@@ -866,7 +866,6 @@ DELIMITER ;
 -- Other options may have created these.
 DROP PROCEDURE IF EXISTS `_slotted_counter_move`;
 DROP PROCEDURE IF EXISTS `slotted_counter_rollup`;
-DROP EVENT IF EXISTS `slotted_counter_rollup`;
 
 SET SESSION sql_mode = @slotted_sql_mode, SESSION lock_wait_timeout = @slotted_lock_wait_timeout,
     SESSION sql_big_selects = @slotted_sql_big_selects, SESSION sql_safe_updates = @slotted_sql_safe_updates,

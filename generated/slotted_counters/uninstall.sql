@@ -34,7 +34,6 @@ DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
 DROP FUNCTION IF EXISTS `slotted_counter_get`;
 DROP PROCEDURE IF EXISTS `_slotted_counter_move`;
 DROP PROCEDURE IF EXISTS `slotted_counter_rollup`;
-DROP EVENT IF EXISTS `slotted_counter_rollup`;
 DROP VIEW IF EXISTS `slotted_counter_totals`;
 DROP VIEW IF EXISTS `slotted_counter_package`;
 

@@ -7,20 +7,19 @@ use mysql::prelude::Queryable;
 use super::connection::Connection;
 use super::generate::OptionFlags;
 use super::output::{in_line, note, out};
-use super::package::options_of;
-use super::{Outcome, hinted, interrupt};
-use crate::install::compare::{self, ObjectState, State};
-use crate::install::preflight::Problem;
-use crate::install::{self, InstallError, Plan, column, definer, preflight};
+use super::package::installed;
+use super::{Outcome, hinted};
+use crate::install::column::{self, Problem};
+use crate::install::{self, InstallError, compare, preflight};
 use crate::package::{Kind, Package, Routine, TableColumn};
+use crate::render;
 
 /// Install or upgrade a package in a database.
 ///
-/// First compares the database with the package and checks the server and the account. If there is a problem, prints all
-/// problems with their remedies and changes nothing. Then creates what is missing and replaces what differs, statement by
-/// statement. Objects that are the same are not touched: calls of these routines never fail during an upgrade. On MySQL, a
-/// routine that is replaced does not exist for a moment (1305), and privileges on it are granted again. The table is never
-/// changed.
+/// Executes the files that slotted generate renders: create_tables.sql if the table does not exist, then create_procedures.sql. Routines that
+/// are the same are left out: their calls never fail during an upgrade. On MySQL, a routine that is replaced does not exist for a
+/// moment (1305), and privileges on it are granted again. An existing table is never changed. At the end, calls the routines in a
+/// transaction that is rolled back: what does not work is an error.
 ///
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]
@@ -29,42 +28,15 @@ pub struct Install {
     #[arg(group = "subject", required_unless_present = "column")]
     package: Option<Kind>,
 
-    /// Let roll-ups change columns with ON UPDATE CURRENT_TIMESTAMP. Without --touch and --keep, no such column changes
-    #[arg(long, requires = "column", conflicts_with = "keep")]
-    touch: bool,
-
     /// Print the SQL for the client of the server, and change nothing
     #[arg(long)]
     dry_run: bool,
-
-    /// Create an empty table if the database has routines of the package, but not their table
-    #[arg(long)]
-    new_table: bool,
 
     #[command(flatten)]
     options: OptionFlags,
 
     #[command(flatten)]
     connection: Connection,
-}
-
-/// The package of another column that has the names of this one, as of `user.post_count` and `user_post.count`.
-fn other_column(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
-    let Some(column) = package.options.column() else {
-        return Ok(None);
-    };
-    let installed = compare::installed(connection, false)?;
-    let same = installed.iter().find(|one| one.view == package.package.name());
-    let other = same
-        .and_then(|one| options_of(one.value("arguments")?))
-        .and_then(|options| options.column());
-    let differs = |other: &TableColumn| other.to_string().to_lowercase() != column.to_string().to_lowercase();
-    Ok(other.filter(differs).map(|other| Problem {
-        what: format!(
-            "the database has the package of {other} with these names: it would move the counts of {other} into {column}"
-        ),
-        remedy: "choose another --table and --prefix, or uninstall the other package first".into(),
-    }))
 }
 
 impl Install {
@@ -78,147 +50,134 @@ impl Install {
         let mut options = self.options;
         if let Some(name) = options.unknown_column().cloned() {
             match column::parent(&mut connection, &name)? {
-                Ok(parent) => options = options.with_parent(parent, self.touch),
-                Err(problem) => {
-                    let message = format!(
-                        "cannot install the package of {name}; nothing has been changed\n  {}",
-                        problem.what
-                    );
-                    return Err(hinted(message, problem.remedy));
-                }
+                Ok(parent) => options = options.with_parent(parent, false),
+                Err(problem) => return Err(rejected(problem)),
             }
         }
         let package = Package::new(options.options(kind))?;
-        if !self.dry_run {
-            install::lock(&mut connection).map_err(explained)?;
-        }
-        let plan = install::plan(&mut connection, &package).map_err(explained)?;
-        let name = format!(
-            "{} {} in {database}",
-            package.options.kind.name(),
-            env!("CARGO_PKG_VERSION")
-        );
-        let mut problems = preflight::check(&mut connection, &package, &plan).map_err(explained)?;
-        if !self.new_table {
-            problems.extend(preflight::lost_table(&package, &plan.states));
-        }
-        problems.extend(other_column(&mut connection, &package)?);
-        if !problems.is_empty() {
-            let mut message = format!("cannot install {name}; nothing has been changed");
-            for problem in &problems {
-                message += &format!("\n  {}\n    {}", in_line(&problem.what), in_line(&problem.remedy));
-            }
-            let hint = "solve all problems above, and run the command again";
-            return Err(hinted(message, hint));
-        }
-        for clash in preflight::clashes(&mut connection, &package, &database).map_err(explained)? {
-            let kind = if clash.alarm { "warning" } else { "hint" };
-            note!(
-                "{kind}: {}: {}\n  {}",
-                clash.subject,
-                clash.because,
-                clash.run.replace('\n', "\n  ")
-            );
-        }
-        for warning in preflight::warnings(&mut connection, &package)? {
-            note!("warning: {}\n  {}", warning.what, warning.remedy);
-        }
-        if plan.steps.is_empty() {
-            note!("{name} is already installed; nothing to do");
-            warnings(&mut connection, &package, &plan.states)?;
-            return Ok(Outcome::Fine);
+        if let Some(problem) = problem(&mut connection, &package)? {
+            return Err(rejected(problem));
         }
         if self.dry_run {
-            out!("{}", script(&plan))?;
+            let states = compare::states(&mut connection, &package)?;
+            for name in install::files(&package, &states).map_err(explained)? {
+                out!("{}", render::file(&package, name))?;
+            }
             return Ok(Outcome::Fine);
         }
-        let report = |step: &install::Step| {
-            note!("{}", step.action);
-            Ok(())
+        if let Some(Problem { what, remedy }) = preflight::shared_slots(&mut connection)? {
+            note!("warning: {what}\n  {remedy}");
+        }
+        let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
+        let changed = match tried {
+            // accounts.sql, which creates the definer, grants privileges on what an installation creates.
+            Err(InstallError::Trial { error, .. })
+                if error.code == 1449 && package.options.definer.is_some() =>
+            {
+                note!(
+                    "warning: {}\n  {}",
+                    in_line(&error.message),
+                    help(1449).unwrap_or_default()
+                );
+                true
+            }
+            tried => tried.map_err(explained)?,
         };
-        install::apply(&mut connection, &plan, interrupt::stop(), report, waits).map_err(explained)?;
-        note!("installed {name}");
+        let (name, database) = (package.options.kind.name(), in_line(&database));
+        let version = env!("CARGO_PKG_VERSION");
+        if !changed {
+            note!("{name} {version} in {database} is already installed; nothing to do");
+            return Ok(Outcome::Fine);
+        }
+        note!("installed {name} {version} in {database}");
         if let Some(column) = package.options.column() {
             out!("{}", next_steps(&package, &column, &database))?;
         }
-        let states = compare::states(&mut connection, &package)?;
-        warnings(&mut connection, &package, &states)?;
         Ok(Outcome::Fine)
     }
 }
 
+fn rejected(Problem { what, remedy }: Problem) -> anyhow::Error {
+    hinted(format!("{}; nothing has been changed", in_line(&what)), remedy)
+}
+
+/// Why a package must not be installed, although the server would accept its files.
+fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
+    if let Some(problem) = preflight::version(connection, package)? {
+        return Ok(Some(problem));
+    }
+    let Some(column) = package.options.column() else {
+        return Ok(None);
+    };
+    if let Some(problem) = column::problems(connection, package)?.into_iter().next() {
+        return Ok(Some(problem));
+    }
+    // The packages of `user.post_count` and `user_post.count` have the same names.
+    let same = |column: &TableColumn| column.to_string().to_lowercase();
+    let others = installed(connection)?
+        .into_iter()
+        .filter(|one| one.package.package == package.package);
+    let other = others
+        .filter_map(|one| one.package.options.column())
+        .find(|other| same(other) != same(&column));
+    Ok(other.map(|other| Problem {
+        what: format!(
+            "the package of {other} has these names: it would move the counts of {other} into {column}"
+        ),
+        remedy: "choose another --table and --prefix, or uninstall the other package first".into(),
+    }))
+}
+
 /// What to change in the application whose column has counts.
 fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String {
-    let routine = |routine| package.routine(routine).map(|name| name.typed());
-    let [increment, rollup] =
-        [Routine::Increment, Routine::Rollup].map(|one| routine(one).unwrap_or_default());
+    let routine = |routine| {
+        package
+            .routine(routine)
+            .map(|name| name.typed())
+            .unwrap_or_default()
+    };
+    let [increment, rollup] = [Routine::Increment, Routine::Rollup].map(routine);
     let key = &package.options.key.0;
     let row: Vec<_> = key
         .iter()
         .map(|column| format!("{} = ?", column.name.typed()))
         .collect();
     let (row, arguments) = (row.join(" AND "), vec!["?"; key.len()].join(", "));
-    let (table, name) = (column.table.plain(), column.column.typed());
-    let read = match routine(Routine::Get) {
-        Some(get) => format!("SELECT {get}({arguments})"),
-        None => format!("SELECT total FROM {} WHERE {row}", package.totals.typed()),
-    };
-    let repeated = if package.options.rollup_every.is_some() {
-        "the event calls it; SET GLOBAL event_scheduler = ON if it is OFF".to_owned()
-    } else {
-        "every few seconds, from an EVENT, cron or a loop of a shell, outside a transaction".to_owned()
+    let (table, name) = (column.table.typed(), column.column.typed());
+    let (read, grant) = match package.routine(Routine::Get) {
+        Some(get) => (
+            format!("SELECT {}({arguments})", get.typed()),
+            format!(
+                "GRANT EXECUTE ON FUNCTION {}.{get} TO 'app'@'%';",
+                crate::package::quoted(database)
+            ),
+        ),
+        None => (
+            format!("SELECT total FROM {} WHERE {row}", package.totals.typed()),
+            format!(
+                "GRANT SELECT ON {}.{} TO 'app'@'%';",
+                crate::package::quoted(database),
+                package.totals
+            ),
+        ),
     };
     format!(
         "In the application, replace\n  UPDATE {table} SET {name} = {name} + 1 WHERE {row}\nby\n  CALL {increment}({arguments})\n\
          Both count at the same time, so that the parts of the application can change one after the other.\n\
          Read the exact total with\n  {read}\n\
-         {column} is the total up to the last roll-up:\n  CALL {rollup}(NULL)\n  {repeated}\n\
-         The account of the application needs EXECUTE on the routines: GRANT EXECUTE ON {database}.* TO its account, or the role in grants.sql of\n  \
-         slotted generate {}\n\
-         To undo it, put the UPDATE back, and then run with the same connection\n  slotted uninstall --column {} --database {database}\n",
-        package.options.arguments(),
+         {column} is the total up to the last roll-up:\n  CALL {rollup}(NULL)\n\
+         The server can call it; SET GLOBAL event_scheduler = ON if it is OFF:\n  \
+         DELIMITER ;;\n  CREATE EVENT {rollup} ON SCHEDULE EVERY 10 SECOND DO BEGIN SET autocommit = 1; CALL {rollup}(NULL); END;;\n  DELIMITER ;\n\
+         The account of the application needs\n  GRANT EXECUTE ON PROCEDURE {}.{} TO 'app'@'%';\n  {grant}\n\
+         To undo it, put the UPDATE back, and then run with the same connection\n  slotted uninstall {} --database {}\n",
+        crate::package::quoted(database),
+        package
+            .routine(Routine::Increment)
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         crate::package::shell_word(&column.to_string()),
+        crate::package::shell_word(database),
     )
-}
-
-/// What an installation does not correct: a table that somebody has changed, a definer that does not exist, and one that can do more than
-/// the routines need.
-fn warnings(connection: &mut Conn, package: &Package, states: &[ObjectState]) -> anyhow::Result<()> {
-    let mut no_definer = false;
-    for object in states {
-        let State::Changed(differences) = &object.state else {
-            continue;
-        };
-        // All objects have the same definer, which one line names.
-        if !(no_definer && object.lacks_definer() && differences.len() == 1) {
-            note!("warning: {object}: {}", in_line(&differences.join("; ")));
-        }
-        no_definer |= object.lacks_definer();
-    }
-    if no_definer && package.options.definer.is_some() {
-        note!(
-            "hint: accounts.sql creates the definer and grants it what the routines need: slotted generate {}",
-            package.options.arguments()
-        );
-    }
-    if let Some(Problem { what, remedy }) = definer::note(connection, package)? {
-        note!("note: {}\n  {remedy}", in_line(&what));
-    }
-    Ok(())
-}
-
-/// Says that a step waits for open transactions.
-pub(super) fn waits(step: &install::Step, users: &str) {
-    let users = if users.is_empty() {
-        "this account or server does not show them"
-    } else {
-        users
-    };
-    note!(
-        "waiting to {}: other sessions have used it or lock all tables: {}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
-        step.action,
-        in_line(users)
-    );
 }
 
 /// The current database.
@@ -232,40 +191,53 @@ pub(super) fn database(connection: &mut Conn) -> anyhow::Result<String> {
     })
 }
 
-/// The statements of a plan for a command-line client.
-fn script(plan: &Plan) -> String {
-    let mut text = String::from("DELIMITER ;;\n");
-    for statement in &plan.session {
-        text += &format!("{statement};;\n");
-    }
-    for step in &plan.steps {
-        text += &format!("\n-- {}\n", step.action);
-        for statement in &step.statements {
-            text += &format!("{statement};;\n");
+/// What to do about an error of the server.
+fn help(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1044 | 1142 | 1143 => {
+            "grant the account in the message the privilege that it names: GRANT ... ON the database TO the account"
         }
-    }
-    text + "DELIMITER ;\n"
+        1227 => {
+            "connect as an account with one of the privileges in the message, or as the one that installed the package"
+        }
+        1370 => {
+            "grant the account in the message CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database; MariaDB runs routines without the roles of \
+                 their definer"
+        }
+        1418 | 1419 => {
+            "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function"
+        }
+        1449 => {
+            "source accounts.sql of slotted generate with the same options as an administrator: it creates the definer"
+        }
+        _ => return None,
+    })
 }
 
 /// The error of an installation with what to do.
 pub(super) fn explained(error: InstallError) -> anyhow::Error {
+    let rest = "what has been done stays; run the command again: it does what is left";
     let hint = match &error {
-        InstallError::Rejected { error, .. } if error.code == 1227 => {
-            "what the command has done stays; connect as the account that installed the package or as an administrator, and run the \
-             command again: it does what is left"
+        InstallError::Rejected { lost, .. } if !lost.is_empty() => {
+            format!("the routine has lost its privileges; run as an administrator: {}", lost.join("; "))
         }
-        InstallError::Stopped(_) => {
-            "what the command has done stays; run the command again: it does what is left"
+        InstallError::Rejected { error, .. } | InstallError::Trial { error, .. } => match help(error.code) {
+            Some(help) => format!("{help}; {rest}"),
+            None => rest.to_owned(),
+        },
+        InstallError::Check(_) => "no routine has been changed; correct it, and run the command again".to_owned(),
+        InstallError::LostTable(table, _) => format!(
+            "nothing has been changed; give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; for an \
+             empty table, run slotted uninstall first"
+        ),
+        InstallError::OtherRoutine(..) => {
+            "nothing has been changed; run slotted install with the options of the package first, which replaces it".to_owned()
         }
-        InstallError::Rejected { error, .. } if error.code == 1317 => {
-            "what the command has done stays; run the command again: it does what is left"
+        InstallError::HiddenGrants(..) => {
+            "run as an administrator: GRANT SELECT ON mysql.procs_priv TO this account; or let an administrator install".to_owned()
         }
-        InstallError::Rejected { .. } => {
-            "what the command has done stays; remove the cause, and run the command again: it does what is left"
-        }
-        InstallError::Locked => "run the command again when the other one has ended",
-        InstallError::Foreign { .. } => "nothing was changed; read what it has, and rename or drop it",
-        InstallError::MySql(_) | InstallError::Name(_) => "run the command again: it does what is left",
+        InstallError::Locked => "run the command again when the other one has ended".to_owned(),
+        InstallError::MySql(_) => rest.to_owned(),
     };
-    hinted(error, hint)
+    hinted(in_line(&error.to_string()), hint)
 }

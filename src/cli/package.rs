@@ -1,24 +1,21 @@
-//! The package that a command is about: the one that its options describe, or those that a database has.
+//! The packages of a database, as their views describe them.
 
-use anyhow::Context;
 use clap::{Args, Parser};
 use mysql::Conn;
 
 use super::generate::OptionFlags;
 use super::hinted;
-use crate::connect::cause;
-use crate::install::compare::{self, Installed};
+use super::output::{in_line, note};
+use crate::install;
 use crate::package::{Kind, Options, Package};
 
-/// A package, or all packages of the database.
+/// The package that a command is about.
 #[derive(Debug, Clone, Args)]
-pub struct Chosen {
-    /// The package [default: the packages of the database, from their views such as counter_package]
-    #[arg(group = "subject")]
-    package: Option<Kind>,
-
-    #[command(flatten)]
-    options: OptionFlags,
+pub struct Name {
+    /// The package: its table, its column or its view, such as counters, articles.views or counter_package [default: the packages of the
+    /// database]
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
 }
 
 /// The arguments of `slotted generate` in the view of a package.
@@ -31,55 +28,68 @@ struct Arguments {
     options: OptionFlags,
 }
 
-/// A package with the version that a database has, if it has one.
+/// A package of a database.
 pub struct Found {
     pub package: Package,
-    pub version: Option<String>,
-    /// The options in the view of the package.
-    pub arguments: Option<String>,
+    /// The version of the tool that rendered it.
+    pub version: String,
 }
 
-impl Chosen {
-    /// The packages of the current database, in the order of their names.
+impl Name {
+    /// The package with this name, or all packages of the current database, in the order of their names.
     ///
     /// # Errors
-    /// The options contradict each other, or the database has none or one that cannot be read.
+    /// The database has none, or one that cannot be read.
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
-        let installed = compare::installed(connection, false)?;
-        if let Some(kind) = self.options.kind(self.package) {
-            // The package of a column has the names of the column, if no option gives others. Its view has the other options.
-            if let Some(column) = self.options.unknown_column() {
-                let view = self.options.clone().options(kind).prefix.join("package")?;
-                let own = installed.into_iter().find(|one| one.view == view.name());
-                let own = own.map(found).transpose()?;
-                let own = own.filter(|own| own.package.options.column().as_ref() == Some(column));
-                let hint = "run slotted install --column, or give the options with which it was installed";
-                let none = || {
-                    hinted(
-                        format!("the database {database} has no package of {column}"),
-                        hint,
-                    )
-                };
-                return Ok(vec![own.ok_or_else(none)?]);
-            }
-            let package = Package::new(self.options.clone().options(kind))?;
-            let view = package.package.name();
-            let installed = installed.iter().find(|one| one.view == view);
-            let value = |name| Some(installed?.value(name)?.to_owned());
-            return Ok(vec![Found {
-                package,
-                version: value("version"),
-                arguments: value("arguments"),
-            }]);
+        let mut found = installed(connection)?;
+        let what = self
+            .name
+            .as_ref()
+            .map_or(String::new(), |name| format!(" with the name {name}"));
+        if let Some(name) = &self.name {
+            found.retain(|Found { package, .. }| {
+                let column = package.options.column().map(|column| column.to_string());
+                let own = [package.options.table.name(), package.package.name()];
+                own.contains(&name.as_str()) || column.as_ref() == Some(name)
+            });
         }
-        if installed.is_empty() {
+        if found.is_empty() {
             return Err(hinted(
-                format!("the database {database} has no package"),
-                "run slotted install, give another --database, or name the package if its view is missing",
+                format!("the database {database} has no package{what}"),
+                "run slotted install, or give another --database",
             ));
         }
-        installed.into_iter().map(found).collect()
+        Ok(found)
     }
+}
+
+/// The packages of the current database, in the order of their names. Another view with such a name is left out, with a note.
+///
+/// # Errors
+/// The account cannot read a view.
+pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
+    let mut all = Vec::new();
+    for one in install::installed(connection, false)? {
+        let view = in_line(&one.view).into_owned();
+        let Some(version) = one.value("version") else {
+            return Err(hinted(
+                format!("this account cannot read the view {view}"),
+                "run as an administrator: GRANT SHOW VIEW on the database to this account",
+            ));
+        };
+        let options = one.value("arguments").and_then(options_of);
+        match options.map(Package::new) {
+            Some(Ok(package)) => all.push(Found {
+                package,
+                version: version.to_owned(),
+            }),
+            _ => note!(
+                "the view {view} does not describe a package of this version (it says version '{}'); install the package again, or drop the view",
+                in_line(version)
+            ),
+        }
+    }
+    Ok(all)
 }
 
 /// The options in the arguments of `slotted generate`, as in the view of a package.
@@ -87,42 +97,4 @@ pub(crate) fn options_of(arguments: &str) -> Option<Options> {
     let words = shlex::split(arguments)?;
     let Arguments { package, options } = Arguments::try_parse_from(words).ok()?;
     Some(options.options(package))
-}
-
-fn found(installed: Installed) -> anyhow::Result<Found> {
-    let view = &installed.view;
-    let other_options = "name the package with its options, such as: counters --slots 20";
-    if let Some(error) = &installed.error {
-        let hint = match error {
-            mysql::Error::MySqlError(error) if error.code == 1449 => {
-                "create the definer, or name the package with its options: slotted install replaces the view"
-            }
-            _ => "name the package with its options",
-        };
-        return Err(hinted(
-            format!("the view {view} cannot be read: {}", cause(error)),
-            hint,
-        ));
-    }
-    let Some(version) = installed.value("version") else {
-        return Err(hinted(
-            format!("the view {view} does not have the version and the options of a package"),
-            other_options,
-        ));
-    };
-    let arguments = installed.value("arguments");
-    let Some(options) = arguments.and_then(options_of) else {
-        return Err(hinted(
-            format!(
-                "the view {view} is of version {version}, which does not have all options of the package"
-            ),
-            other_options,
-        ));
-    };
-    let package = Package::new(options).with_context(|| format!("the options in the view {view}"))?;
-    Ok(Found {
-        package,
-        version: Some(version.to_owned()),
-        arguments: arguments.map(str::to_owned),
-    })
 }

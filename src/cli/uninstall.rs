@@ -1,29 +1,25 @@
 //! `slotted uninstall`: removes a package from a database.
 
-use std::thread;
-use std::time::Duration;
-
-use anyhow::Context;
 use clap::Args;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row, Value};
 
 use super::connection::Connection;
-use super::install::{database, explained, waits};
-use super::output::note;
-use super::package::{Chosen, Found};
-use super::{Outcome, confirmed, hinted, interrupt};
-use crate::connect::Session;
-use crate::install::column;
-use crate::install::compare::{self, ObjectState, State};
-use crate::install::{self, Plan};
-use crate::package::{Ident, Package, PackageError, Roles, Routine};
-use crate::render::{self, Object, ObjectKind};
+use super::install::{database, explained};
+use super::output::{in_line, note};
+use super::package::{Found, Name};
+use super::{Outcome, confirmed, hinted};
+use crate::install::{self, column};
+use crate::package::{Kind, Package};
 
-/// Remove the routines, views and events of a package from a database.
+/// The number of the records that are listed whose counts remain.
+const RECORDS: usize = 20;
+
+/// Remove the routines and views of a package from a database.
 ///
-/// If counts belong to a column, the command first calls the roll-up, and says which counts remain in the slots.
-/// The table with the counts stays. With --with-data, the command also drops the table, after a question that names the
-/// counters and their totals. Without PACKAGE, the database must have exactly one package.
+/// Executes uninstall.sql of slotted generate. If counts belong to a column, a last roll-up moves them, and the command lists those that
+/// remain in the table: of records that have no row, or whose total the column rejects. The table stays. With --with-data, the command
+/// also drops the table, after a question that names its counts.
 #[derive(Debug, Args)]
 pub struct Uninstall {
     /// Also drop the table with all counts
@@ -35,250 +31,133 @@ pub struct Uninstall {
     yes: bool,
 
     #[command(flatten)]
-    chosen: Chosen,
+    name: Name,
 
     #[command(flatten)]
     connection: Connection,
 }
 
-/// The errors after which it is repeated: a lock wait time-out, a deadlock, and a conflict with another node of a cluster.
-const REPEATED: [u16; 4] = [1205, 1213, 1180, 3101];
-
-/// How often the last roll-up is repeated while other transactions have locks, and the time between two calls.
-const TRIES: u32 = 10;
-const PAUSE: Duration = Duration::from_secs(1);
-/// How long a statement of it waits for a row, in seconds.
-const LOCK_WAIT: u32 = 5;
-
 impl Uninstall {
-    /// Calls the roll-up for the last time. Returns the number of the records whose counts remain in the slots, and their sum.
-    fn last_rollup(
-        &self,
-        connection: &mut Session,
-        package: &Package,
-        states: &[ObjectState],
-    ) -> anyhow::Result<Option<(u64, String)>> {
-        let has = |name: &Ident| {
-            states.iter().any(|object| {
-                object.name == *name && !matches!(object.state, State::Missing | State::Foreign)
-            })
-        };
-        let Some(rollup) = package
-            .routine(Routine::Rollup)
-            .filter(|name| has(name) && has(&package.options.table))
-        else {
-            return Ok(None);
-        };
-        note!("call {}", rollup.name());
-        connection.query_drop(format!(
-            "SET SESSION innodb_lock_wait_timeout = CAST(LEAST(@@SESSION.innodb_lock_wait_timeout, {LOCK_WAIT}) AS UNSIGNED)"
-        ))?;
-        let mut remain = None;
-        for attempt in 1..=TRIES {
-            // Waits for the transactions that have counted. They cannot count again. SET, because DO hides a lock wait timeout on MariaDB.
-            let locked = connection.query_drop(format!(
-                "SET @slotted_locked = (SELECT COUNT(*) FROM {} LOCK IN SHARE MODE)",
-                package.options.table
-            ));
-            // At first what no other transaction has locked, then the rest.
-            let statements = if attempt == 1 {
-                vec![format!("CALL {rollup}(NULL)")]
-            } else {
-                render::waiting_rollup(package)
-            };
-            for statement in statements {
-                match connection.query_drop(&statement) {
-                    // All other totals are changed.
-                    Err(mysql::Error::MySqlError(error))
-                        if error.code == PackageError::TotalRejected.number() =>
-                    {
-                        note!("warning: {}", error.message);
-                    }
-                    // A row of the column's table, or a transaction of another node, can be locked now.
-                    Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
-                        connection.query_drop("ROLLBACK")?;
-                        break;
-                    }
-                    other => {
-                        other.with_context(|| format!("{} failed; the roll-up is kept", rollup.name()))?
-                    }
-                }
-            }
-            let (records, counts) = column::remaining(connection, package)?;
-            remain = (records > 0 && package.options.column().is_some()).then_some((records, counts));
-            let movable = column::pending(connection, package)?;
-            let movable = movable.iter().any(|of| of.records > of.without_row + of.rejected);
-            if let Some(reason) = interrupt::reason() {
-                return Err(reason);
-            }
-            match locked {
-                Ok(()) if !movable => break,
-                Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
-                    if attempt == TRIES {
-                        return Err(hinted(
-                            format!(
-                                "transactions that have counted are still open ({}); {} and the table are kept",
-                                error.message,
-                                rollup.name()
-                            ),
-                            "end these transactions with COMMIT, and run the command again",
-                        ));
-                    }
-                }
-                other => other?,
-            }
-            if attempt == 1 {
-                note!("waiting for transactions that have counted");
-            }
-            thread::sleep(PAUSE);
-        }
-        Ok(remain)
-    }
-
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
-        let mut found = self.chosen.packages(&mut connection, &database)?;
-        if found.len() > 1 {
-            let names = found.iter().map(|one| one.package.options.arguments());
+        let all = self.name.packages(&mut connection, &database)?;
+        let [Found { package, .. }] = &all[..] else {
+            let names = all.iter().map(|one| one.package.package.name());
             return Err(hinted(
-                format!("the database {database} has {} packages", found.len()),
-                format!("give one of them: {}", names.collect::<Vec<_>>().join("; ")),
-            ));
-        }
-        let Found {
-            package, arguments, ..
-        } = found.remove(0);
-        let table = &package.options.table;
-        if let Some(arguments) = &arguments
-            && *arguments != package.options.arguments()
-        {
-            return Err(hinted(
-                format!("the database {database} has the package with other options: {arguments}"),
-                "omit PACKAGE, or give these options",
-            ));
-        }
-        // From here on, no installation changes what the states say.
-        install::lock(&mut connection).map_err(explained)?;
-        let states = compare::states(&mut connection, &package)?;
-        let of_table = states
-            .iter()
-            .find(|object| object.kind == ObjectKind::Table)
-            .map(|object| &object.state);
-        if self.with_data && arguments.is_none() && !matches!(of_table, Some(State::Same | State::Missing)) {
-            return Err(hinted(
+                format!("the database {database} has {} packages", all.len()),
                 format!(
-                    "the table {} is not like the table of the package; nothing has been changed",
-                    table.name()
+                    "name one of them by its view: {}",
+                    names.collect::<Vec<_>>().join(", ")
                 ),
-                "omit --with-data, and drop the table yourself if it is not needed",
             ));
-        }
-        let shared = compare::installed(&mut connection, false)?
-            .into_iter()
-            .find(|other| {
-                other.view != package.package.name() && other.value("table_name") == Some(table.name())
-            });
-        if let Some(other) = shared.filter(|_| self.with_data) {
-            return Err(hinted(
-                format!(
-                    "the package of the view {} has the same table, {}; nothing has been changed",
-                    other.view,
-                    table.name()
-                ),
-                "omit --with-data, which keeps the table",
-            ));
-        }
-        if self.with_data && !self.yes {
-            // Not from the view of the database, which can have another query.
-            let totals = render::objects(&package)
-                .iter()
-                .find(|object| object.name == package.totals)
-                .and_then(Object::query);
-            let what = if package.options.column().is_some() {
-                let pending = column::pending(&mut connection, &package)?;
-                let pending = pending
-                    .iter()
-                    .map(|of| format!("{} of {} records", of.counts, of.records));
-                format!(
-                    "Pending counts, which are moved before: {}. The column stays.",
-                    pending.collect::<Vec<_>>().join(", ")
-                )
-            } else {
-                let counts: mysql::Result<Vec<(String, String)>> = connection.query(format!(
-                "SELECT CAST(COUNT(*) AS CHAR), CAST(COALESCE(SUM(total), 0) AS CHAR) FROM ({}) AS totals",
-                totals.expect("every package has this view")
-            ));
-                let (counters, total) = counts
-                    .ok()
-                    .and_then(|mut rows| rows.pop())
-                    .unwrap_or_else(|| ("?".into(), "?".into()));
-                format!("Counters: {counters}. Sum of their totals: {total}.")
-            };
-            note!("This drops the table {database}.{}. {what}", table.name());
-            if !confirmed("the name of the table to drop it", table.name())? {
-                return Ok(Outcome::Differs);
-            }
-        }
-        let [first, rest] = install::removal(&package, &states, self.with_data);
-        let nothing = first.is_empty() && rest.is_empty();
-        let remove = |connection: &mut Session, steps| {
-            let plan = Plan {
-                steps,
-                ..Plan::default()
-            };
-            let report = |step: &install::Step| {
-                note!("{}", step.action);
-                Ok(())
-            };
-            install::apply(connection, &plan, interrupt::stop(), report, waits).map_err(explained)
         };
-        // After the routines that count, so that nothing counts after the last roll-up.
-        remove(&mut connection, first)?;
-        let remain = self.last_rollup(&mut connection, &package, &states)?;
-        if let Some((records, pending)) = remain.as_ref().filter(|_| self.with_data) {
-            return Err(hinted(
-                format!(
-                    "the table {} still has pending counts of {records} records ({pending} in all); it and the roll-up are kept",
-                    table.name()
-                ),
-                format!(
-                    "slotted status says why they cannot be moved. Delete them if they are not needed (DELETE FROM {table}), and run the command again"
-                ),
-            ));
-        }
-        remove(&mut connection, rest)?;
-        if nothing {
-            note!("the database {database} has nothing of the package");
-        }
-        for object in states.iter().filter(|object| object.state == State::Foreign) {
-            note!("kept {object}, which is not of a package");
-        }
-        if let Some((records, pending)) = &remain {
-            note!(
-                "pending counts of {records} records ({pending} in all) stay in the table: they have no row, their column rejects the total, or another \
-                 transaction or node has them. To move them later, install again and uninstall"
-            );
-        }
-        if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
-            if package.options.column().is_some() && remain.is_none() {
+        let table = package.options.table.name();
+        if self.with_data {
+            not_shared(&mut connection, package)?;
+            if !self.yes {
                 note!(
-                    "the table {} is kept; it has no pending counts. To drop it: DROP TABLE {table}",
-                    table.name()
+                    "This drops the table {}.{}. {}",
+                    in_line(&database),
+                    in_line(table),
+                    counts(&mut connection, package)
                 );
-            } else {
-                note!("the table {} and its counts are kept", table.name());
+                if !confirmed("the name of the table to drop it", table)? {
+                    return Ok(Outcome::Differs);
+                }
             }
         }
-        if !nothing {
-            let Roles { application, admin } = package.roles();
-            let account = package.options.definer.as_ref();
-            let account = account.map_or_else(String::new, |account| format!("; DROP USER {account}"));
-            note!(
-                "the roles and accounts of the package are kept. If they exist and no other package and no other database uses them: \
-                 DROP ROLE {application}, {admin}{account}"
-            );
-        }
+        let remain = install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said)))
+            .map_err(explained)?;
+        self.end(&mut connection, package, &remain)?;
+        note!("accounts and their privileges are kept");
         Ok(Outcome::Fine)
     }
+
+    /// Lists the records whose counts remain, and drops the table if there is none.
+    fn end(&self, connection: &mut Conn, package: &Package, remain: &[Row]) -> anyhow::Result<()> {
+        let table = package.options.table.name();
+        if !remain.is_empty() {
+            note!(
+                "{} records keep their counts in the table, because they have no row or their column rejects the total:",
+                remain.len()
+            );
+            remain
+                .iter()
+                .take(RECORDS)
+                .for_each(|row| note!("  {}", in_line(&described(row))));
+        }
+        if !self.with_data {
+            note!(
+                "the table {} is kept. To drop it with all counts: DROP TABLE {}",
+                in_line(table),
+                package.options.table
+            );
+        } else if !remain.is_empty() {
+            return Err(hinted(
+                format!("the table {table} has counts that could not be moved; it is kept"),
+                format!(
+                    "move or delete them, then run: DROP TABLE {}",
+                    package.options.table
+                ),
+            ));
+        } else {
+            connection.query_drop(format!("DROP TABLE IF EXISTS {}", package.options.table))?;
+            note!("drop table {}", in_line(table));
+        }
+        Ok(())
+    }
+}
+
+/// Rejects to drop the table of another package.
+fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
+    let others = super::package::installed(connection)?;
+    let shared = others.iter().find(|other| {
+        other.package.package != package.package && other.package.options.table == package.options.table
+    });
+    shared.map_or(Ok(()), |other| {
+        Err(hinted(
+            format!(
+                "the package of the view {} has the same table, {}; nothing has been changed",
+                other.package.package.name(),
+                package.options.table.name()
+            ),
+            "omit --with-data, which keeps the table",
+        ))
+    })
+}
+
+/// What the table has, for the question.
+fn counts(connection: &mut Conn, package: &Package) -> String {
+    if package.options.column().is_some() {
+        let (records, counts) = column::remaining(connection, package).unwrap_or_default();
+        return format!(
+            "Pending counts, which are moved before: {counts} of {records} records. The column stays."
+        );
+    }
+    let column = if package.options.kind == Kind::Counters {
+        "counter"
+    } else {
+        "`count`"
+    };
+    let query = format!(
+        "SELECT CAST(COALESCE(SUM({column}), 0) AS CHAR) FROM {}",
+        package.options.table
+    );
+    let sum: Option<String> = connection.query_first(query).ok().flatten();
+    format!(
+        "The sum of its counts is {}.",
+        sum.unwrap_or_else(|| "not known".into())
+    )
+}
+
+/// The values of a row.
+fn described(row: &Row) -> String {
+    let value = |value: &Value| match value {
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => other.as_sql(true),
+    };
+    let values = row.columns_ref().iter().zip(row.clone().unwrap());
+    let values = values.map(|(column, one)| format!("{} {}", column.name_str(), value(&one)));
+    values.collect::<Vec<_>>().join(", ")
 }

@@ -1,11 +1,9 @@
 //! What the server says about the table of a column whose counts a package has.
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
 
-use super::preflight::Problem;
 use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn};
-use crate::render;
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,353 +18,363 @@ pub struct Parent {
     pub mariadb: bool,
 }
 
-/// The types of a table that is no view. MariaDB has the second one.
-const STORED: [&str; 2] = ["BASE TABLE", "SYSTEM VERSIONED"];
+/// A table that cannot have a package, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The problem.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
+    Problem {
+        what: what.into(),
+        remedy: remedy.into(),
+    }
+}
+
+/// A table as information_schema describes it.
+struct Table {
+    name: String,
+    engine: String,
+    columns: Vec<Column>,
+    /// The columns of each unique index without NULL, the primary key first.
+    unique: Vec<Vec<String>>,
+}
+
+struct Column {
+    name: String,
+    /// As an option of the tool has it: `BIGINT UNSIGNED`. MariaDB writes a display width.
+    kind: String,
+    collation: Option<String>,
+    null: bool,
+    generated: bool,
+    on_update: bool,
+}
+
+impl Column {
+    fn of(row: Row) -> Self {
+        type Fields = (String, String, String, Option<String>, bool, bool, bool);
+        let (name, kind, whole, collation, null, generated, on_update): Fields = mysql::from_row(row);
+        let unsigned = if whole.to_lowercase().contains("unsigned") {
+            " UNSIGNED"
+        } else {
+            ""
+        };
+        let kind = match kind.to_uppercase() {
+            kind if kind.ends_with("INT") => format!("{kind}{unsigned}"),
+            kind if kind == "YEAR" => kind,
+            // The values of an ENUM keep their case.
+            kind if kind == "ENUM" => whole,
+            _ => whole.to_uppercase(),
+        };
+        Self {
+            name,
+            kind,
+            collation,
+            null,
+            generated,
+            on_update,
+        }
+    }
+
+    fn is_integer(&self) -> bool {
+        matches!(KeyType::parse(&self.kind), Some(KeyType::Integer(name, ..)) if name != "YEAR")
+    }
+}
+
+impl Table {
+    /// None if the database has no such table, or this account cannot see it.
+    fn read(connection: &mut Conn, name: &str) -> mysql::Result<Option<Self>> {
+        let query = "SELECT COALESCE(ENGINE, 'a view') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+        let Some(engine) = connection.exec_first(query, (name,))? else {
+            return Ok(None);
+        };
+        let columns: Vec<Row> = connection.exec(
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES',
+                    COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
+               FROM information_schema.COLUMNS
+              WHERE TABLE_SCHEMA = DATABASE()
+                AND TABLE_NAME = ?
+              ORDER BY ORDINAL_POSITION",
+            (name,),
+        )?;
+        let columns: Vec<_> = columns.into_iter().map(Column::of).collect();
+        // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read. A part of
+        // an index on an expression has no column.
+        let parts: Vec<(String, Option<String>)> = connection.exec(
+            "SELECT INDEX_NAME, COLUMN_NAME
+               FROM information_schema.STATISTICS
+              WHERE TABLE_SCHEMA = DATABASE()
+                AND TABLE_NAME = ?
+                AND NON_UNIQUE = 0
+                AND COALESCE(COLUMN_NAME, '') NOT IN (
+                  SELECT COLUMN_NAME
+                    FROM information_schema.COLUMNS
+                   WHERE TABLE_SCHEMA = DATABASE()
+                     AND TABLE_NAME = ?
+                     AND GENERATION_EXPRESSION = 'ROW END'
+                )
+              ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX",
+            (name, name),
+        )?;
+        let has = |name: &String| columns.iter().any(|column| column.name == *name && !column.null);
+        let indexes = parts.chunk_by(|one, next| one.0 == next.0);
+        let unique = indexes.filter_map(|index| {
+            index
+                .iter()
+                .map(|(_, name)| name.clone().filter(|name| has(name)))
+                .collect()
+        });
+        let unique = unique.collect();
+        Ok(Some(Self {
+            name: name.to_owned(),
+            engine,
+            columns,
+            unique,
+        }))
+    }
+
+    fn column(&self, name: &str) -> Option<&Column> {
+        self.columns
+            .iter()
+            .find(|column| column.name.to_lowercase() == name.to_lowercase())
+    }
+
+    /// Whether the column can have counts, and column and slots can change in one transaction.
+    fn check(&self, column: &TableColumn) -> Result<(), Problem> {
+        let name = column.table.plain();
+        if self.engine.to_lowercase() != "innodb" {
+            return Err(problem(
+                format!(
+                    "{name} is {}, not an InnoDB table: column and slots cannot change in one transaction",
+                    self.engine
+                ),
+                format!(
+                    "give the table that stores the column; ALTER TABLE {name} ENGINE = InnoDB changes a table"
+                ),
+            ));
+        }
+        match self.column(column.column.name()) {
+            None => Err(problem(
+                format!("{name} has no column {}", column.column.plain()),
+                "give a column of the table",
+            )),
+            Some(found) if !found.is_integer() => Err(problem(
+                format!("{column} is {}: counts are integers", found.kind.to_lowercase()),
+                "give an integer column, or change its type with ALTER TABLE",
+            )),
+            Some(found) if found.generated => Err(problem(
+                format!("{column} is a generated column"),
+                "give the column that it is computed from",
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The collation of the text columns of a key.
+    fn collation(&self, key: &[&Column]) -> Result<Option<Collation>, Problem> {
+        let mut collations: Vec<_> = key.iter().filter_map(|column| column.collation.clone()).collect();
+        collations.dedup();
+        match &collations[..] {
+            [] => Ok(None),
+            [one] => one.parse().map(Some).map_err(|error| {
+                problem(
+                    format!("the key of {} has the collation {one}: {error}", self.name),
+                    "change the collation with ALTER TABLE",
+                )
+            }),
+            _ => Err(problem(
+                format!(
+                    "the columns of the key of {} have the collations {}",
+                    self.name,
+                    collations.join(" and ")
+                ),
+                "give them one collation with ALTER TABLE",
+            )),
+        }
+    }
+
+    /// What the columns of the key and their index do not have any more.
+    fn key_problems(&self, package: &Package, again: &str) -> Vec<Problem> {
+        let key = &package.options.key.0;
+        let mut problems = Vec::new();
+        let mut names = Vec::new();
+        for one in key {
+            let (name, wanted) = (one.name.name(), one.kind.text());
+            let Some(found) = self.column(name) else {
+                problems.push(problem(
+                    format!("{} has no column {}", self.name, one.name.plain()),
+                    again.to_owned(),
+                ));
+                continue;
+            };
+            names.push(found.name.clone());
+            let collation = package.options.collation.to_string();
+            if KeyType::parse(&found.kind).as_ref() != Some(&one.kind) {
+                problems.push(problem(
+                    format!(
+                        "{}.{name} is {}, and the key of the slots {wanted}",
+                        self.name, found.kind
+                    ),
+                    again.to_owned(),
+                ));
+            } else if let Some(other) = found.collation.as_ref().filter(|other| **other != collation) {
+                problems.push(problem(
+                    format!("{}.{name} has the collation {other}, and the table of the slots {collation}: counts of one row can be added to another", self.name),
+                    again.to_owned(),
+                ));
+            }
+        }
+        if names.len() == key.len()
+            && !self
+                .unique
+                .iter()
+                .any(|index| index.iter().all(|name| names.contains(name)))
+        {
+            problems.push(problem(
+                format!(
+                    "{} has no unique index of {}: a roll-up would add counts to several rows",
+                    self.name,
+                    names.join(", ")
+                ),
+                "give it a primary key or a unique index of these columns",
+            ));
+        }
+        problems
+    }
+
+    fn parent(&self) -> Result<Parent, Problem> {
+        let Some(names) = self.unique.first() else {
+            return Err(problem(
+                format!(
+                    "{} has no primary key, and no unique index whose columns are NOT NULL",
+                    self.name
+                ),
+                "add a primary key",
+            ));
+        };
+        let columns: Vec<_> = names.iter().filter_map(|name| self.column(name)).collect();
+        let definition =
+            |column: &&Column| format!("{} {}", Ident::stored(&column.name).plain(), column.kind);
+        let definitions = columns.iter().map(definition).collect::<Vec<_>>().join(", ");
+        let on_update = self.columns.iter().filter(|column| column.on_update);
+        Ok(Parent {
+            key: definitions.parse().map_err(|error| {
+                problem(
+                    format!(
+                        "the key of {} ({definitions}) cannot be the key of a package: {error}",
+                        self.name
+                    ),
+                    "give the table another unique index, whose columns are NOT NULL",
+                )
+            })?,
+            collation: self.collation(&columns)?,
+            on_update: on_update.map(|column| Ident::stored(&column.name)).collect(),
+            mariadb: columns.iter().any(|column| column.kind == "UUID"),
+        })
+    }
+}
 
 /// Reads the table of a column in the current database.
 ///
 /// # Errors
 /// The connection fails. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
-    let problem = |what: String, remedy: &str| Problem {
-        what,
-        remedy: remedy.into(),
-    };
-    let query = "SELECT TABLE_TYPE, COALESCE(ENGINE, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-    let table: Option<(String, String)> = connection.exec_first(query, (column.table.name(),))?;
-    let name = column.table.plain();
-    match &table {
-        None => {
-            let what = format!("the database has no table {name}, or this account cannot see it");
-            return Ok(Err(problem(
-                what,
-                "give TABLE.COLUMN of a table in --database, as an account that can read it",
-            )));
-        }
-        Some((kind, engine)) if !STORED.contains(&kind.as_str()) || engine.to_lowercase() != "innodb" => {
-            let engine = if engine.is_empty() { "a view" } else { engine };
-            let what = format!(
-                "{name} is {engine}, not an InnoDB table: column and slots cannot change in one transaction"
-            );
-            return Ok(Err(problem(
-                what,
-                &format!(
-                    "give the table that stores the column; ALTER TABLE {name} ENGINE = InnoDB changes a table"
-                ),
-            )));
-        }
-        Some(_) => {}
-    }
-    let database: Option<String> = connection.query_first("SELECT DATABASE()")?;
-    let database = database.unwrap_or_default();
-    let columns = columns(connection, &database, column.table.name())?;
-    let found = columns
-        .iter()
-        .find(|one| one.name.name().to_lowercase() == column.column.name().to_lowercase());
-    match found {
-        None => {
-            let what = format!("{name} has no column {}", column.column.plain());
-            return Ok(Err(problem(what, "give a column of the table")));
-        }
-        Some(found) if !found.is_integer() => {
-            let what = format!("{column} is {}: counts are integers", found.definition);
-            return Ok(Err(problem(
-                what,
-                "give an integer column, or change its type with ALTER TABLE",
-            )));
-        }
-        Some(found) if found.generated => {
-            return Ok(Err(problem(
-                format!("{column} is a generated column"),
-                "give the column that it is computed from",
-            )));
-        }
-        Some(_) => {}
-    }
-    let key = key_of(connection, &database, column.table.name(), &columns)?;
-    if key.is_empty() {
-        let what = format!("{name} has no primary key, and no unique index whose columns are NOT NULL");
-        return Ok(Err(problem(what, "add a primary key")));
-    }
-    let mut collations: Vec<_> = key.iter().filter_map(|column| column.collation.clone()).collect();
-    collations.dedup();
-    let collation = match &collations[..] {
-        [] => None,
-        [one] => match one.parse::<Collation>() {
-            Ok(collation) => Some(collation),
-            Err(error) => {
-                let what = format!("the key of {name} has the collation {one}: {error}");
-                return Ok(Err(problem(what, "change the collation with ALTER TABLE")));
-            }
-        },
-        _ => {
-            let what = format!(
-                "the columns of the key of {name} have the collations {}",
-                collations.join(" and ")
-            );
-            return Ok(Err(problem(what, "give them one collation with ALTER TABLE")));
-        }
-    };
-    let definitions: Vec<_> = key
-        .iter()
-        .map(|column| format!("{} {}", column.name.plain(), kind(column)))
-        .collect();
-    match definitions.join(", ").parse::<Key>() {
-        Ok(key_columns) => Ok(Ok(Parent {
-            mariadb: key.iter().any(|column| column.kind == "uuid"),
-            key: key_columns,
-            collation,
-            on_update: columns
-                .iter()
-                .filter(|one| one.on_update)
-                .map(|one| one.name.clone())
-                .collect(),
-        })),
-        Err(error) => {
-            let what = format!(
-                "the key of {name} ({}) cannot be the key of a package: {error}",
-                definitions.join(", ")
-            );
-            Ok(Err(problem(
-                what,
-                "render the package with --key and --rollup, which can have other names for the key columns",
-            )))
-        }
-    }
+    let table = Table::read(connection, column.table.name())?;
+    Ok(match table {
+        None => Err(no_table(column)),
+        Some(table) => table.check(column).and_then(|()| table.parent()),
+    })
 }
 
-/// The type of a key column as an option has it. MariaDB writes a display width.
-fn kind(column: &Column) -> String {
-    let kind = column.kind.to_uppercase();
-    match column.kind.as_str() {
-        _ if column.is_integer() && column.definition.contains("unsigned") => format!("{kind} UNSIGNED"),
-        _ if column.is_integer() || kind == "YEAR" => kind,
-        // The values of an ENUM keep their case.
-        "enum" => column.definition.clone(),
-        _ => column.definition.to_uppercase(),
-    }
-}
-
-/// A column of a table, from `information_schema.COLUMNS`.
-#[derive(Debug, Clone)]
-struct Column {
-    name: Ident,
-    /// DATA_TYPE, in lower case.
-    kind: String,
-    /// COLUMN_TYPE.
-    definition: String,
-    collation: Option<String>,
-    null: bool,
-    generated: bool,
-    /// Whether an UPDATE of another column changes it.
-    on_update: bool,
-}
-
-impl Column {
-    fn is_integer(&self) -> bool {
-        ["tinyint", "smallint", "mediumint", "int", "bigint"].contains(&self.kind.as_str())
-    }
-}
-
-fn columns(connection: &mut Conn, schema: &str, table: &str) -> mysql::Result<Vec<Column>> {
-    let query = "SELECT COLUMN_NAME, LOWER(DATA_TYPE), COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES',
-                        COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
-                   FROM information_schema.COLUMNS
-                  WHERE TABLE_SCHEMA = ?
-                    AND TABLE_NAME = ?
-                  ORDER BY ORDINAL_POSITION";
-    connection.exec_map(
-        query,
-        (schema, table),
-        |(name, kind, definition, collation, null, generated, on_update): (String, _, _, _, _, _, _)| {
-            Column {
-                name: Ident::stored(name),
-                kind,
-                definition,
-                collation,
-                null,
-                generated,
-                on_update,
-            }
-        },
+fn no_table(column: &TableColumn) -> Problem {
+    problem(
+        format!(
+            "the database has no table {}, or this account cannot see it",
+            column.table.plain()
+        ),
+        "give TABLE.COLUMN of a table in --database, as an account that can read it",
     )
 }
 
-/// The columns of the primary key, or of another unique index without NULL. Empty if the table has neither.
-fn key_of(
-    connection: &mut Conn,
-    schema: &str,
-    table: &str,
-    columns: &[Column],
-) -> mysql::Result<Vec<Column>> {
-    // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read.
-    let query = "SELECT INDEX_NAME, COLUMN_NAME
-                   FROM information_schema.STATISTICS
-                  WHERE TABLE_SCHEMA = ?
-                    AND TABLE_NAME = ?
-                    AND NON_UNIQUE = 0
-                    AND COALESCE(COLUMN_NAME, '') NOT IN (
-                      SELECT COLUMN_NAME
-                        FROM information_schema.COLUMNS
-                       WHERE TABLE_SCHEMA = ?
-                         AND TABLE_NAME = ?
-                         AND GENERATION_EXPRESSION = 'ROW END'
-                    )
-                  ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
-    let parts: Vec<(String, Option<String>)> = connection.exec(query, (schema, table, schema, table))?;
-    // A part of an index on an expression has no column.
-    let column = |(_, name): &(String, Option<String>)| {
-        let found = columns
-            .iter()
-            .find(|column| Some(column.name.name()) == name.as_deref());
-        found.filter(|column| !column.null).cloned()
+/// What the package of a column depends on and its table does not have any more: the column, the key, columns that keep their time.
+///
+/// # Errors
+/// The connection fails.
+pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
+    let Some(column) = package.options.column() else {
+        return Ok(Vec::new());
     };
-    let mut indexes = parts.chunk_by(|one, next| one.0 == next.0);
-    Ok(indexes
-        .find_map(|index| index.iter().map(column).collect())
-        .unwrap_or_default())
-}
-
-/// What the tables of the roll-ups do not have, before an installation changes anything.
-///
-/// # Errors
-/// The connection fails.
-pub(super) fn missing(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
-    let mut problems = Vec::new();
-    for rollup in &package.options.rollups {
-        let query = "SELECT LOWER(COLUMN_NAME) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-        let columns: Vec<String> = connection.exec(query, (rollup.table.name(),))?;
-        let needed = rollup.ids.iter().chain([&rollup.target]).chain(&rollup.keep);
-        let lacks: Vec<_> = needed
-            .filter(|name| !columns.contains(&name.name().to_lowercase()))
-            .map(Ident::plain)
-            .collect();
-        let table = rollup.table.plain();
-        if columns.is_empty() {
-            problems.push(Problem {
-                what: format!("the database has no table {table}, or this account cannot see it: the view of the totals reads it"),
-                remedy: "create the table first, or correct --column or --rollup".into(),
-            });
-        } else if !lacks.is_empty() {
-            problems.push(Problem {
-                what: format!("the table {table} has no column {}", lacks.join(", ")),
-                remedy: "correct --column, --key, --keep or --rollup".into(),
-            });
-        }
-    }
-    problems.extend(overlap(connection, package)?);
+    let Some(table) = Table::read(connection, column.table.name())? else {
+        return Ok(vec![no_table(&column)]);
+    };
+    let mut problems: Vec<_> = table.check(&column).err().into_iter().collect();
+    let again =
+        format!("run slotted install --column {column}, which reads the table, or change the table back");
+    problems.extend(table.key_problems(package, &again));
+    let kept = |column: &&Column| {
+        !keeps(package)
+            .iter()
+            .any(|name| name.name().to_lowercase() == column.name.to_lowercase())
+    };
+    let changed = table
+        .columns
+        .iter()
+        .filter(|column| column.on_update)
+        .filter(kept);
+    problems.extend(changed.map(|column| {
+        problem(
+            format!(
+                "each roll-up changes {}.{}, which has ON UPDATE CURRENT_TIMESTAMP",
+                table.name, column.name
+            ),
+            again.clone(),
+        )
+    }));
     Ok(problems)
 }
 
-/// The text columns that identify a row, and whose collation is not that of the package: ALTER TABLE has changed one of both.
-pub(super) fn other_collations(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
-    let database: Option<String> = connection.query_first("SELECT DATABASE()")?;
-    let (database, ours) = (
-        database.unwrap_or_default(),
-        package.options.collation.to_string(),
-    );
-    let mut problems = Vec::new();
-    for rollup in &package.options.rollups {
-        let columns = columns(connection, &database, rollup.table.name())?;
-        for id in &rollup.ids {
-            let of_id = |one: &&Column| one.name.name().to_lowercase() == id.name().to_lowercase();
-            let collation = columns.iter().find(of_id).and_then(|one| one.collation.as_ref());
-            if let Some(theirs) = collation.filter(|theirs| **theirs != ours) {
-                problems.push(Problem {
-                    what: format!(
-                        "{}.{} has the collation {theirs}, and the table of the slots {ours}: counts of one row can be added to another",
-                        rollup.table.plain(),
-                        id.plain()
-                    ),
-                    remedy: format!(
-                        "install with --collation {theirs}, which prints the ALTER TABLE of the slots, or give the column its collation again"
-                    ),
-                });
-            }
-        }
-    }
-    Ok(problems)
+/// The columns with ON UPDATE CURRENT_TIMESTAMP that roll-ups do not change.
+fn keeps(package: &Package) -> &[Ident] {
+    package.options.rollups.first().map_or(&[], |rollup| &rollup.keep)
 }
 
-/// Two roll-ups whose values are equal in the collation, so that their records are the same.
-fn overlap(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let collation = &package.options.collation;
-    let text = format!("CONVERT(? USING {}) COLLATE {collation}", collation.charset());
-    let query = format!("SELECT {text} = {text}");
-    let mut failed = None;
-    let found = package.options.overlap(|one, other| {
-        let equal = connection.exec_first(&query, (one, other));
-        equal.map(|equal| equal == Some(true)).unwrap_or_else(|error| {
-            failed = Some(error);
-            false
-        })
-    });
-    let problem = found.map(|(one, other)| Problem {
-        what: format!("the records of --rollup {one} and --rollup {other} are the same in {collation}"),
-        remedy: "give values that differ in the collation, or another --collation".into(),
-    });
-    failed.map_or(Ok(problem), Err)
-}
-
-/// The pending counts of a column.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Pending {
-    /// The column, as `articles.views`.
-    pub column: String,
-    /// The number of records that have pending counts, and the sum of these.
-    pub records: u64,
-    /// The sum of the pending counts.
-    pub counts: String,
-    /// The number of these records that have no row, and the sum of their counts.
-    pub without_row: u64,
-    /// The sum of the counts of records without a row.
-    pub counts_without_row: String,
-    /// The number of records whose total the type of the column cannot have.
-    pub rejected: u64,
-    /// One of them.
-    pub rejected_record: Option<String>,
-}
-
-/// The pending counts of each column of a package. A column whose table cannot be read is left out.
+/// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.
 ///
 /// # Errors
 /// The connection fails.
-pub fn pending(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Pending>> {
-    let mut all = Vec::new();
-    for (at, rollup) in package.options.rollups.iter().enumerate() {
-        // A view of this name could call functions with the privileges of this account.
-        let query = "SELECT c.COLUMN_TYPE
-                       FROM information_schema.COLUMNS AS c
-                       JOIN information_schema.TABLES AS t
-                      USING (TABLE_SCHEMA, TABLE_NAME)
-                      WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND c.COLUMN_NAME = ?
-                        AND t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')";
-        let kind: Option<Vec<u8>> =
-            connection.exec_first(query, (rollup.table.name(), rollup.target.name()))?;
-        let Some(kind) = kind else { continue };
-        let (least, most) = range(&String::from_utf8_lossy(&kind));
-        type Row = (u64, String, u64, String, u64, Option<Vec<u8>>);
-        let row: mysql::Result<Option<Row>> =
-            connection.query_first(render::pending_sums(package, at, least, most));
-        let (records, counts, without_row, counts_without_row, rejected, record) = match row {
-            Err(mysql::Error::MySqlError(_)) | Ok(None) => continue,
-            Err(error) => return Err(error),
-            Ok(Some(row)) => row,
-        };
-        all.push(Pending {
-            column: format!("{}.{}", rollup.table.plain(), rollup.target.plain()),
-            records,
-            counts,
-            without_row,
-            counts_without_row,
-            rejected,
-            rejected_record: record.map(|text| String::from_utf8_lossy(&text).into_owned()),
-        });
+pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
+    let Some(name) = package.event() else {
+        return Ok(None);
+    };
+    let query =
+        "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
+    let status: Option<String> = connection.exec_first(query, (name.name(),))?;
+    let Some(status) = status else { return Ok(None) };
+    if status != "ENABLED" {
+        return Ok(Some(problem(
+            format!(
+                "the event {} is {status}: it does not call the roll-up",
+                name.name()
+            ),
+            format!("ALTER EVENT {name} ENABLE"),
+        )));
     }
-    Ok(all)
+    let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
+    Ok((scheduler.as_deref() != Some("ON")).then(|| {
+        problem(
+            format!(
+                "the event scheduler is not ON: the event {} does not call the roll-up",
+                name.name()
+            ),
+            "SET GLOBAL event_scheduler = ON, and the same in my.cnf",
+        )
+    }))
 }
 
-/// The number of the records that have counts in the slots, of whatever column, and the sum of these.
+/// The number of the records that have counts in the slots, and the sum of these.
 ///
 /// # Errors
 /// The connection fails, or the account cannot read the table of the package.
@@ -379,22 +387,4 @@ pub fn remaining(connection: &mut Conn, package: &Package) -> mysql::Result<(u64
         key.collect::<Vec<_>>().join(", ")
     );
     Ok(connection.query_first(query)?.unwrap_or_default())
-}
-
-/// The range of an integer type in COLUMN_TYPE. Of another type, that of BIGINT.
-fn range(kind: &str) -> (i128, i128) {
-    let kind = kind.to_lowercase();
-    let name = kind
-        .split(|c: char| !c.is_ascii_alphabetic())
-        .next()
-        .unwrap_or_default();
-    let text = if kind.contains("unsigned") {
-        format!("{name} UNSIGNED")
-    } else {
-        name.to_owned()
-    };
-    match KeyType::parse(&text) {
-        Some(KeyType::Integer(_, least, most)) => (least, most),
-        _ => (i64::MIN.into(), i64::MAX.into()),
-    }
 }

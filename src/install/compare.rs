@@ -1,23 +1,22 @@
-//! Reads the objects of a package in a database, and compares them with the rendered ones.
+//! Compares the objects of a package in a database with the rendered ones.
 //!
-//! The server prints a routine with its original body, and the tokens of both statements are compared. It rewrites the query
-//! of a view, and a normal form of both queries is compared. The checks of the scripts compare the table. Nothing executes a
-//! view or a routine of the database: the account can have privileges that their owners do not have.
+//! Routines are compared token by token: the server prints them with their original body. It rewrites the query of a view, of which the names
+//! and types of the columns are compared. The checks of the scripts compare the table. Nothing that is found is executed: the account can
+//! have privileges that its owner does not have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
 use serde::Serialize;
 
-use super::facts::Facts;
-use super::privileges::Privileges;
-use super::table;
-use super::view::{self, Qualifiers};
-use crate::package::{Ident, Kind, Options, Package, Routine, quoted};
-use crate::render::{self, Object, ObjectKind};
-use crate::script::{Dialect, tokens};
+use super::installed::{Description, text, unquoted};
+pub use super::installed::{Installed, installed};
+use super::stored::Stored;
+use crate::package::{Kind, Package, SqlStr, quoted};
+use crate::render;
+use crate::script::{self, Dialect, tokens};
 use crate::server::Version;
 
 /// How an object in a database differs from the object of the package.
@@ -30,378 +29,166 @@ pub enum State {
     Changed(Vec<String>),
     /// It does not exist.
     Missing,
-    /// The account cannot see it or read its definition, or it does not exist. The text is the missing privilege, and
-    /// [`ObjectState::scope`] says where.
-    Hidden(String),
-    /// It is not in the package, but other options of the package create it.
-    Obsolete,
-    /// It has the name of an object of the package, but it is not of a package.
-    Foreign,
+    /// This account cannot see it.
+    Hidden,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same => f.write_str("same"),
+            Self::Changed(differences) => write!(f, "differs: {}", differences.join("; ")),
+            Self::Missing => f.write_str("missing"),
+            Self::Hidden => f.write_str("this account cannot see it"),
+        }
+    }
+}
+
+impl State {
+    fn of(differences: Vec<String>) -> Self {
+        if differences.is_empty() {
+            Self::Same
+        } else {
+            Self::Changed(differences)
+        }
+    }
 }
 
 /// An object of a package, and how the one in a database differs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectState {
-    /// What it is.
-    pub kind: ObjectKind,
+    /// What it is: `table`, `view`, `procedure` or `function`.
+    pub kind: String,
     /// Its name.
-    pub name: Ident,
+    pub name: String,
     /// How it differs.
+    #[serde(flatten)]
     pub state: State,
 }
 
 impl ObjectState {
-    /// Whether an installation changes the object. A table that exists is never changed. Creating an object again does not create its
-    /// definer; without --definer, the account of the installation becomes the definer.
-    pub fn is_left(&self, package: &Package) -> bool {
-        match &self.state {
-            State::Same | State::Hidden(_) | State::Foreign => false,
-            State::Changed(_) if self.kind == ObjectKind::Table => false,
-            State::Changed(differences) if package.options.definer.is_some() => {
-                differences.iter().any(|one| !one.ends_with(NO_DEFINER))
-            }
-            State::Changed(_) | State::Missing | State::Obsolete => true,
-        }
-    }
-
-    /// Where the account needs the privilege to see it, as GRANT has it. None is the database.
-    pub fn scope(&self) -> Option<&'static str> {
-        match &self.state {
-            State::Hidden(privilege) if self.kind.is_routine() => {
-                Some(if privilege == SELECT { "mysql.proc" } else { "*.*" })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether its definer does not exist.
-    pub fn lacks_definer(&self) -> bool {
-        let State::Changed(differences) = &self.state else {
-            return false;
-        };
-        differences.iter().any(|one| one.ends_with(NO_DEFINER))
+    /// Whether it is a procedure or a function.
+    pub fn is_routine(&self) -> bool {
+        ["procedure", "function"].contains(&self.kind.as_str())
     }
 }
 
 /// The kind and the name, such as `procedure counter_add`.
 impl fmt::Display for ObjectState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.name.name())
+        write!(f, "{} {}", self.kind, self.name)
     }
 }
 
-/// A stored routine or event as the server reads its CREATE statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stored {
-    parameters: Vec<String>,
-    returns: Vec<String>,
-    data_access: String,
-    security: String,
-    comment: String,
-    body: Vec<String>,
+/// The kind in lower case and the name of the object that a statement creates or drops. None for another statement.
+pub(super) fn object(tokens: &[String]) -> Option<(String, String)> {
+    if !["CREATE", "DROP"].contains(&tokens.first()?.to_uppercase().as_str()) {
+        return None;
+    }
+    let kinds = ["TABLE", "VIEW", "PROCEDURE", "FUNCTION", "EVENT"];
+    let at = tokens
+        .iter()
+        .position(|token| kinds.contains(&token.to_uppercase().as_str()))?;
+    let mut rest = tokens[at + 1..].iter();
+    let name = rest.find(|token| !["IF", "NOT", "EXISTS"].contains(&token.to_uppercase().as_str()))?;
+    Some((tokens[at].to_lowercase(), unquoted(name)))
 }
 
-impl Stored {
-    /// Parses a CREATE statement, of a script or of SHOW CREATE.
-    fn parse(statement: &str, dialect: Dialect) -> Option<Self> {
-        let tokens = tokens(statement, dialect);
-        let is = |at: usize, word: &str| {
-            tokens
-                .get(at)
-                .is_some_and(|token: &String| token.eq_ignore_ascii_case(word))
-        };
-        let mut at = (0..tokens.len()).find(|&at| is(at, "PROCEDURE") || is(at, "FUNCTION"))? + 2;
-        let first = at + 1;
-        let mut depth = 0;
-        while let Some(token) = tokens.get(at) {
-            depth += i32::from(token == "(") - i32::from(token == ")");
-            at += 1;
-            if depth == 0 {
-                break;
-            }
-        }
-        let lower = |tokens: &[String]| {
-            tokens
-                .iter()
-                .map(|token| token.to_lowercase())
-                .collect::<Vec<_>>()
-        };
-        let mut stored = Self {
-            parameters: lower(tokens.get(first..at.checked_sub(1)?)?),
-            returns: Vec::new(),
-            data_access: "CONTAINS SQL".into(),
-            security: "DEFINER".into(),
-            comment: String::new(),
-            body: Vec::new(),
-        };
-        loop {
-            let rest = tokens.get(at..)?;
-            let word = rest.first()?.to_uppercase();
-            at += match word.as_str() {
-                "RETURNS" => {
-                    // MariaDB prints the display width of an integer.
-                    stored.returns = lower(&rest[1..2]);
-                    let width = rest.get(2).is_some_and(|token| token == "(");
-                    if width { 5 } else { 2 }
-                }
-                "MODIFIES" | "READS" => {
-                    stored.data_access = format!("{word} SQL DATA");
-                    3
-                }
-                "CONTAINS" | "NO" => {
-                    stored.data_access = format!("{word} SQL");
-                    2
-                }
-                "LANGUAGE" => 2,
-                "NOT" => 2,
-                "DETERMINISTIC" => 1,
-                "SQL" => {
-                    stored.security = rest.get(2)?.to_uppercase();
-                    3
-                }
-                "COMMENT" => {
-                    stored.comment = rest.get(1)?.trim_start_matches('\'').to_owned();
-                    2
-                }
-                _ => break,
-            };
-        }
-        stored.body = tokens[at..].to_vec();
-        Some(stored)
-    }
-
-    fn differences(&self, actual: &Self) -> Vec<String> {
-        let mut differences = Vec::new();
-        let mut say = |differs: bool, text: &str| {
-            if differs {
-                differences.push(text.to_owned());
-            }
-        };
-        say(self.parameters != actual.parameters, "the parameters differ");
-        say(self.returns != actual.returns, "the return type differs");
-        say(
-            self.data_access != actual.data_access,
-            &format!("{} instead of {}", actual.data_access, self.data_access),
-        );
-        say(
-            self.security != actual.security,
-            &format!("SQL SECURITY {} instead of {}", actual.security, self.security),
-        );
-        say(self.comment != actual.comment, "the COMMENT differs");
-        if self.body != actual.body {
-            let exempt = without_set_statement(&self.body);
-            say(
-                true,
-                if exempt == actual.body {
-                    "the body has lost SET STATEMENT innodb_snapshot_isolation=OFF: calls can fail with error 1020"
-                } else {
-                    "the body differs"
-                },
-            );
-        }
-        differences
-    }
-}
-
-/// The tokens of a body without each `SET STATEMENT ... FOR`.
-fn without_set_statement(body: &[String]) -> Vec<String> {
-    let mut rest = body.iter().peekable();
-    let mut tokens = Vec::new();
-    while let Some(token) = rest.next() {
-        let statement = rest
-            .peek()
-            .is_some_and(|next| next.eq_ignore_ascii_case("STATEMENT"));
-        if token.eq_ignore_ascii_case("SET") && statement {
-            let _ = rest.by_ref().find(|token| token.eq_ignore_ascii_case("FOR"));
-        } else {
-            tokens.push(token.clone());
-        }
-    }
-    tokens
-}
-
-/// The states of all objects of a package in the order of [`render::objects`], and after them those of the objects of other
-/// options of the package that exist.
+/// The states of the table, the views and the routines of a package, and of the routines of other options that exist.
 ///
 /// # Errors
 /// The connection fails.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
     let dialect = Version::of(connection)?.dialect();
-    let objects = render::objects(package);
-    let kind_of = |routine: &Routine| match routine.kind() {
-        "FUNCTION" => ObjectKind::Function,
-        _ => ObjectKind::Procedure,
-    };
-    let absent: Vec<_> = package.absent().collect();
-    let stored = objects.iter().map(|object| (object.kind, &object.name));
-    let stored = stored.filter(|(kind, _)| kind.is_routine() || *kind == ObjectKind::Event);
-    let others = absent.iter().map(|(routine, name)| (kind_of(routine), *name));
-    let event = package.event().map(|name| (ObjectKind::Event, name));
-    let stored: Vec<_> = stored.chain(others).chain(event).collect();
-    let facts = &mut Facts::read(connection, &stored)?;
-    let mut states = Vec::new();
-    for object in objects {
-        let state = state(connection, facts, package, &object, dialect)?;
-        let Object { kind, name, .. } = object;
-        states.push(ObjectState { kind, name, state });
+    let mut states = vec![
+        of(
+            "table",
+            package.options.table.name(),
+            table_state(connection, package)?,
+        ),
+        of("view", package.totals.name(), totals_state(connection, package)?),
+        of(
+            "view",
+            package.package.name(),
+            package_state(connection, package)?,
+        ),
+    ];
+    states.extend(routine_states(connection, package, dialect)?);
+    Ok(states)
+}
+
+/// Tells missing objects from those that the account cannot see: the server answers as if neither existed. An account that sees a part of the
+/// package, but the text of no routine, does not see the rest.
+pub fn hide(states: &mut [ObjectState]) {
+    let seen = |object: &ObjectState| !matches!(object.state, State::Missing | State::Hidden);
+    if !states.iter().any(|object| object.is_routine() && seen(object)) {
+        let missing = states.iter_mut().filter(|object| object.state == State::Missing);
+        missing.for_each(|object| object.state = State::Hidden);
     }
-    hide(connection, &mut states, dialect)?;
-    let further_moves = further_moves(connection, package)?;
-    let mut obsolete = |kind, name: &Ident| -> mysql::Result<()> {
-        if facts.created(connection, kind, name)?.is_some() {
-            states.push(ObjectState {
-                kind,
-                name: name.clone(),
-                state: State::Obsolete,
-            });
+}
+
+fn of(kind: &str, name: &str, state: State) -> ObjectState {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    ObjectState { kind, name, state }
+}
+
+/// The states of the routines in the order of `create_procedures.sql`.
+fn routine_states(
+    connection: &mut Conn,
+    package: &Package,
+    dialect: Dialect,
+) -> mysql::Result<Vec<ObjectState>> {
+    let script = render::file(package, "create_procedures.sql");
+    let rendered = script::statements(&script).into_iter().filter_map(|statement| {
+        let (kind, name) = object(&tokens(&statement, dialect))?;
+        let stored = Stored::parse(&statement, dialect)?;
+        statement.starts_with("CREATE").then_some((kind, name, stored))
+    });
+    let created = show_create(connection, package)?;
+    let find = |kind: &str, name: &str| {
+        created
+            .iter()
+            .find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
+    };
+    let collation = package.options.collation.of_arguments();
+    let mut states: Vec<_> = rendered
+        .map(|(kind, name, rendered)| {
+            let state = match find(&kind, &name) {
+                None => State::Missing,
+                Some(Created { statement: None, .. }) => State::Hidden,
+                Some(created) => {
+                    let actual = created
+                        .statement
+                        .as_ref()
+                        .and_then(|text| Stored::parse(text, dialect));
+                    let mut differences = actual
+                        .map_or(vec!["it is no routine of a package".into()], |actual| {
+                            rendered.differences(&actual)
+                        });
+                    differences.extend(created.session_differences(collation));
+                    State::of(differences)
+                }
+            };
+            of(&kind, &name, state)
+        })
+        .collect();
+    for (routine, name) in package.absent() {
+        let kind = routine.kind().to_lowercase();
+        if find(&kind, name.name()).is_some() {
+            states.push(of(
+                &kind,
+                name.name(),
+                State::Changed(vec!["other options of the package have created it".into()]),
+            ));
         }
-        Ok(())
-    };
-    for (routine, name) in absent {
-        obsolete(kind_of(&routine), name)?;
-    }
-    for name in further_moves {
-        obsolete(ObjectKind::Procedure, &name)?;
-    }
-    if let (None, Some(name)) = (&package.options.rollup_every, package.event()) {
-        obsolete(ObjectKind::Event, name)?;
     }
     Ok(states)
 }
 
-/// The routines that move the counts of roll-ups which the package does not have any more.
-fn further_moves(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Ident>> {
-    let Some(beginning) = package.further_moves() else {
-        return Ok(Vec::new());
-    };
-    let names: Vec<String> = connection.exec(
-        "SELECT ROUTINE_NAME
-           FROM information_schema.ROUTINES
-          WHERE ROUTINE_SCHEMA = DATABASE()
-            AND LOCATE(?, ROUTINE_NAME) = 1
-          ORDER BY ROUTINE_NAME",
-        (&beginning,),
-    )?;
-    let most = package.options.rollups.len().max(1);
-    let is_further = |name: &String| {
-        let number = name.get(beginning.len()..).and_then(|rest| rest.parse().ok());
-        number.is_some_and(|number: usize| number > most)
-    };
-    let names = names.into_iter().filter(is_further);
-    Ok(names
-        .map(|name| Ident::new(name).expect("the server has it"))
-        .collect())
-}
-
-fn state(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    package: &Package,
-    object: &Object,
-    dialect: Dialect,
-) -> mysql::Result<State> {
-    match object.kind {
-        ObjectKind::Table if object.name == package.options.table => table_state(connection, package),
-        ObjectKind::Table => Ok(match table_type(connection, &object.name)?.as_deref() {
-            None => State::Missing,
-            Some(BASE_TABLE | "SYSTEM VERSIONED") => State::Same,
-            Some(_) => State::Foreign,
-        }),
-        ObjectKind::View => view_state(connection, facts, package, object, dialect),
-        ObjectKind::Event => event_state(connection, facts, package, object),
-        ObjectKind::Procedure | ObjectKind::Function => {
-            let Some(created) = show_create(connection, facts, object.kind, &object.name)? else {
-                return Ok(State::Missing);
-            };
-            let Some(statement) = &created.statement else {
-                return Ok(hidden(dialect));
-            };
-            let statements = object.statements();
-            let expected = statements
-                .last()
-                .and_then(|statement| Stored::parse(statement, dialect));
-            let expected = expected.expect("a rendered routine can be parsed");
-            let Some(actual) = Stored::parse(statement, dialect) else {
-                return Ok(State::Changed(vec!["a statement that cannot be parsed".into()]));
-            };
-            // The manual of a package begins with one of these words, and each routine uses the table.
-            let table = package.options.table.to_string();
-            let manual = ["Description\n", "Private. "];
-            if !manual.iter().any(|word| actual.comment.starts_with(word)) && !actual.body.contains(&table) {
-                return Ok(State::Foreign);
-            }
-            let mut differences = expected.differences(&actual);
-            differences.extend(created.session_differences(&package.options));
-            created_state(connection, facts, package, &created, differences)
-        }
-    }
-}
-
-/// The privilege to see tables and their columns. Some versions of MariaDB show routines to an account with it on mysql.proc.
-const SELECT: &str = "SELECT";
-
-/// The server answers an account without privileges as if an object did not exist. If one is missing, the account can perhaps not
-/// see it. If all are, they are: there is no package.
-fn hide(connection: &mut Conn, states: &mut [ObjectState], dialect: Dialect) -> mysql::Result<()> {
-    let all = states.iter().all(|object| object.state == State::Missing);
-    let missing = |object: &&mut ObjectState| {
-        object.state == State::Missing && (!all || object.kind == ObjectKind::Event)
-    };
-    let mut missing: Vec<_> = states.iter_mut().filter(missing).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let privileges = Privileges::read(connection)?;
-    for object in &mut missing {
-        let (sees, state) = match object.kind {
-            ObjectKind::Table | ObjectKind::View => (privileges.sees_tables(), State::Hidden(SELECT.into())),
-            ObjectKind::Procedure | ObjectKind::Function => (privileges.sees_routines(), hidden(dialect)),
-            ObjectKind::Event => (privileges.has(EVENT), State::Hidden(EVENT.into())),
-        };
-        if !sees {
-            object.state = state;
-        }
-    }
-    Ok(())
-}
-
-/// The server shows no event to an account without it.
-const EVENT: &str = "EVENT";
-
-/// The state of a routine that the account does not see.
-fn hidden(dialect: Dialect) -> State {
-    let privilege = match dialect {
-        Dialect { mariadb: false, .. } => "SHOW_ROUTINE",
-        Dialect { version, .. } if version >= 110_300 => "SHOW CREATE ROUTINE",
-        Dialect { .. } => SELECT,
-    };
-    State::Hidden(privilege.into())
-}
-
-fn of_differences(differences: Vec<String>) -> State {
-    if differences.is_empty() {
-        State::Same
-    } else {
-        State::Changed(differences)
-    }
-}
-
-/// The state of a routine or an event with these differences and those of its definer.
-fn created_state(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    package: &Package,
-    created: &Created,
-    mut differences: Vec<String>,
-) -> mysql::Result<State> {
-    if let Some(definer) = created.definer() {
-        differences.extend(definer_differences(connection, facts, package, &definer));
-    }
-    Ok(of_differences(differences))
-}
-
 /// A row of SHOW CREATE.
 struct Created {
+    kind: String,
+    name: String,
     sql_mode: String,
     /// None if the account cannot see it.
     statement: Option<String>,
@@ -409,39 +196,13 @@ struct Created {
 }
 
 impl Created {
-    /// The account in `DEFINER = ...`.
-    fn definer(&self) -> Option<String> {
-        let statement = self.statement.as_deref()?;
-        let (_, rest) = statement.split_once("DEFINER=")?;
-        let mut end = 0;
-        let mut quoted = false;
-        for (at, c) in rest.char_indices() {
-            match c {
-                '`' => quoted = !quoted,
-                ' ' if !quoted => {
-                    end = at;
-                    break;
-                }
-                _ => {}
-            }
-        }
-        Some(rest[..end].to_owned())
-    }
-
-    fn session_differences(&self, options: &Options) -> Vec<String> {
+    /// The settings of the session that created it, which the server stores with it.
+    fn session_differences(&self, collation: &str) -> Vec<String> {
         let set = |mode: &str| mode.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
         let mut differences = Vec::new();
         if set(&self.sql_mode) != set(render::SQL_MODE) {
-            differences.push(format!(
-                "sql_mode {}",
-                if self.sql_mode.is_empty() {
-                    "''"
-                } else {
-                    &self.sql_mode
-                }
-            ));
+            differences.push(format!("sql_mode '{}'", self.sql_mode));
         }
-        let collation = options.collation.of_arguments();
         // MariaDB 11.8 has new names for some collations.
         if self.collation != collation {
             differences.push(format!(
@@ -453,343 +214,142 @@ impl Created {
     }
 }
 
-/// SHOW CREATE of a routine or an event. None if it does not exist.
-fn show_create(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    kind: ObjectKind,
-    name: &Ident,
-) -> mysql::Result<Option<Created>> {
-    let event = usize::from(kind == ObjectKind::Event);
-    let column = |row: &mysql::Row, at| row.get::<Option<Vec<u8>>, _>(at).flatten().map(text);
-    Ok(facts.created(connection, kind, name)?.map(|row| Created {
-        sql_mode: column(row, 1).unwrap_or_default(),
-        statement: column(row, 2 + event),
-        collation: column(row, 4 + event).unwrap_or_default(),
-    }))
-}
-
-/// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Whether the definer is the wanted one, and exists.
-fn definer_differences(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    package: &Package,
-    definer: &str,
-) -> Vec<String> {
-    let mut differences = Vec::new();
-    let plain = definer.replace('`', "");
-    if let Some(wanted) = &package.options.definer
-        && wanted.plain() != plain
-    {
-        differences.push(format!("definer {plain} instead of {}", wanted.plain()));
+/// The routines with names of the package that exist, read with one packet.
+fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Created>> {
+    let names = package
+        .routines()
+        .chain(package.absent())
+        .map(|(_, name)| SqlStr(name.name()).to_string());
+    let query = format!(
+        "SELECT LOWER(ROUTINE_TYPE), CAST(ROUTINE_NAME AS CHAR)
+           FROM information_schema.ROUTINES
+          WHERE ROUTINE_SCHEMA = DATABASE()
+            AND ROUTINE_NAME IN ({})",
+        names.collect::<Vec<_>>().join(", ")
+    );
+    let mut existing: Vec<(String, String)> = connection.query(query)?;
+    let statement = |(kind, name): &(String, String)| format!("SHOW CREATE {kind} {}", quoted(name));
+    let statements: Vec<_> = existing.iter().map(statement).collect();
+    let mut created = Vec::new();
+    if statements.is_empty() {
+        return Ok(created);
     }
-    if facts.account_exists(connection, &plain) == Some(false) {
-        differences.push(format!("the definer {plain} {NO_DEFINER}"));
+    let column = |row: &Row, at| row.get::<Option<Vec<u8>>, _>(at).flatten().map(text);
+    let mut results = connection.query_iter(statements.join("; "))?;
+    let mut existing = existing.drain(..);
+    while let (Some(result), Some((kind, name))) = (results.iter(), existing.next()) {
+        for row in result {
+            let row = row?;
+            created.push(Created {
+                kind: kind.clone(),
+                name: name.clone(),
+                sql_mode: column(&row, 1).unwrap_or_default(),
+                statement: column(&row, 2),
+                collation: column(&row, 4).unwrap_or_default(),
+            });
+        }
     }
-    differences
+    Ok(created)
 }
 
-/// The end of the difference that an object has no definer.
-const NO_DEFINER: &str = "does not exist: calls fail with error 1449 until it is created";
-
-/// Whether an account exists. None if the account of the connection does not have SELECT on mysql.user.
-pub(super) fn account_exists(connection: &mut Conn, plain: &str) -> Option<bool> {
-    let (user, host) = plain.rsplit_once('@').unwrap_or((plain, "%"));
-    let query = "SELECT COUNT(*) FROM mysql.user WHERE User = ? AND Host = ?";
-    let found: mysql::Result<Option<u64>> = connection.exec_first(query, (user, host));
-    found.ok().flatten().map(|found| found > 0)
-}
-
-/// The type of a table that stores rows, in `TABLE_TYPE` of `information_schema.TABLES`. MariaDB has another one for a table with
-/// system versioning.
-pub(crate) const BASE_TABLE: &str = "BASE TABLE";
-
-fn table_type(connection: &mut Conn, name: &Ident) -> mysql::Result<Option<String>> {
-    connection.exec_first(
-        "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
-        (name.name(),),
+/// The columns of a table or a view with their data types, in order.
+fn columns(connection: &mut Conn, name: &str) -> mysql::Result<Vec<(String, String)>> {
+    connection.exec(
+        "SELECT COLUMN_NAME, LOWER(DATA_TYPE)
+           FROM information_schema.COLUMNS
+          WHERE TABLE_SCHEMA = DATABASE()
+            AND TABLE_NAME = ?
+          ORDER BY ORDINAL_POSITION",
+        (name,),
     )
 }
 
-/// The text of a check, or None if there is no problem.
-///
-/// # Errors
-/// The connection fails.
-pub fn problem(connection: &mut Conn, check: &str) -> mysql::Result<Option<String>> {
-    // One question for both statements.
-    let mut results = connection.query_iter(format!("{check};\nSELECT @slotted_problem"))?;
-    let mut problem = None;
-    while let Some(result) = results.iter() {
-        for row in result {
-            problem = row?.get::<Option<String>, _>(0).flatten();
-        }
-    }
-    Ok(problem)
+fn exists(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
+    let query =
+        "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let found: Option<u64> = connection.exec_first(query, (name,))?;
+    Ok(found != Some(0))
 }
 
+/// The check of the script compares the table.
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    let slot = match package.options.kind {
-        Kind::Counters => "counter_id",
-        Kind::SlottedCounters => "slot",
-    };
-    let found: Option<(String, Option<bool>)> = connection.exec_first(
-        "SELECT TABLE_TYPE,
-                (
-                  SELECT MAX(columns.COLUMN_NAME = ?)
-                    FROM information_schema.COLUMNS AS columns
-                   WHERE columns.TABLE_SCHEMA = tables.TABLE_SCHEMA
-                     AND columns.TABLE_NAME = tables.TABLE_NAME
-                )
-           FROM information_schema.TABLES AS tables
-          WHERE TABLE_SCHEMA = DATABASE()
-            AND TABLE_NAME = ?",
-        (slot, package.options.table.name()),
-    )?;
-    match found.as_ref().map(|(kind, has_slots)| (&kind[..], *has_slots)) {
-        None => return Ok(State::Missing),
-        // A table without slots is none of a package, whatever has been changed in it.
-        Some((BASE_TABLE | "SYSTEM VERSIONED", Some(true))) => {}
-        // An account with SHOW VIEW alone sees the table, and no column.
-        Some((BASE_TABLE | "SYSTEM VERSIONED", None)) => return Ok(State::Hidden(SELECT.into())),
-        Some(_) => return Ok(State::Foreign),
-    }
-    let mut differences = Vec::new();
-    for check in render::checks(package) {
-        if let render::Check::Table(check) | render::Check::Slots(check) = check
-            && differences.is_empty()
-        {
-            differences.extend(problem(connection, &check)?);
-        }
-    }
-    if differences.is_empty() {
-        differences = table::differences(connection, package)?;
-    }
-    Ok(of_differences(differences))
-}
-
-fn view_state(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    package: &Package,
-    object: &Object,
-    dialect: Dialect,
-) -> mysql::Result<State> {
-    let found: Option<(String, String, Option<Vec<u8>>)> = connection.exec_first(
-        "SELECT SECURITY_TYPE, DEFINER, VIEW_DEFINITION
-           FROM information_schema.VIEWS
-          WHERE TABLE_SCHEMA = DATABASE()
-            AND TABLE_NAME = ?",
-        (object.name.name(),),
-    )?;
-    let Some((security, definer, query)) = found else {
-        return Ok(match table_type(connection, &object.name)? {
-            Some(_) => State::Foreign,
-            None => State::Missing,
-        });
-    };
-    let query = text(query.unwrap_or_default());
-    if query.is_empty() {
-        return Ok(State::Hidden(SHOW_VIEW.into()));
-    }
-    let mut differences = definer_differences(connection, facts, package, &definer);
-    let wanted = package.options.security.sql();
-    if security != wanted {
-        differences.push(format!("SQL SECURITY {security} instead of {wanted}"));
-    }
-    let rendered = object.query().expect("a view has a query");
-    let place: Option<(String, u8)> =
-        connection.query_first("SELECT DATABASE(), @@GLOBAL.lower_case_table_names")?;
-    let (schema, cases) = place.unwrap_or_default();
-    let of = Qualifiers {
-        schema: &schema,
-        table: package.options.table.name(),
-        ignores_case: cases > 0,
-    };
-    if view::normal(&rendered, of, dialect) != view::normal(&query, of, dialect) {
-        let of_package = object.name == package.package;
-        let known = if of_package { "version" } else { "total" };
-        let column: Option<u64> = connection.exec_first(
-            "SELECT COUNT(*)
-               FROM information_schema.COLUMNS
-              WHERE TABLE_SCHEMA = DATABASE()
-                AND TABLE_NAME = ?
-                AND COLUMN_NAME = ?",
-            (object.name.name(), known),
-        )?;
-        // MariaDB has no columns for a view whose table is missing or has other columns.
-        let named = || {
-            view::normal(&query, of, dialect)
-                .split(' ')
-                .any(|word| word == known)
-        };
-        if column == Some(0) && !named() {
-            return Ok(State::Foreign);
-        }
-        let values = view::values(&query, dialect).filter(|_| of_package);
-        differences.extend(match values {
-            Some(values) => value_differences(package, &values),
-            None => vec!["the query differs".to_owned()],
-        });
-    }
-    Ok(of_differences(differences))
-}
-
-/// The privilege to read the query of a view.
-const SHOW_VIEW: &str = "SHOW VIEW";
-
-/// How the values of the view of a package differ.
-fn value_differences(package: &Package, values: &Values) -> Vec<String> {
-    let value = |name: &str| values.get(name).and_then(Option::as_deref).unwrap_or("NULL");
-    let mut differences = Vec::new();
-    let (version, wanted) = (value("version"), env!("CARGO_PKG_VERSION"));
-    if version != wanted {
-        differences.push(format!("version {version} instead of {wanted}"));
-    }
-    let (arguments, wanted) = (value("arguments"), package.options.arguments());
-    if arguments != wanted {
-        differences.push(format!("the options {arguments} instead of {wanted}"));
-    }
-    if differences.is_empty() {
-        differences.push("the values differ".into());
-    }
-    differences
-}
-
-fn event_state(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    package: &Package,
-    object: &Object,
-) -> mysql::Result<State> {
-    let Some(created) = show_create(connection, facts, ObjectKind::Event, &object.name)? else {
+    let table = &package.options.table;
+    if !exists(connection, table.name())? {
         return Ok(State::Missing);
-    };
-    let definition: Option<Vec<u8>> = connection.exec_first(
-        "SELECT EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?",
-        (object.name.name(),),
-    )?;
-    let mut differences = Vec::new();
-    let expected = format!("CALL {}(NULL)", object.name);
-    if definition.map(text).as_deref().map(str::trim) != Some(expected.as_str()) {
-        differences.push("the body differs".to_owned());
     }
-    let statement = created.statement.clone().unwrap_or_default();
-    if let Some(every) = &package.options.rollup_every
-        && !statement
-            .to_uppercase()
-            .contains(&format!("EVERY {every}").to_uppercase())
-    {
-        differences.push(format!("the interval is not {every}"));
+    // An account with SHOW VIEW alone sees the table, and no column.
+    if columns(connection, table.name())?.is_empty() {
+        return Ok(State::Hidden);
     }
-    created_state(connection, facts, package, &created, differences)
+    let statements = script::statements(&render::file(package, "create_procedures.sql"));
+    let is_check =
+        |text: &&String| text.starts_with("SET @slotted_problem") && text.contains(&table.to_string());
+    for check in statements.iter().filter(is_check) {
+        connection.query_drop(check)?;
+        let problem: Option<Option<String>> = connection.query_first("SELECT @slotted_problem")?;
+        if let Some(problem) = problem.flatten() {
+            return Ok(State::Changed(vec![problem]));
+        }
+    }
+    Ok(State::Same)
 }
 
-/// The values of the view of a package by the names of its columns. None is NULL.
-pub type Values = BTreeMap<String, Option<String>>;
+/// The names and types of the columns are compared: a restore that stopped leaves views of numbers.
+fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
+    let name = package.totals.name();
+    if !exists(connection, name)? {
+        return Ok(State::Missing);
+    }
+    let key = package.options.key.0.iter().map(|column| {
+        let kind = column.kind.text().to_lowercase();
+        let kind = kind.split([' ', '(']).next().unwrap_or_default().to_owned();
+        (column.name.name().to_owned(), kind)
+    });
+    let rest: &[_] = match package.options.kind {
+        Kind::Counters => &[
+            ("description", "varchar"),
+            ("start_date", "datetime"),
+            ("slots", "bigint"),
+            ("total", "bigint"),
+            ("resize_incomplete", "int"),
+        ],
+        Kind::SlottedCounters => &[("slots", "bigint"), ("total", "bigint")],
+    };
+    let rest = rest
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()));
+    let differs = columns(connection, name)? != key.chain(rest).collect::<Vec<_>>();
+    Ok(State::of(
+        differs
+            .then(|| "the columns differ".to_owned())
+            .into_iter()
+            .collect(),
+    ))
+}
 
-/// The columns of the view of a package by which it is found, because the first part of its name is an option. A view without the column
-/// `arguments` is of an older version.
-const COLUMNS: &str = "'version', 'package', 'key_columns', 'default_slots', 'table_name', 'prefix'";
-
-/// The packages of the current database, or of all databases, from their views such as `counter_package`.
-///
-/// The values are read from the text of a view. To select from it would execute the functions that a view calls which is not of
-/// a package, with the privileges of the account of the connection. A view is selected from only if the account cannot read its
-/// text.
-///
-/// # Errors
-/// The connection fails.
-pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
-    let dialect = Version::of(connection)?.dialect();
-    let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
-    let views: Vec<(String, String, bool)> = connection.query(format!(
-        "SELECT TABLE_SCHEMA, TABLE_NAME, MAX(COLUMN_NAME = 'arguments')
-           FROM information_schema.COLUMNS
-          WHERE {place}
-            AND TABLE_NAME LIKE '%package'
-            AND COLUMN_NAME IN ({COLUMNS}, 'arguments')
-          GROUP BY TABLE_SCHEMA, TABLE_NAME
-         HAVING SUM(COLUMN_NAME <> 'arguments') = 6
-          ORDER BY TABLE_SCHEMA, TABLE_NAME"
-    ))?;
-    let mut packages = Vec::new();
-    for (schema, view, complete) in views {
-        let found: Option<Option<Vec<u8>>> = connection.exec_first(
-            "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
-            (&schema, &view),
-        )?;
-        // A table is not a package.
-        let Some(query) = found else { continue };
-        let query = text(query.unwrap_or_default());
-        let values = if query.is_empty() {
-            selected(connection, &schema, &view, complete)
+fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
+    let name = package.package.name();
+    let Some(found) = installed(connection, false)?
+        .into_iter()
+        .find(|one| one.view == name)
+    else {
+        return Ok(if exists(connection, name)? {
+            State::Changed(vec!["it has no version and arguments".to_owned()])
         } else {
-            Ok(view::values(&query, dialect))
-        };
-        let (values, error) = match values {
-            Ok(values) => (values, None),
-            Err(error @ mysql::Error::MySqlError(_)) => (None, Some(error)),
-            Err(error) => return Err(error),
-        };
-        packages.push(Installed {
-            schema,
-            view,
-            values,
-            error,
+            State::Missing
         });
-    }
-    Ok(packages)
-}
-
-/// The values of a view whose text the account cannot read.
-fn selected(
-    connection: &mut Conn,
-    schema: &str,
-    view: &str,
-    complete: bool,
-) -> mysql::Result<Option<Values>> {
-    let columns = if complete {
-        "version, package, slots, default_slots, pick, table_name, prefix, arguments"
-    } else {
-        "version, package, slots, default_slots, pick, table_name, prefix"
     };
-    let row: Option<mysql::Row> = connection.query_first(format!(
-        "SELECT {columns} FROM {}.{}",
-        quoted(schema),
-        quoted(view)
-    ))?;
-    Ok(row.map(|row| {
-        let names = columns.split(", ").map(str::to_owned);
-        let value = |value| match value {
-            mysql::Value::Bytes(bytes) => Some(text(bytes)),
-            mysql::Value::NULL => None,
-            other => Some(other.as_sql(true)),
-        };
-        names.zip(row.unwrap().into_iter().map(value)).collect()
-    }))
-}
-
-/// A package as its view describes it.
-#[derive(Debug)]
-pub struct Installed {
-    /// The database of the view.
-    pub schema: String,
-    /// The name of the view.
-    pub view: String,
-    /// The values of its columns. None if the view is not as a package creates it, or cannot be read.
-    pub values: Option<Values>,
-    /// Why the view cannot be read.
-    pub error: Option<mysql::Error>,
-}
-
-impl Installed {
-    /// The value of a column. None if it is NULL.
-    pub fn value(&self, column: &str) -> Option<&str> {
-        self.values.as_ref()?.get(column)?.as_deref()
+    let Some(Description { version, arguments }) = found.description else {
+        return Ok(State::Hidden);
+    };
+    let mut differences = Vec::new();
+    for (what, value, wanted) in [
+        ("version", version, env!("CARGO_PKG_VERSION").to_owned()),
+        ("the options", arguments, package.options.arguments()),
+    ] {
+        if value != wanted {
+            differences.push(format!("{what} {value} instead of {wanted}"));
+        }
     }
+    Ok(State::of(differences))
 }

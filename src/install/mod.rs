@@ -1,195 +1,157 @@
-//! Installs a package in a database, and compares an installed package with a rendered one.
+//! Sources the files of a package in a database, statement by statement, as a DBA does with the client of the server.
 
 pub mod column;
 pub mod compare;
-pub mod definer;
-mod facts;
-mod kept;
+mod grants;
+mod installed;
 pub mod preflight;
 pub mod privileges;
-mod table;
-mod view;
+mod stored;
+mod trial;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+pub use installed::{Installed, installed};
+
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, MySqlError, Row};
 
-use crate::connect::{Session, cause};
-use crate::package::{IdentError, Package, Routine};
-use crate::render::{self, Object, ObjectKind};
-use crate::script::tokens;
+use crate::connect::cause;
+use crate::package::Package;
+use crate::render;
+use crate::script::{self, Dialect, tokens};
 use crate::server::{Flavour, Version};
 use compare::{ObjectState, State};
-use kept::{Grant, Kept};
 
 /// The time to wait for another installation in the same database, in seconds.
 const LOCK_TIMEOUT: u32 = 600;
 
 /// How often a statement that waits for transactions is executed, and the pause between two times, in which the calls go on.
-const DDL_TRIES: u32 = 20;
-const DDL_PAUSE: Duration = Duration::from_secs(1);
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often the pause looks for the end of the command.
-const INTERVAL: Duration = Duration::from_millis(20);
+/// How long a statement of the last roll-up waits for a row, in seconds.
+const ROW_TIMEOUT: u32 = 5;
 
-/// The error of a wait that has timed out.
-const LOCK_WAIT: u16 = 1205;
-
-/// The error of a statement that another session has ended.
-const ENDED: u16 = 1317;
-
-/// A package that cannot be installed.
+/// A package that cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// The connection fails, or the server rejects a statement.
+    /// The connection fails.
     #[error("{}", cause(.0))]
     MySql(#[from] mysql::Error),
     /// The server rejects a statement.
     #[error("cannot {action}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]
     Rejected {
-        /// What the statement does.
+        /// What the statement does, such as `create procedure counter_add`.
         action: String,
         /// The answer of the server.
-        error: mysql::MySqlError,
+        error: MySqlError,
+        /// The privileges that the routine had, and that the server did not grant again.
+        lost: Vec<String>,
     },
-    /// The command was told to end before this step.
-    #[error("ended before: {0}")]
-    Stopped(String),
+    /// A check at the beginning of a script has found a problem. It says what to do.
+    #[error("{0}")]
+    Check(String),
+    /// The table with the counts does not exist, but the database has routines of the package.
+    #[error("the table {0} does not exist, but the database has {1}: the table was renamed or dropped")]
+    LostTable(String, String),
+    /// A routine that the last roll-up would call is not that of the package.
+    #[error("{0} would be called, but {1}")]
+    OtherRoutine(String, String),
+    /// MySQL would drop a routine with privileges that this account cannot read.
+    #[error(
+        "MySQL removes the privileges on {0} when it is replaced, and this account cannot read them: {1}"
+    )]
+    HiddenGrants(String, String),
+    /// The package is installed, but its routines do not work.
+    #[error("the package is installed, but the trial of its routines failed at {statement}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]
+    Trial {
+        /// The statement of the trial.
+        statement: String,
+        /// The answer of the server.
+        error: MySqlError,
+    },
     /// Another session installs a package in this database.
     #[error("another installation in this database has not ended within {LOCK_TIMEOUT} s")]
     Locked,
-    /// A table with the name that an installation uses is not one of it.
-    #[error("{table} is not the table in which an interrupted installation keeps privileges: {difference}")]
-    Foreign {
-        /// The name of the table or view.
-        table: String,
-        /// How it differs.
-        difference: String,
-    },
-    /// The prefix and a suffix are too long together.
-    #[error("{0}")]
-    Name(#[from] IdentError),
 }
 
-/// A step of an installation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// What the step does, such as `create procedure counter_add`.
-    pub action: String,
-    /// The statements, in order. The server gets them in one packet, so that it completes them if the command is killed.
-    pub statements: Vec<String>,
-}
+/// What an installation tells the user while it runs.
+pub type Say<'a> = &'a mut dyn FnMut(&str);
 
-/// The steps from an installed package, or none, to the wanted one.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
-    /// The settings of the session, which the server stores with each routine.
-    pub session: Vec<String>,
-    /// The states of the objects before the steps.
-    pub states: Vec<ObjectState>,
-    /// The steps. Empty if the database has the package already.
-    pub steps: Vec<Step>,
-    /// Whether the steps grant privileges on routines again.
-    pub grants: bool,
-}
-
-/// Compares the database with the package, and returns the steps that are left. Changes nothing.
+/// Installs or upgrades a package: sources `create_tables.sql` if the table does not exist, then `create_procedures.sql` without the routines
+/// that are equal, and tries the routines in a transaction that is rolled back. Returns whether something was not the same.
 ///
 /// # Errors
-/// The connection fails.
-pub fn plan(connection: &mut Conn, package: &Package) -> Result<Plan, InstallError> {
-    let server = Version::of(connection)?;
-    let objects = render::objects(package);
+/// The connection fails, or the server rejects a statement. What has been executed stays: the next installation does the rest.
+pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<bool, InstallError> {
+    lock(connection)?;
     let states = compare::states(connection, package)?;
-    let pending: Vec<(&Object, &State)> = objects
-        .iter()
-        .zip(&states)
-        .filter(|(_, object)| object.is_left(package))
-        .map(|(object, one)| (object, &one.state))
-        .collect();
-    let kept = Kept::of(package)?;
-    let mut left = None;
-    let mut grants = Vec::new();
-    // MariaDB replaces a routine in one statement, which keeps the privileges.
-    if server.flavour == Flavour::MySql {
-        left = kept.read(connection, &objects)?;
-        let replaced = pending.iter().filter(|(_, state)| **state != State::Missing);
-        let replaced: Vec<_> = replaced
-            .map(|(object, _)| *object)
-            .filter(|object| object.kind.is_routine())
-            .collect();
-        if !replaced.is_empty() {
-            grants = kept::granted(connection, &replaced)?;
+    let changes = states.iter().any(|object| object.state != State::Same);
+    if changes {
+        for name in files(package, &states)? {
+            source(connection, package, &states, name, say)?;
         }
     }
-    // A statement for the other servers is a comment, which is no statement.
-    let executes = |statement: &String| !tokens(statement, server.dialect()).is_empty();
-    let has_table = left.is_some();
-    let left = left.unwrap_or_default();
-    grants.retain(|grant| !left.contains(grant));
-    let mut steps = Vec::new();
-    if !grants.is_empty() {
-        steps.push(Step {
-            action: format!("keep the privileges on routines in table {}", kept.name()),
-            statements: kept.keep(&grants),
-        });
+    let states = compare::states(connection, package)?;
+    if let Some(other) = states.iter().find(|object| object.state != State::Same) {
+        say(&format!(
+            "warning: {other}: {}; the routines were not tried",
+            other.state
+        ));
+        return Ok(changes);
     }
-    for (object, state) in &pending {
-        let verb = match state {
-            State::Missing => "create",
-            _ => "replace",
+    if let Some(why) = trial::run(connection, package)? {
+        say(&format!("the routines were not tried: {why}"));
+    }
+    Ok(changes)
+}
+
+/// The names of the files that an installation sources in a database with these objects.
+///
+/// # Errors
+/// The table was renamed or dropped. An empty one would hide that its counts are missing.
+pub fn files(package: &Package, states: &[ObjectState]) -> Result<&'static [&'static str], InstallError> {
+    let table = package.options.table.name();
+    let has_table = states
+        .iter()
+        .any(|object| object.kind == "table" && object.state != State::Missing);
+    let routine = states
+        .iter()
+        .find(|object| object.is_routine() && object.state != State::Missing);
+    match routine {
+        _ if has_table => Ok(&["create_procedures.sql"]),
+        None => Ok(&["create_tables.sql", "create_procedures.sql"]),
+        Some(routine) => Err(InstallError::LostTable(table.to_owned(), routine.to_string())),
+    }
+}
+
+/// Removes a package: sources `uninstall.sql`. Returns the records whose counts remain in the table, each with its key and the sum.
+///
+/// # Errors
+/// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
+pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
+    lock(connection)?;
+    if package.options.column().is_some() {
+        // The file calls the last roll-up, which could be one that somebody else has written.
+        let states = compare::states(connection, package)?;
+        let differs = |object: &&ObjectState| {
+            object.is_routine() && !matches!(object.state, State::Same | State::Missing)
         };
-        // MySQL drops a routine with the privileges on it. A routine without them rejects the calls of applications.
-        let of_object = left.iter().chain(&grants).filter(|grant| grant.is_on(object));
-        let statements = object
-            .statements()
-            .into_iter()
-            .filter(executes)
-            .chain(of_object.map(Grant::statement));
-        steps.push(Step {
-            action: format!("{verb} {object}"),
-            statements: statements.collect(),
-        });
+        if let Some(object) = states.iter().find(differs) {
+            return Err(InstallError::OtherRoutine(
+                object.to_string(),
+                object.state.to_string(),
+            ));
+        }
     }
-    // The view with the version comes last: it says that all the rest is installed.
-    let version = pending
-        .last()
-        .is_some_and(|(object, _)| object.name == package.package);
-    let last = steps.split_off(steps.len() - usize::from(version));
-    for object in states.iter().filter(|object| object.state == State::Obsolete) {
-        steps.push(Step {
-            action: format!("drop {object}, of other options"),
-            statements: vec![drop_statement(object)],
-        });
-    }
-    let restores = has_table || !grants.is_empty();
-    if restores {
-        let is_done = |grant: &Grant| pending.iter().any(|(object, _)| grant.is_on(object));
-        let rest = left.iter().filter(|grant| !is_done(grant));
-        let mut statements: Vec<_> = rest.map(Grant::statement).collect();
-        statements.push(kept.drop());
-        steps.push(Step {
-            action: format!("drop table {}", kept.name()),
-            statements,
-        });
-    }
-    steps.extend(last);
-    Ok(Plan {
-        session: render::session(package),
-        states,
-        steps,
-        grants: restores,
-    })
+    connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
+    source(connection, package, &[], "uninstall.sql", say)
 }
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
-///
-/// # Errors
-/// The connection fails, or another installation does not end.
-pub fn lock(connection: &mut Conn) -> Result<(), InstallError> {
+fn lock(connection: &mut Conn) -> Result<(), InstallError> {
     let taken: Option<Option<u8>> = connection.query_first(format!(
         "SELECT GET_LOCK(LEFT(CONCAT('slotted ', DATABASE()), 64), {LOCK_TIMEOUT})"
     ))?;
@@ -200,85 +162,177 @@ pub fn lock(connection: &mut Conn) -> Result<(), InstallError> {
     }
 }
 
-/// Executes the steps of a plan. Calls `before` with each step, and `waits` with a step that waits for other sessions and with what is
-/// known of them. When `stop` is set or the server ends a statement, completes the step that has begun, and no further one.
-///
-/// # Errors
-/// The connection fails, the server rejects a statement, or the command ends. What has been executed stays: a new plan has the steps
-/// that are left.
-pub fn apply(
-    connection: &mut Session,
-    plan: &Plan,
-    stop: &AtomicBool,
-    mut before: impl FnMut(&Step) -> Result<(), InstallError>,
-    mut waits: impl FnMut(&Step, &str),
-) -> Result<(), InstallError> {
-    connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
-    for statement in &plan.session {
-        connection.query_drop(statement)?;
-    }
-    for step in &plan.steps {
-        let stopped = || InstallError::Stopped(step.action.clone());
-        if stop.load(Ordering::Relaxed) {
-            return Err(stopped());
+/// Executes the statements of a file of the package, except for the routines that are the same, and returns the rows of their results.
+fn source(
+    connection: &mut Conn,
+    package: &Package,
+    states: &[ObjectState],
+    name: &str,
+    say: Say<'_>,
+) -> Result<Vec<Row>, InstallError> {
+    let server = Version::of(connection)?;
+    let mut rows = Vec::new();
+    for unit in units(&render::file(package, name), server.dialect()) {
+        let state = states
+            .iter()
+            .find(|object| unit.is_of(object))
+            .map(|object| &object.state);
+        let exists = state.is_some_and(|state| *state != State::Missing);
+        // A routine of other options is dropped at the end of the file. Without one, DROP would wait for nothing.
+        if unit.is_routine() && (state == Some(&State::Same) || !states.is_empty() && state.is_none()) {
+            continue;
         }
-        before(step)?;
-        let (mut rest, mut tries, mut ended) = (&step.statements[..], 1, false);
-        while let Err((done, error)) = execute(connection, rest) {
-            let begun = rest.len() < step.statements.len() || done > 0;
-            rest = &rest[done..];
-            match error {
-                mysql::Error::MySqlError(error) if error.code == LOCK_WAIT && tries < DDL_TRIES => {
-                    waits(step, &users(connection));
-                    let begin = Instant::now();
-                    while begin.elapsed() < DDL_PAUSE && !begun {
-                        if stop.load(Ordering::Relaxed) {
-                            return Err(stopped());
-                        }
-                        thread::sleep(INTERVAL);
-                    }
-                    tries += 1;
-                }
-                // A routine that is dropped is created again.
-                mysql::Error::MySqlError(error) if error.code == ENDED && begun && tries < DDL_TRIES => {
-                    connection.complete();
-                    ended = true;
-                    tries += 1;
-                }
-                mysql::Error::MySqlError(error) => {
-                    return Err(InstallError::Rejected {
-                        action: step.action.clone(),
-                        error,
-                    });
-                }
-                error => return Err(error.into()),
+        let mut statements = unit.statements.clone();
+        let action = unit.action(exists);
+        // MariaDB replaces a routine in one statement, which keeps the privileges.
+        if server.flavour == Flavour::MySql && exists && statements.len() > 1 {
+            for grant in grants::read(connection, &unit.kind, &unit.name)? {
+                // The server answers now whether this account can grant it, before it drops the routine.
+                execute(
+                    connection,
+                    &[grant.statement()],
+                    &format!("keep the privileges to {action}"),
+                    say,
+                )?;
+                statements.push(grant.statement());
             }
         }
-        if ended {
-            return Err(InstallError::Stopped(format!("what follows: {}", step.action)));
+        if !unit.kind.is_empty() {
+            say(&action);
+        }
+        rows.extend(execute(connection, &statements, &action, say)?);
+    }
+    Ok(rows)
+}
+
+/// Statements that belong together: one, or DROP and CREATE of a routine. The server gets them in one packet, so that it completes them if
+/// the command is killed.
+struct Unit {
+    statements: Vec<String>,
+    /// CREATE or DROP.
+    verb: String,
+    /// The kind of the object in lower case, such as `procedure`. Empty if the statement creates and drops nothing.
+    kind: String,
+    name: String,
+}
+
+impl Unit {
+    fn is_routine(&self) -> bool {
+        ["procedure", "function"].contains(&self.kind.as_str())
+    }
+
+    fn is_of(&self, object: &ObjectState) -> bool {
+        self.kind == object.kind && self.name.to_lowercase() == object.name.to_lowercase()
+    }
+
+    /// What it does, such as `create procedure counter_add`.
+    fn action(&self, exists: bool) -> String {
+        let verb = match self.verb.as_str() {
+            "CREATE" if exists => "replace",
+            "CREATE" => "create",
+            "DROP" => "drop",
+            _ => return self.statements[0].lines().next().unwrap_or_default().to_owned(),
+        };
+        format!("{verb} {} {}", self.kind, self.name)
+    }
+}
+
+/// The statements of a script for a server. A statement for the other servers is a comment, which is no statement.
+fn units(text: &str, dialect: Dialect) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    for statement in script::statements(text) {
+        let tokens = tokens(&statement, dialect);
+        let Some(verb) = tokens.first().map(|verb| verb.to_uppercase()) else {
+            continue;
+        };
+        let (kind, name) = compare::object(&tokens).unwrap_or_default();
+        match units.last_mut() {
+            Some(last)
+                if last.verb == "DROP" && verb == "CREATE" && last.is_routine() && last.name == name =>
+            {
+                last.statements.push(statement);
+                last.verb = verb;
+            }
+            _ => units.push(Unit {
+                statements: vec![statement],
+                verb,
+                kind,
+                name,
+            }),
         }
     }
-    Ok(())
+    units
+}
+
+/// Executes statements in one packet, and again those that wait for other sessions.
+fn execute(
+    connection: &mut Conn,
+    statements: &[String],
+    action: &str,
+    say: Say<'_>,
+) -> Result<Vec<Row>, InstallError> {
+    let (mut rest, mut attempt) = (statements, 0);
+    loop {
+        attempt += 1;
+        let (done, error) = match packet(connection, rest) {
+            Ok(rows) => return Ok(rows),
+            Err((done, mysql::Error::MySqlError(error))) => (done, error),
+            Err((_, error)) => return Err(error.into()),
+        };
+        rest = &rest[done..];
+        match error.code {
+            // 1213, and 1180 and 3101 on a cluster: the last roll-up. It can have a transaction.
+            1205 | 1213 | 1180 | 3101 if attempt < TRIES => {
+                say(&format!("waiting to {action}: {}", blockers(connection)));
+                connection.query_drop("ROLLBACK")?;
+                // A routine that is dropped is created again at once.
+                if rest.len() == statements.len() {
+                    thread::sleep(PAUSE);
+                }
+            }
+            1286 => return Err(InstallError::Check(quoted(&error.message))),
+            _ => {
+                let grant = |statement: &&String| statement.starts_with("GRANT ") && statements.len() > 1;
+                let lost = rest
+                    .iter()
+                    .filter(grant)
+                    .filter(|_| rest.len() < statements.len());
+                let lost = lost.cloned().collect();
+                return Err(InstallError::Rejected {
+                    action: action.to_owned(),
+                    error,
+                    lost,
+                });
+            }
+        }
+    }
 }
 
 /// Executes statements that the server gets in one packet. The error has the number of statements before the one that failed.
-fn execute(connection: &mut Conn, statements: &[String]) -> Result<(), (usize, mysql::Error)> {
+fn packet(connection: &mut Conn, statements: &[String]) -> Result<Vec<Row>, (usize, mysql::Error)> {
     let mut results = connection
         .query_iter(statements.join(";\n"))
         .map_err(|error| (0, error))?;
-    let mut done = 0;
+    let (mut rows, mut done) = (Vec::new(), 0);
     while let Some(result) = results.iter() {
         for row in result {
-            row.map_err(|error| (done, error))?;
+            rows.push(row.map_err(|error| (done, error))?);
         }
         done += 1;
     }
-    Ok(())
+    Ok(rows)
 }
 
-/// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time. Empty if the
-/// server or the account does not show them.
-fn users(connection: &mut Conn) -> String {
+/// The text that a check of a script has put into the name of a storage engine: error 1286 is the way in which plain SQL can say something.
+fn quoted(message: &str) -> String {
+    let text = message
+        .split_once('\'')
+        .and_then(|(_, rest)| rest.rsplit_once('\''));
+    text.map_or(message, |(text, _)| text).to_owned()
+}
+
+/// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time.
+fn blockers(connection: &mut Conn) -> String {
     // MariaDB has the table with the plugin metadata_lock_info. A thread of the server has no user and no host.
     let queries = [
         "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', COALESCE(PROCESSLIST_USER, ''), '@', COALESCE(PROCESSLIST_HOST, ''),
@@ -308,58 +362,14 @@ fn users(connection: &mut Conn) -> String {
           LIMIT 3",
     ];
     let mut found = queries.iter().map(|query| connection.query(query));
-    let users: Vec<String> = found
-        .find_map(|users| users.ok().filter(|users: &Vec<String>| !users.is_empty()))
-        .unwrap_or_default();
-    users.join(", ")
-}
-
-/// The steps that drop what a database has of a package, and with `data` its tables: those before the last roll-up, and those after it. Objects with the same names that are not
-/// of a package stay.
-pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> [Vec<Step>; 2] {
-    let order = [
-        ObjectKind::Event,
-        ObjectKind::Procedure,
-        ObjectKind::Function,
-        ObjectKind::View,
-        ObjectKind::Table,
-    ];
-    let routine_of = |object: &ObjectState| {
-        let mut routines = package
-            .routines()
-            .filter(|(_, name)| **name == object.name && object.kind.is_routine());
-        routines.next().map(|(routine, _)| routine)
-    };
-    let mut states: Vec<_> = states.iter().collect();
-    // The roll-up after the routines that it calls: an interrupted command can be repeated.
-    let last = |object: &&ObjectState| {
-        [Routine::Fail, Routine::Move, Routine::Rollup]
-            .iter()
-            .position(|last| Some(*last) == routine_of(object))
-    };
-    states.sort_by_key(|object| (order.iter().position(|kind| *kind == object.kind), last(object)));
-    let dropped = states
-        .into_iter()
-        .filter(|object| !matches!(object.state, State::Missing | State::Foreign))
-        .filter(|object| data || object.kind != ObjectKind::Table)
-        // The view with the version is the last one: an interrupted command can be repeated.
-        .partition::<Vec<_>, _>(|object| object.name != package.package);
-    let step = |object: &ObjectState| Step {
-        action: format!("drop {object}"),
-        statements: vec![drop_statement(object)],
-    };
-    let counts = |object: &&ObjectState| {
-        object.kind == ObjectKind::Event
-            || routine_of(object).is_some_and(|routine| !package.serves_rollups(routine))
-    };
-    let (first, rest): (Vec<_>, Vec<_>) = dropped.0.into_iter().partition(counts);
-    [
-        first.into_iter().map(step).collect(),
-        rest.into_iter().chain(dropped.1).map(step).collect(),
-    ]
-}
-
-/// The statement that drops an object.
-fn drop_statement(object: &ObjectState) -> String {
-    format!("DROP {} IF EXISTS {}", object.kind.sql(), object.name)
+    let users: Option<Vec<String>> =
+        found.find_map(|users| users.ok().filter(|users: &Vec<String>| !users.is_empty()));
+    match users {
+        Some(users) => format!(
+            "other sessions have used it or lock all tables: {}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
+            users.join(", ")
+        ),
+        None => "other sessions have used it or lock all tables, which this account or server does not show"
+            .to_owned(),
+    }
 }

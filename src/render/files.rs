@@ -5,7 +5,6 @@ use std::fmt;
 use askama::Template;
 
 use super::key::Arguments;
-use super::rollup::Rollup;
 use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
@@ -81,16 +80,6 @@ impl Object {
     pub fn statements(&self) -> Vec<String> {
         script::statements(&self.text)
     }
-
-    /// The query of a view. None for another object.
-    pub fn query(&self) -> Option<String> {
-        let statement = self
-            .statements()
-            .pop()
-            .filter(|_| self.kind == ObjectKind::View)?;
-        let (_, query) = statement.split_once(" AS\n")?;
-        Some(query.to_owned())
-    }
 }
 
 /// The kind and the name, such as `procedure counter_add`.
@@ -116,92 +105,12 @@ pub fn objects(package: &Package) -> Vec<Object> {
     objects
 }
 
-/// The query of the sums of the pending counts of a roll-up, by its number from 0, for a column that has the values from `least` to `most`.
-pub fn pending_sums(package: &Package, rollup: usize, least: i128, most: i128) -> String {
-    let table = Table::of(package, Arguments::Parameters);
-    table.rollups()[rollup].pending_sums(&least.to_string(), &most.to_string())
-}
-
-/// The statements of a roll-up that waits for the rows which other transactions have locked. None if the package has no roll-up.
-pub fn waiting_rollup(package: &Package) -> Vec<String> {
-    #[derive(Template)]
-    #[template(path = "files/_waiting_rollup.sql")]
-    struct Waiting<'a> {
-        table: Table<'a>,
-        call: String,
-    }
-    let table = Table::of(package, Arguments::Parameters);
-    package.routine(R::Rollup).map_or_else(Vec::new, |rollup| {
-        let call = format!("CALL {rollup}(NULL)");
-        script::statements(&fragment(&Waiting { table, call }))
-    })
-}
-
-/// The statements that give a session the settings which the server stores with each routine.
-pub fn session(package: &Package) -> Vec<String> {
-    #[derive(Template)]
-    #[template(path = "files/_session_begin.sql")]
-    struct Session<'a> {
-        package: &'a Package,
-    }
-    script::statements(&fragment(&Session { package }))
-}
-
 /// The sql_mode that the server stores with each routine.
 pub const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
 
 /// How long a statement of a script or of an installation waits for transactions that have used an object, in seconds. New calls
 /// of the object wait behind it. Source: MySQL manual, "Metadata Locking".
 pub const DDL_TIMEOUT: u32 = 2;
-
-/// A check of the server before a script changes anything: a statement that sets the variable `@slotted_problem`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Check {
-    /// Whether the account can create the function.
-    Function(String),
-    /// Whether the table is as the routines need it.
-    Table(String),
-    /// Whether all counters have the fixed number of slots.
-    Slots(String),
-}
-
-/// The checks of `create_procedures.sql`.
-pub fn checks(package: &Package) -> Vec<Check> {
-    #[derive(Template)]
-    #[template(path = "files/_check_function.sql")]
-    struct Function<'a> {
-        package: &'a Package,
-    }
-    #[derive(Template)]
-    #[template(path = "files/_check_table.sql")]
-    struct Columns<'a> {
-        package: &'a Package,
-        table: Table<'a>,
-    }
-    #[derive(Template)]
-    #[template(path = "files/_check_slots.sql")]
-    struct FixedSlots<'a> {
-        package: &'a Package,
-        table: Table<'a>,
-    }
-    let table = Table::of(package, Arguments::Parameters);
-    let first = |text: String| script::statements(&text).swap_remove(0);
-    let mut checks = Vec::new();
-    if package.routine(R::Get).is_some() {
-        checks.push(Check::Function(first(fragment(&Function { package }))));
-    }
-    checks.push(Check::Table(first(fragment(&Columns { package, table }))));
-    if package.options.kind == Kind::Counters && !package.options.per_counter() {
-        checks.push(Check::Slots(first(fragment(&FixedSlots { package, table }))));
-    }
-    checks
-}
-
-/// The columns of the table of a package, in its order.
-pub fn columns(package: &Package) -> Vec<Ident> {
-    let columns = Table::of(package, Arguments::Parameters).columns();
-    columns.into_iter().map(|column| column.name).collect()
-}
 
 /// A package as its files see it.
 struct Script<'a> {
@@ -254,13 +163,18 @@ fn has_fixed_slots(options: &Options) -> bool {
     !options.per_counter()
 }
 
-/// The one script that creates everything, `setup.sql`.
-pub fn setup(package: &Package) -> String {
+/// A file that every package has, such as `create_procedures.sql`.
+pub fn file(package: &Package, name: &str) -> String {
     let mut files = files(package).into_iter();
     files
-        .find(|file| file.name == "setup.sql")
+        .find(|file| file.name == name)
         .expect("every package has it")
         .text
+}
+
+/// The one script that creates everything, `setup.sql`.
+pub fn setup(package: &Package) -> String {
+    file(package, "setup.sql")
 }
 
 /// Renders a file, which ends with one line end.
@@ -353,29 +267,31 @@ impl Script<'_> {
 
     /// The routines that `uninstall.sql` drops before the last roll-up, so that nothing counts after it. All of them without one.
     fn dropped_first(&self) -> Vec<(R, &Ident)> {
-        let package = self.package;
-        package
-            .routines()
-            .filter(|(routine, _)| !package.serves_rollups(*routine))
+        let all = self.package.routines();
+        all.filter(|(routine, _)| self.last_place(*routine).is_none())
             .collect()
     }
 
     /// The routines that it drops after the last roll-up, the roll-up first: as long as it exists, it can be called.
     fn dropped_last(&self) -> Vec<(R, &Ident)> {
-        let package = self.package;
-        let mut routines: Vec<_> = package
-            .routines()
-            .filter(|(routine, _)| package.serves_rollups(*routine))
-            .collect();
-        routines.sort_by_key(|(routine, _)| *routine != R::Rollup);
+        let mut routines: Vec<_> = self.package.routines().collect();
+        routines.retain(|(routine, _)| self.last_place(*routine).is_some());
+        routines.sort_by_key(|(routine, _)| self.last_place(*routine));
         routines
     }
 
-    /// Selects the records that have pending counts.
-    fn pending(&self) -> String {
-        let queries = self.table.rollups();
-        let queries: Vec<_> = queries.iter().map(Rollup::pending_counts).collect();
-        queries.join("\n")
+    /// The place of a routine that is dropped after the last roll-up. With reset and get, a total that the column rejects can be corrected.
+    fn last_place(&self, routine: R) -> Option<usize> {
+        self.package.routine(R::Rollup)?;
+        let last = [R::Rollup, R::Reset, R::Get];
+        let private = routine.is_private().then_some(last.len());
+        last.iter().position(|one| *one == routine).or(private)
+    }
+
+    /// The name of the routine that exists while `uninstall.sql` runs.
+    fn last_rollup(&self) -> Ident {
+        Ident::new(format!("_{}last", self.package.options.prefix.name()))
+            .expect("shorter than the names of other routines")
     }
 
     /// Every view and routine as a script creates it. The function comes last: a server may reject it for an

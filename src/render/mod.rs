@@ -10,10 +10,7 @@ mod rollup;
 mod routine;
 mod table;
 
-pub use files::{
-    Check, DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, checks, columns, files, objects, pending_sums,
-    session, setup, waiting_rollup,
-};
+pub use files::{DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, file, files, objects, setup};
 pub use migrations::{Format, files_of};
 
 use askama::Template;

@@ -85,7 +85,6 @@ impl<'a> Rollup<'a> {
         /// Sets the variables to the last record of the batch that begins with the first.
         last_record() "last_record"
         /// Counts the records that have pending counts, those without a row, and those whose total is not in the range of the column.
-        pending_sums(least, most) "pending_sums"
         /// Locks the slots that have pending counts and the rows of their records, and waits for them.
         lock_rows() "lock_rows"
         /// Selects the records that have pending counts.
@@ -244,11 +243,6 @@ impl<'a> Rollup<'a> {
     /// The record in the variables, as a text for a message.
     pub(super) fn record_text(&self, name: &str) -> String {
         self.text_of(self.bounds(name))
-    }
-
-    /// The record of a slot, as a text for a message.
-    pub(super) fn slots_text(&self) -> String {
-        self.text_of(self.values("slots."))
     }
 
     /// The record in the arguments, as a text for a message.

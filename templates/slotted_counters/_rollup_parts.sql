@@ -172,29 +172,6 @@ SELECT {{ rollup.records_with("MAX(", ")") }}
 {%- endif -%}
 {%- endblock %}
 
-{#- How many records have pending counts, how many of them have no row, and how many a column with this range cannot have. -#}
-{% block pending_sums -%}
-SELECT COUNT(*),
-       CAST(COALESCE(SUM(pending), 0) AS CHAR),
-       COALESCE(CAST(SUM(total IS NULL) AS SIGNED), 0),
-       CAST(COALESCE(SUM(IF(total IS NULL, pending, 0)), 0) AS CHAR),
-       COALESCE(CAST(SUM(total NOT BETWEEN {{ least }} AND {{ most }}) AS SIGNED), 0),
-       MIN(IF(total NOT BETWEEN {{ least }} AND {{ most }}, record, NULL))
-  FROM (
-    SELECT SUM(slots.`count`) AS pending,
-           MIN({{ rollup.slots_text() }}) AS record,
-           MAX(IF(parent.{{ rollup.model.ids[0].typed() }} IS NULL, NULL, COALESCE(parent.{{ rollup.model.target.typed() }}, 0))) + SUM(slots.`count`) AS total
-      FROM {{ table.name }} AS slots
-      LEFT JOIN {{ rollup.model.table }} AS parent
-        ON {{ rollup.joined("slots")|indent(4) }}
-{%- if !rollup.model.same.is_empty() %}
-     WHERE {{ rollup.in_same("slots.")|indent(4) }}
-{%- endif %}
-     GROUP BY {{ rollup.record_list("slots.") }}
-    HAVING SUM(slots.`count`) <> 0
-  ) AS records
-{%- endblock %}
-
 {#- The records that have pending counts. -#}
 {% block pending_counts -%}
 SELECT {{ rollup.record_list("slots.") }},
