@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
-use slotted::connect::Session;
 use slotted::install::compare::{State, states};
 use slotted::install::{InstallError, apply, plan};
 use slotted::package::{Package, Security, Slots, committed};
@@ -257,7 +256,7 @@ fn an_installation_that_is_killed_at_any_step_is_completed_by_the_next(server: &
     let mut connection = schema.connect();
     connection.query_drop(format!("CREATE USER '{user}'@'localhost'")).expect("an account");
     let killed_at = |at: usize| -> bool {
-        let mut connection = Session::open(&schema.options().into()).expect("a session");
+        let mut connection = mysql::Conn::new(schema.options()).expect("a session");
         let plan = plan(&mut connection, &wanted).expect("a plan");
         let mut done = 0;
         let result = apply(&mut connection, &plan, &AtomicBool::new(false), |_| {
@@ -286,7 +285,7 @@ fn an_installation_that_is_killed_at_any_step_is_completed_by_the_next(server: &
                 schema.run("DROP PROCEDURE counter_delete");
             }
             let killed = killed_at(at);
-            let mut next = Session::open(&schema.options().into()).expect("a session");
+            let mut next = mysql::Conn::new(schema.options()).expect("a session");
             let rest = plan(&mut next, &wanted).expect("a plan");
             apply(&mut next, &rest, &AtomicBool::new(false), |_| Ok(()), |_, _| {}).expect("the rest is installed");
             is_complete(&mut next, &wanted);

@@ -14,7 +14,7 @@ use rand_distr::Zipf;
 
 use super::contender::{Statements, Who, values};
 use super::{Setting, Target};
-use crate::connect::{Session, statement_hides_waits};
+use crate::connect::statement_hides_waits;
 
 /// How often a transaction that waits looks for the end of the load.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -116,13 +116,13 @@ pub fn run(
         .iter()
         .cycle()
         .take(setting.connections as usize)
-        .map(Session::open)
+        .map(|node| Conn::new(node.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let mut observers = Vec::new();
     for (at, node) in target.nodes.iter().enumerate() {
         let on_node = connections.iter().skip(at).step_by(nodes.len());
         observers.push(Observer {
-            connection: Session::open(node)?,
+            connection: Conn::new(node.clone())?,
             ids: if at < nodes.len() {
                 on_node.map(|connection| connection.connection_id()).collect()
             } else {
@@ -135,7 +135,7 @@ pub fn run(
     // One more than connections: this thread reads the server's CPU time when all connections are ready.
     let barrier = Barrier::new(connections.len() + 1);
     let stop = AtomicBool::new(false);
-    let work = |number: u32, mut connection: Session| -> Result<Seen, mysql::Error> {
+    let work = |number: u32, mut connection: Conn| -> Result<Seen, mysql::Error> {
         let node = &nodes[(number as usize - 1) % nodes.len()];
         let goes_on = || !stop.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed);
         let failed = |_: &mysql::Error| stop.store(true, Ordering::Relaxed);
@@ -224,7 +224,7 @@ pub fn run(
 
 /// A connection to a node that reads the totals and the waits.
 struct Observer {
-    connection: Session,
+    connection: Conn,
     /// The connections of the load to this node.
     ids: Vec<u32>,
 }

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hdrhistogram::Histogram;
-use mysql::Params;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Params};
 
 use super::contender::{Contender, Statements, filled_for, values};
 use super::load::{At, Measured, run};
 use super::{Setting, Target, median};
-use crate::connect::Session;
 use crate::package::OptionsError;
 
 /// A comparison of contenders.
@@ -300,7 +299,7 @@ impl Rounds {
 
 fn fill(statements: &Statements, target: &Target, setting: &Setting) -> Result<(), mysql::Error> {
     // The other nodes of a cluster get the tables and rows from the first one.
-    let mut connection = Session::open(&target.nodes[0])?;
+    let mut connection = Conn::new(target.nodes[0].clone())?;
     for statement in &statements.setup {
         connection.query_drop(statement)?;
     }

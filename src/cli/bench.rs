@@ -18,7 +18,7 @@ use super::{Outcome, hinted, interrupt, private, progress};
 use crate::bench::{
     self, CONTENDERS, Comparison, Contender, Kind, NotMeasured, Report, Rounds, RoundsError, Setting, Target,
 };
-use crate::connect::{Session, cause};
+use crate::connect::cause;
 use crate::install::privileges::Privileges;
 use crate::report;
 use crate::server::{Cluster, PrivateServer, Version};
@@ -171,7 +171,10 @@ impl Bench {
             NewFile::create("--html", self.html.as_deref())?,
         ];
         if self.connection.is_given() {
-            let nodes = Nodes::new(self.connection.connect_all()?, Vec::new())?;
+            let nodes = {
+                let options = self.connection.options()?;
+                Nodes::new(vec![(Conn::new(options.clone())?, options)], Vec::new())
+            }?;
             if self.nodes.is_empty() {
                 self.nodes.push(nodes.all.len() as u32);
             }
@@ -186,7 +189,8 @@ impl Bench {
             }
             let connected = |server: &PrivateServer| {
                 let options: Opts = server.options().into();
-                Session::open(&options).context("cannot connect")
+                let connection = Conn::new(options.clone()).context("cannot connect")?;
+                anyhow::Ok((connection, options))
             };
             let most = self.connections.iter().copied().max().unwrap_or_default();
             match self.nodes.iter().max() {
@@ -256,7 +260,7 @@ impl Bench {
         for connection in &mut nodes.all {
             self.preflight(connection, cluster, &schemas, &privileges)?;
         }
-        let _hold = interrupt::hold(false);
+        let _hold = interrupt::hold();
         let mut created = Vec::new();
         let measured = schemas
             .iter()
@@ -286,12 +290,9 @@ impl Bench {
                 let targets = schemas.iter().map(|schema| nodes.target(schema)).collect();
                 self.compare(settings, targets, report, &privileges, files, interrupted)
             });
-        nodes.first().complete();
         for schema in created {
             nodes
                 .first()
-                .after_idle()
-                .with_context(|| format!("cannot connect again to drop the schema {schema}"))?
                 .query_drop(format!("DROP DATABASE {schema}"))
                 .with_context(|| format!("cannot drop the schema {schema}"))?;
         }

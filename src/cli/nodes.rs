@@ -5,11 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use mysql::{Opts, OptsBuilder};
+use mysql::{Conn, Opts, OptsBuilder};
 
-use super::{Interrupted, hinted};
+use super::hinted;
 use crate::bench::{Setting, Target};
-use crate::connect::Session;
 use crate::server::{Cluster, Node};
 
 /// The time until a schema appears on all nodes.
@@ -17,7 +16,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Connections to all nodes of a cluster, or to one server.
 pub(super) struct Nodes {
-    pub all: Vec<Session>,
+    pub all: Vec<Conn>,
+    options: Vec<Opts>,
     /// None for one server, which may be a node of a cluster.
     pub cluster: Option<Cluster>,
     /// The process ids of private servers.
@@ -29,21 +29,23 @@ impl Nodes {
     ///
     /// # Errors
     /// Several connections that do not lead to different nodes of one cluster that all accept writes.
-    pub fn new(mut all: Vec<Session>, processes: Vec<u32>) -> anyhow::Result<Self> {
+    pub fn new(all: Vec<(Conn, Opts)>, processes: Vec<u32>) -> anyhow::Result<Self> {
+        let (mut all, options): (Vec<_>, Vec<_>) = all.into_iter().unzip();
         let cluster = if all.len() > 1 {
-            Some(cluster_of(&mut all)?)
+            Some(cluster_of(&mut all, &options)?)
         } else {
             None
         };
         Ok(Self {
             all,
+            options,
             cluster,
             processes,
         })
     }
 
     /// The connection that creates and drops the schemas.
-    pub fn first(&mut self) -> &mut Session {
+    pub fn first(&mut self) -> &mut Conn {
         &mut self.all[0]
     }
 
@@ -70,17 +72,17 @@ impl Nodes {
     /// A node does not have it in time, Ctrl-C, and errors of the servers.
     pub fn wait_for(&mut self, schema: &str, interrupted: &AtomicBool) -> anyhow::Result<()> {
         let start = Instant::now();
-        for connection in self.all.iter_mut().skip(1) {
+        for (connection, options) in self.all.iter_mut().zip(&self.options).skip(1) {
             let query = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
             while connection.exec_first::<String, _, _>(query, (schema,))?.is_none() {
                 if interrupted.load(Ordering::Relaxed) {
-                    return Err(Interrupted.into());
+                    anyhow::bail!("interrupted");
                 }
                 if start.elapsed() > TIMEOUT {
                     return Err(hinted(
                         format!(
                             "the schema {schema} does not appear on {} in {} s",
-                            place(connection.options()),
+                            place(options),
                             TIMEOUT.as_secs()
                         ),
                         "check that the node receives the changes of the others",
@@ -100,7 +102,7 @@ impl Nodes {
                 .into()
         };
         Target {
-            nodes: self.all.iter().map(|node| with_schema(node.options())).collect(),
+            nodes: self.options.iter().map(with_schema).collect(),
             cluster: self.cluster,
             processes: self.processes.clone(),
         }
@@ -121,11 +123,11 @@ impl Nodes {
 }
 
 /// The cluster of several nodes.
-fn cluster_of(all: &mut [Session]) -> anyhow::Result<Cluster> {
+fn cluster_of(all: &mut [Conn], options: &[Opts]) -> anyhow::Result<Cluster> {
     let one_server = "for a server without a cluster, or behind a proxy, give one --url";
     let mut nodes: Vec<(Node, String)> = Vec::new();
-    for connection in all {
-        let place = place(connection.options());
+    for (connection, options) in all.iter_mut().zip(options) {
+        let place = place(options);
         let Some(node) = Node::of(connection)? else {
             return Err(hinted(format!("{place} is not a node of a cluster"), one_server));
         };

@@ -46,7 +46,7 @@ pub fn on_private_server(
     );
     let connections = most_connections(connections);
     let arguments = [&[connections.as_str()], DURABLE].concat();
-    let _hold = interrupt::hold(true);
+    let _hold = interrupt::hold();
     let started = progress::waiting(&message, || {
         PrivateServer::start(program, &arguments, interrupt::stop())
     });
@@ -69,7 +69,7 @@ pub fn with_private_cluster(
         program.version
     );
     let connections = most_connections(connections);
-    let _hold = interrupt::hold(true);
+    let _hold = interrupt::hold();
     let started = progress::waiting(&message, || {
         PrivateCluster::start(&program, nodes as usize, &[&connections], interrupt::stop())
     });

@@ -8,13 +8,13 @@ use mysql::prelude::Queryable;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Outcome;
 use super::connection::Connection;
 use super::install::database;
 use super::output::{JSON_VERSION, in_line, out, outln};
 use super::package::{self, Chosen};
-use super::{Outcome, interrupt};
 use crate::cluster::{self, CannotSee, Clash, Node};
-use crate::connect::{Session, cause};
+use crate::connect::cause;
 use crate::install::column::{self, Pending};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::definer;
@@ -94,12 +94,8 @@ struct Found {
 
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connections = self.connection.connect_all()?;
+        let mut connections = vec![self.connection.connect()?];
         let found = Found::read(&self.chosen, &mut connections)?;
-        // What was ended on the server is missing.
-        if let Some(reason) = interrupt::reason() {
-            return Err(reason);
-        }
         if self.json {
             outln!("{:#}", found.json())?;
         } else {
@@ -110,7 +106,7 @@ impl Status {
 }
 
 impl Found {
-    fn read(chosen: &Chosen, connections: &mut [Session]) -> anyhow::Result<Self> {
+    fn read(chosen: &Chosen, connections: &mut [Conn]) -> anyhow::Result<Self> {
         let mut nodes = Vec::new();
         for connection in connections.iter_mut() {
             nodes.push(cluster::node(connection)?);
@@ -471,11 +467,7 @@ fn counters_of(counters: &[Counter], pending: bool) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header);
     for one in counters {
-        let mut row = vec![
-            in_line(&one.name).into_owned(),
-            one.total.to_string(),
-            one.slots.to_string(),
-        ];
+        let mut row = vec![in_line(&one.name), one.total.to_string(), one.slots.to_string()];
         if per_node {
             row.push(match one.slots_per_node {
                 Some(0) | None => "shared".into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
@@ -12,7 +13,6 @@ use super::install::{database, explained, waits};
 use super::output::note;
 use super::package::{Chosen, Found};
 use super::{Outcome, confirmed, hinted, interrupt};
-use crate::connect::Session;
 use crate::install::column;
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Plan};
@@ -54,7 +54,7 @@ impl Uninstall {
     /// Calls the roll-up for the last time. Returns the number of the records whose counts remain in the slots, and their sum.
     fn last_rollup(
         &self,
-        connection: &mut Session,
+        connection: &mut Conn,
         package: &Package,
         states: &[ObjectState],
     ) -> anyhow::Result<Option<(u64, String)>> {
@@ -108,9 +108,6 @@ impl Uninstall {
             remain = (records > 0 && package.options.column().is_some()).then_some((records, counts));
             let movable = column::pending(connection, package)?;
             let movable = movable.iter().any(|of| of.records > of.without_row + of.rejected);
-            if let Some(reason) = interrupt::reason() {
-                return Err(reason);
-            }
             match locked {
                 Ok(()) if !movable => break,
                 Err(mysql::Error::MySqlError(error)) if REPEATED.contains(&error.code) => {
@@ -222,7 +219,7 @@ impl Uninstall {
         }
         let [first, rest] = install::removal(&package, &states, self.with_data);
         let nothing = first.is_empty() && rest.is_empty();
-        let remove = |connection: &mut Session, steps| {
+        let remove = |connection: &mut Conn, steps| {
             let plan = Plan {
                 steps,
                 ..Plan::default()

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::connect::{Session, cause};
+use crate::connect::cause;
 use crate::package::{IdentError, Package, Routine};
 use crate::render::{self, Object, ObjectKind};
 use crate::script::tokens;
@@ -207,7 +207,7 @@ pub fn lock(connection: &mut Conn) -> Result<(), InstallError> {
 /// The connection fails, the server rejects a statement, or the command ends. What has been executed stays: a new plan has the steps
 /// that are left.
 pub fn apply(
-    connection: &mut Session,
+    connection: &mut Conn,
     plan: &Plan,
     stop: &AtomicBool,
     mut before: impl FnMut(&Step) -> Result<(), InstallError>,
@@ -241,7 +241,6 @@ pub fn apply(
                 }
                 // A routine that is dropped is created again.
                 mysql::Error::MySqlError(error) if error.code == ENDED && begun && tries < DDL_TRIES => {
-                    connection.complete();
                     ended = true;
                     tries += 1;
                 }
