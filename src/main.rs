@@ -2,11 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use slotted::cli::{Cli, hide_secrets};
+use slotted::cli::Cli;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    hide_secrets();
-    cli.run()
+    Cli::of_process().run()
 }

@@ -99,8 +99,7 @@ impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let contenders = self.contenders()?;
         if self.connection.is_given() {
-            let session = self.connection.connect()?;
-            return self.measure(session.options(), &contenders);
+            return self.measure(&self.connection.options()?, &contenders);
         }
         let most = self.connections.iter().copied().max().unwrap_or_default();
         private::with_private_server(most, |_, server| {
@@ -141,7 +140,7 @@ impl Bench {
 
     fn measure(&self, server: &Opts, contenders: &[Contender]) -> anyhow::Result<Outcome> {
         let stop = interrupt::stop();
-        let _hold = interrupt::hold(false);
+        let _hold = interrupt::hold();
         let begins = |round| note!("round {round} of {}", self.rounds);
         let report = match bench::compare(server, contenders, &self.settings(), self.rounds, stop, begins) {
             Err(error @ BenchError::Lost { .. }) => {

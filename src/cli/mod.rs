@@ -14,11 +14,14 @@ mod shell;
 mod status;
 mod uninstall;
 
+use std::env;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::connect;
 use output::note;
@@ -29,6 +32,8 @@ use output::note;
     name = "slotted",
     version,
     arg_required_else_help = true,
+    disable_help_flag = true,
+    disable_help_subcommand = true,
     max_term_width = 100
 )]
 pub struct Cli {
@@ -46,7 +51,6 @@ enum Command {
     Bench(bench::Bench),
     Advise(advise::Advise),
     Completions(shell::Completions),
-    Man(shell::Man),
 }
 
 /// The result of a command that did not fail. Commands print data to stdout and everything else to stderr.
@@ -58,7 +62,7 @@ pub enum Outcome {
     Differs,
     /// The result does not contain everything that was asked for. Exit code 2.
     Incomplete,
-    /// Ctrl-C stopped the command, and it has removed its files. Exit code 130, as shells report Ctrl-C.
+    /// Ctrl-C stopped the command, and it has removed what it had created. Exit code 130, as shells report Ctrl-C.
     Interrupted,
 }
 
@@ -113,15 +117,45 @@ fn confirmed(question: &str, expected: &str) -> anyhow::Result<bool> {
     Ok(confirmed)
 }
 
-/// Ctrl-C stopped a command that has nothing to remove.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-struct Interrupted;
-
 /// The exit code of a command that failed.
-pub const FAILED: u8 = 2;
+const FAILED: u8 = 2;
+
+/// `-pPASSWORD` as `--password=PASSWORD`: clap would read it as the flags -p, -P, -A and so on.
+fn with_long_password(argument: OsString) -> OsString {
+    match argument.to_str().and_then(|text| text.strip_prefix("-p")) {
+        Some(password) if !password.is_empty() => format!("--password={password}").into(),
+        _ => argument,
+    }
+}
 
 impl Cli {
+    /// The command line of this process. Prints help, and the errors of arguments, and ends the process then.
+    pub fn of_process() -> Self {
+        let arguments = env::args_os().map(with_long_password);
+        let matches = Self::shown_command().get_matches_from(arguments);
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The command with its help: `-h` is the host, as in the clients of the servers, and an option takes one line. What a command
+    /// says about itself after the first paragraph comes after its options.
+    fn shown_command() -> clap::Command {
+        let help = Arg::new("help")
+            .long("help")
+            .help("Print help")
+            .action(ArgAction::HelpShort)
+            .global(true);
+        Self::command().arg(help).mut_subcommands(|command| {
+            let text = command
+                .get_long_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            match text.split_once("\n\n") {
+                Some((_, details)) => command.after_help(details.to_owned()),
+                None => command,
+            }
+        })
+    }
+
     /// Runs the command. Prints an error and its hint to stderr.
     pub fn run(self) -> ExitCode {
         let result = interrupt::handle().and_then(|()| self.command.run());
@@ -140,7 +174,6 @@ impl Command {
             Command::Bench(bench) => bench.run(),
             Command::Advise(advise) => advise.run(),
             Command::Completions(completions) => completions.run(),
-            Command::Man(man) => man.run(),
         }
     }
 }
@@ -158,41 +191,15 @@ fn described(error: &anyhow::Error) -> String {
 
 /// Prints an error and its hint. An error after Ctrl-C is what the command could not complete.
 fn exit_code(error: &anyhow::Error) -> ExitCode {
-    let reason = interrupt::reason();
-    let text = described(error);
-    match &reason {
-        _ if error.is::<Interrupted>() => note!("{error}"),
-        Some(reason) => note!("{reason}: {text}"),
-        None => note!("error: {text}"),
-    }
+    let interrupted = interrupt::stop().load(Ordering::Relaxed);
+    let word = if interrupted { "interrupted" } else { "error" };
+    note!("{word}: {}", described(error));
     if let Some(Hinted { hint, .. }) = error.downcast_ref() {
         note!("hint: {hint}");
     }
-    match reason {
-        Some(_) => Outcome::Interrupted.into(),
-        None => ExitCode::from(FAILED),
+    if interrupted {
+        Outcome::Interrupted.into()
+    } else {
+        ExitCode::from(FAILED)
     }
 }
-
-/// Runs this program again without passwords in its arguments, if it has any: other accounts of the machine can read the
-/// arguments of a process. Returns if there is nothing to hide. A program cannot change its own arguments in safe Rust.
-#[cfg(unix)]
-pub fn hide_secrets() {
-    use std::os::unix::process::CommandExt;
-
-    let arguments: Option<Vec<String>> = std::env::args_os().map(|one| one.into_string().ok()).collect();
-    let hidden = arguments.as_deref().and_then(connection::without_secrets);
-    if let (Some(hidden), Ok(program)) = (hidden, std::env::current_exe()) {
-        let mut command = std::process::Command::new(program);
-        let (name, rest) = hidden
-            .arguments
-            .split_first()
-            .expect("the name of the program is no option");
-        // Returns only if the system cannot start the program. The arguments then stay as they are.
-        let _ = command.arg0(name).args(rest).envs(hidden.environment).exec();
-    }
-}
-
-/// Does nothing: on this system, other accounts cannot read the arguments of a process.
-#[cfg(not(unix))]
-pub fn hide_secrets() {}

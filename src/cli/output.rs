@@ -4,7 +4,6 @@
 //! A server can return any character in a name or a message. A terminal would execute some of them, so they are written as JSON
 //! writes them: U+001B is `\u001b`.
 
-use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
@@ -12,50 +11,43 @@ use std::io::{self, ErrorKind, Write};
 /// when one is added.
 pub const JSON_VERSION: u32 = 1;
 
-/// stdout cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write the output")]
-pub struct Unwritten(#[source] io::Error);
-
 /// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
 /// Source: Unicode Standard Annex 9, "Explicit Directional Embedding and Override".
 fn is_executed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_escaped) {
-        return text.into();
-    }
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut shown = String::new();
     for c in text.chars() {
-        if is_escaped(c) {
-            shown += &format!("\\u{:04x}", u32::from(c));
-        } else {
-            shown.push(c);
+        match is_escaped(c) {
+            true => shown += &format!("\\u{:04x}", u32::from(c)),
+            false => shown.push(c),
         }
     }
-    shown.into()
+    shown
 }
 
 /// A text for a terminal. Lines and tabs stay.
-pub(super) fn shown(text: &str) -> Cow<'_, str> {
+pub(super) fn shown(text: &str) -> String {
     escaped(text, |c| is_executed(c) && c != '\n' && c != '\t')
 }
 
 /// A name or a message of a server in a line of a text: it cannot begin a line of its own.
-pub(super) fn in_line(text: &str) -> Cow<'_, str> {
+pub(super) fn in_line(text: &str) -> String {
     escaped(text, is_executed)
 }
 
 /// As `print!`, for data. Use the macros.
 ///
 /// # Errors
-/// [`Unwritten`], such as on a full disk. A closed pipe is no error.
+/// Errors of the system, such as a full disk. A closed pipe is no error.
 pub fn to_stdout(text: Arguments<'_>) -> io::Result<()> {
     match io::stdout().write_all(shown(&text.to_string()).as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| io::Error::new(error.kind(), Unwritten(error))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(io::Error::other(format!("cannot write the output: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

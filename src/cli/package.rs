@@ -70,7 +70,7 @@ impl Name {
 pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
     let mut all = Vec::new();
     for one in install::installed(connection, false)? {
-        let view = in_line(&one.view).into_owned();
+        let view = in_line(&one.view);
         let Some(version) = one.value("version") else {
             return Err(hinted(
                 format!("this account cannot read the view {view}"),

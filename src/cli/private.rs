@@ -26,7 +26,7 @@ pub fn with_private_server(
         program.path.display()
     );
     let most = format!("--max-connections={}", connections + 10);
-    let _hold = interrupt::hold(true);
+    let _hold = interrupt::hold();
     let server = match PrivateServer::start(
         &program,
         &[&[most.as_str()], &DURABLE[..]].concat(),

@@ -218,7 +218,7 @@ fn table(counters: &[Counter], pending: bool) -> Table {
         .set_header(["counter", total, "slots"]);
     for one in counters {
         table.add_row([
-            in_line(&one.name).into_owned(),
+            in_line(&one.name),
             one.total.to_string(),
             one.slots.to_string(),
         ]);

@@ -5,7 +5,6 @@ pub mod compare;
 mod grants;
 mod installed;
 pub mod preflight;
-pub mod privileges;
 mod stored;
 mod trial;
 

@@ -7,19 +7,18 @@ use std::process::{Command, Stdio};
 use super::{Flavour, Version};
 
 /// The environment variable with the path of the server program.
-pub const SERVER_VARIABLE: &str = "SLOTTED_SERVER";
+const SERVER_VARIABLE: &str = "SLOTTED_SERVER";
 
 /// The file names of server programs. A package of MariaDB can also install `mysqld`, as a link.
 const NAMES: [&str; 2] = ["mysqld", "mariadbd"];
 
 /// The folders that packages install servers into and that are often missing in the PATH.
-const OTHER_FOLDERS: [&str; 6] = [
+const OTHER_FOLDERS: [&str; 5] = [
     "/usr/sbin",
     "/usr/libexec",
     "/usr/local/sbin",
     "/usr/local/mysql/bin",
     "/opt/homebrew/bin",
-    "/usr/local/bin",
 ];
 
 /// A server program.
@@ -36,8 +35,7 @@ pub struct Program {
 pub enum NoServer {
     /// No folder has a server program.
     #[error(
-        "no mysqld or mariadbd found: {SERVER_VARIABLE} is not set, the PATH has no server, \
-         and the cache has none"
+        "no mysqld or mariadbd found: {SERVER_VARIABLE} is not set, and neither the PATH nor the cache has a server"
     )]
     Nowhere,
     /// The file of the environment variable is not a server program, or does not run.
@@ -59,7 +57,8 @@ impl NoServer {
 impl Program {
     /// Runs a program with `--version`. None if it does not run or is not a server program.
     pub fn at(path: &Path) -> Option<Self> {
-        let output = Command::new(path)
+        let mut command = Command::new(path);
+        let output = command
             .args(["--no-defaults", "--version"])
             .stdin(Stdio::null())
             .output()
@@ -67,17 +66,8 @@ impl Program {
         let text = String::from_utf8_lossy(&output.stdout);
         // The text before "Ver" is the program's path, which may contain digits.
         let version = Version::parse(text.split_once("Ver ")?.1)?;
-        Some(Self {
-            path: path.to_owned(),
-            version,
-        })
-    }
-
-    /// A client program for this server, from the server's folder or from the PATH.
-    pub fn client(&self, names: &[&str]) -> Option<PathBuf> {
-        let folder = self.path.parent()?;
-        let folders = std::iter::once(folder.to_owned()).chain(path_folders());
-        files(folders, names).next()
+        let path = path.to_owned();
+        Some(Self { path, version })
     }
 
     /// The initialized data directory that private servers copy, which the first one creates: a copy takes less time
@@ -90,18 +80,15 @@ impl Program {
     /// The folder with the SQL files that create MariaDB's system tables, and the beginning of the names of these files.
     pub(super) fn system_tables(&self) -> Option<(PathBuf, &'static str)> {
         let real = self.path.canonicalize().ok()?;
-        let mut folders = Vec::new();
-        for path in [&self.path, &real] {
-            if let Some(root) = path.parent().and_then(Path::parent) {
-                folders.extend(["share", "share/mariadb", "share/mysql"].map(|share| root.join(share)));
-            }
-        }
-        folders.iter().find_map(|folder| {
-            let name = ["mariadb", "mysql"]
-                .into_iter()
-                .find(|name| folder.join(format!("{name}_system_tables.sql")).is_file())?;
-            Some((folder.clone(), name))
-        })
+        let roots = [&self.path, &real]
+            .into_iter()
+            .filter_map(|path| path.parent()?.parent());
+        let shares =
+            roots.flat_map(|root| ["share", "share/mariadb", "share/mysql"].map(|share| root.join(share)));
+        let of_names = shares.flat_map(|folder| ["mariadb", "mysql"].map(|name| (folder.clone(), name)));
+        of_names
+            .into_iter()
+            .find(|(folder, name)| folder.join(format!("{name}_system_tables.sql")).is_file())
     }
 }
 
@@ -111,7 +98,8 @@ impl Program {
 /// # Errors
 /// There is no server program, or the one of SLOTTED_SERVER does not run.
 pub fn find() -> Result<Program, NoServer> {
-    let folders = path_folders().chain(OTHER_FOLDERS.map(PathBuf::from));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(OTHER_FOLDERS.map(PathBuf::from));
     choose(env::var_os(SERVER_VARIABLE).map(PathBuf::from), folders, provided)
 }
 
@@ -123,10 +111,8 @@ fn choose(
     if let Some(path) = named {
         return Program::at(&path).ok_or(NoServer::NotRunnable(path));
     }
-    files(folders, &NAMES)
-        .find_map(|path| Program::at(&path))
-        .or_else(|| provided().into_iter().next())
-        .ok_or(NoServer::Nowhere)
+    let program = programs(folders).next().or_else(|| provided().into_iter().next());
+    program.ok_or(NoServer::Nowhere)
 }
 
 /// The folder with a folder for each server that `scripts/servers` has installed.
@@ -148,41 +134,26 @@ pub fn cache_folder() -> Option<PathBuf> {
 
 /// The servers that `scripts/servers` has installed, MySQL first, newest first.
 pub fn provided() -> Vec<Program> {
-    let Some(entries) = provided_folder().and_then(|folder| folder.read_dir().ok()) else {
-        return Vec::new();
-    };
-    let folders = entries.flatten().map(|entry| entry.path().join("bin"));
-    let mut programs: Vec<_> = files(folders, &NAMES)
-        .filter_map(|path| Program::at(&path))
-        .collect();
-    programs.sort_by_key(|program| {
-        let Version {
-            flavour,
-            major,
-            minor,
-            patch,
-        } = program.version;
-        let newest_first = std::cmp::Reverse((major, minor, patch));
-        (flavour == Flavour::MariaDb, newest_first)
+    let entries = provided_folder().and_then(|folder| folder.read_dir().ok());
+    let folders = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("bin"));
+    let mut found: Vec<_> = programs(folders).collect();
+    found.sort_by_key(|Program { version, .. }| {
+        let newest_first = std::cmp::Reverse((version.major, version.minor, version.patch));
+        (version.flavour == Flavour::MariaDb, newest_first)
     });
-    programs
+    found
 }
 
-fn path_folders() -> impl Iterator<Item = PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).collect::<Vec<_>>().into_iter()
-}
-
-/// The existing files of these names, in the order of the folders.
-fn files(folders: impl Iterator<Item = PathBuf>, names: &[&str]) -> impl Iterator<Item = PathBuf> {
-    folders
-        .flat_map(move |folder| {
-            names
-                .iter()
-                .map(move |name| folder.join(name))
-                .collect::<Vec<_>>()
-        })
+/// The server programs of folders, in their order.
+fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Program> {
+    let files = folders.flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    files
         .filter(|path| path.is_file())
+        .filter_map(|path| Program::at(&path))
 }
 
 #[cfg(test)]
@@ -227,12 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn the_error_without_a_server_has_a_hint() {
+    fn without_a_server_there_is_an_error() {
         let error = choose(None, std::iter::empty(), Vec::new).expect_err("no server");
         assert!(error.to_string().contains("no mysqld or mariadbd"), "{error}");
-        for way in ["apt-get install", "brew install", "mysql:9.7", "SLOTTED_SERVER"] {
-            assert!(error.hint().contains(way), "{way}");
-        }
         // A server in the variable that does not run is an error, also if there are other servers.
         let error =
             choose(Some("/nowhere/mysqld".into()), std::iter::empty(), Vec::new).expect_err("no server");

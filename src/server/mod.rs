@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 
 use crate::script::Dialect;
 
-pub use find::{NoServer, Program, SERVER_VARIABLE, cache_folder, find, provided};
+pub use find::{NoServer, Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
 
 /// The server family.

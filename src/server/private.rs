@@ -27,13 +27,11 @@ const LOG: &str = "log";
 const SOCKET: &str = "s";
 const TEMPORARY: &str = "tmp";
 
-/// A server that runs until it is dropped, which kills the process and removes its folder.
+/// A server that runs until it is dropped, which kills the process and removes its folder. The fields are dropped in this order.
 #[derive(Debug)]
 pub struct PrivateServer {
-    child: Child,
-    socket: PathBuf,
-    log: PathBuf,
-    /// Removes the folder when dropped. The last field, because the process must end first.
+    process: Running,
+    /// Removes the folder when dropped.
     folder: TempDir,
 }
 
@@ -82,7 +80,7 @@ impl PrivateServer {
         arguments: &[&str],
         interrupted: &AtomicBool,
     ) -> Result<Self, StartError> {
-        let folder = shortfolder()?;
+        let folder = short_folder()?;
         let data = folder.path().join(DATA);
         fs::create_dir(folder.path().join(TEMPORARY))?;
         let template = program.initialized_data();
@@ -97,19 +95,15 @@ impl PrivateServer {
             }
         }
 
-        let mut server = Self {
-            child: spawn(program, folder.path(), arguments)?,
-            socket: folder.path().join(SOCKET),
-            log: folder.path().join(LOG),
-            folder,
-        };
+        let process = spawn(program, folder.path(), arguments)?;
+        let mut server = Self { process, folder };
         server.wait_until_up(program, interrupted)?;
         Ok(server)
     }
 
     /// Kills the process, as a power failure does. The data directory remains until this value is dropped.
     pub fn kill(&mut self) {
-        end(&mut self.child);
+        self.process.end();
     }
 
     /// Starts a server that was killed again, on its data directory.
@@ -123,8 +117,8 @@ impl PrivateServer {
         interrupted: &AtomicBool,
     ) -> Result<(), StartError> {
         // A server that still runs would answer in place of the new one, and would not be stopped.
-        end(&mut self.child);
-        self.child = spawn(program, self.folder(), arguments)?;
+        self.process.end();
+        self.process = spawn(program, self.folder(), arguments)?;
         self.wait_until_up(program, interrupted)
     }
 
@@ -136,7 +130,7 @@ impl PrivateServer {
                 Err(error) if start.elapsed() > START_TIMEOUT => break error.to_string(),
                 Err(_) => {}
             }
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = self.process.0.try_wait()? {
                 break status.to_string();
             }
             pause(interrupted)?;
@@ -152,22 +146,17 @@ impl PrivateServer {
     pub fn options(&self) -> OptsBuilder {
         OptsBuilder::new()
             .user(Some("root"))
-            .socket(Some(self.socket.display().to_string()))
-    }
-
-    /// The path of the socket.
-    pub fn socket(&self) -> &Path {
-        &self.socket
+            .socket(Some(self.folder().join(SOCKET).display().to_string()))
     }
 
     /// The process ID of the server.
     pub fn process(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 
     /// The last lines of the server's log.
     pub fn last_log_lines(&self) -> String {
-        last_lines(&self.log)
+        last_lines(&self.folder().join(LOG))
     }
 
     /// The folder with all files of the server, which is removed when the server is dropped.
@@ -176,25 +165,22 @@ impl PrivateServer {
     }
 }
 
-impl Drop for PrivateServer {
-    fn drop(&mut self) {
-        end(&mut self.child);
+/// A process that is killed when this value is dropped.
+#[derive(Debug)]
+struct Running(Child);
+
+impl Running {
+    fn end(&mut self) {
+        // An error means that the process has already ended. What InnoDB has committed, the next start recovers.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
-
-/// A process that is killed when this value is dropped.
-struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        end(&mut self.0);
+        self.end();
     }
-}
-
-fn end(child: &mut Child) {
-    // An error means that the process has already ended. What InnoDB has committed, the next start recovers.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// The command of a server with its files in a folder.
@@ -218,7 +204,7 @@ fn command(program: &Program, folder: &Path) -> io::Result<Command> {
 }
 
 /// Starts the process of a server.
-fn spawn(program: &Program, folder: &Path, arguments: &[&str]) -> io::Result<Child> {
+fn spawn(program: &Program, folder: &Path, arguments: &[&str]) -> io::Result<Running> {
     let mut start = command(program, folder)?;
     start.arg(format!("--socket={}", folder.join(SOCKET).display()));
     start.arg(format!("--pid-file={}", folder.join("pid").display()));
@@ -229,7 +215,7 @@ fn spawn(program: &Program, folder: &Path, arguments: &[&str]) -> io::Result<Chi
     if program.version.flavour == Flavour::MySql {
         start.arg("--mysqlx=OFF");
     }
-    start.args(arguments).spawn()
+    start.args(arguments).spawn().map(Running)
 }
 
 /// Creates the data directory.
@@ -319,14 +305,13 @@ fn pause(interrupted: &AtomicBool) -> Result<(), StartError> {
     Ok(())
 }
 
-fn shortfolder() -> io::Result<TempDir> {
+fn short_folder() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("slotted-");
     let folder = builder.tempdir()?;
-    if folder.path().join(SOCKET).as_os_str().len() > SOCKET_MAX {
-        builder.tempdir_in("/tmp")
-    } else {
-        Ok(folder)
+    match folder.path().join(SOCKET).as_os_str().len() {
+        ..=SOCKET_MAX => Ok(folder),
+        _ => builder.tempdir_in("/tmp"),
     }
 }
 

@@ -319,7 +319,11 @@ impl Server {
 
     /// A program of the server's package, such as mysqlslap.
     pub fn tool(&self, names: &[&str]) -> PathBuf {
-        let of_server = self.program.as_ref().and_then(|program| program.client(names));
+        let folder = self.program.as_ref().and_then(|program| program.path.parent());
+        let of_server = || {
+            let files = names.iter().filter_map(|name| Some(folder?.join(name)));
+            files.into_iter().find(|path| path.is_file())
+        };
         // The absolute path, because the test of the documents creates programs of the same names.
         let on_path = || {
             let path = env::var_os("PATH").unwrap_or_default();
@@ -327,7 +331,7 @@ impl Server {
                 .map(|folder| folder.join(names[0]))
                 .find(|path| path.is_file())
         };
-        of_server
+        of_server()
             .or_else(on_path)
             .unwrap_or_else(|| PathBuf::from(names[0]))
     }
