@@ -36,10 +36,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(a_key_whose_collation_has_changed_is_a_warning)
         .on_families(a_table_that_has_the_name_of_the_slots_is_kept)
         .on_families(a_package_of_another_column_is_not_replaced)
-        .on_families(an_event_that_an_account_cannot_see_is_not_missing)
-        .on_families(the_routine_of_a_roll_up_that_a_package_loses_is_dropped)
-        .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
-        .on_one_server(install_warns_of_what_the_server_does_not_do);
+        .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy);
 }
 
 fn slotted(schema: &Schema<'_>, arguments: &[&str]) -> Output {
@@ -241,7 +238,7 @@ fn migration(package: &Package, name: &str) -> Vec<String> {
 }
 
 fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
-    let package = of_column("articles.views", "id INT", |options| options.rollup_every = Some("1 DAY".parse().expect("an interval")));
+    let package = of_column("articles.views", "id INT", |_| {});
     let (up, down) = (migration(&package, "up.json"), migration(&package, "down.json"));
     let schema = server.schema();
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
@@ -295,9 +292,7 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
             "--key 'slug VARCHAR(40)' --collation utf8mb4_bin",
             "'Ä'",
         ),
-        ("made YEAR, day DATE", "made, day", "--key 'made YEAR, day DATE'", "2026, '2026-11-26'"),
-        ("token BINARY(16), day DATE, kind ENUM('a','b') CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci", "token, day, kind",
-            "--key 'token BINARY(16), day DATE, kind ENUM('\\''a'\\'','\\''b'\\'')'", "REPEAT('x', 16), '2026-11-25', 'b'"),
+        ("token BINARY(16), day DATE", "token, day", "--key 'token BINARY(16), day DATE'", "REPEAT('x', 16), '2026-11-25'"),
     ] {
         let schema = server.schema();
         schema.run(&format!("CREATE TABLE items ({key}, hits SMALLINT NULL, PRIMARY KEY ({primary})) ENGINE = InnoDB"));
@@ -358,11 +353,8 @@ fn columns_with_names_of_the_routines_are_counted_or_rejected(server: &Server) {
         let rejected = slotted(&schema, &["install", "--column", "items.hits"]);
         let said = printed(&rejected);
         assert_eq!(rejected.status.code(), Some(2), "{name}: {said}");
-        assert!(said.contains(&format!("a key column cannot be named '{name}'")) && said.contains("--key and --rollup"), "{said}");
+        assert!(said.contains(&format!("a key column cannot be named '{name}'")) && said.contains("change this column"), "{said}");
         assert_eq!(schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), 1, "{name}");
-        let remedy = ["--key", "id INT, other INT", "--rollup", &format!("items.id,{name}:hits"), "--table", "items_hits", "--prefix", "items_hits_"];
-        succeeds(&schema, &[&["install", "slotted_counters"][..], &remedy].concat());
-        counts(&schema, "items_hits_", "items", "hits", 2);
     }
 }
 
@@ -376,7 +368,6 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
         ("CHAR(36)", "ascii", "ascii_bin", "a-1", "a-1", "A-1", "ä-1"),
         ("VARCHAR(40)", "ucs2", "ucs2_general_ci", "Gård", "GÅRD", "Kafe", "😀"),
         ("VARCHAR(40)", "utf8mb3", "utf8mb3_general_ci", "Кафе", "КАФЕ", "Kafe", "😀"),
-        ("ENUM('Café', 'Bar', '?')", "latin1", "latin1_swedish_ci", "Café", "CAFÉ", "Bar", "Кафе"),
     ] {
         let schema = server.schema();
         schema.run(&format!(
@@ -441,10 +432,9 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
 fn roll_ups_that_would_lose_or_double_counts_are_rejected(server: &Server) {
     let schema = server.schema();
     schema.run(
-        "CREATE TABLE t1 (id BIGINT PRIMARY KEY, v INT NOT NULL, w INT NOT NULL) ENGINE = InnoDB; CREATE TABLE t2 LIKE t1; \
+        "CREATE TABLE t1 (id BIGINT PRIMARY KEY, v INT NOT NULL) ENGINE = InnoDB; \
          CREATE TABLE t3 (k INT, n INT, PRIMARY KEY (k, n)) ENGINE = InnoDB",
     );
-    const KEY: [&str; 2] = ["--key", "kind VARCHAR(10), id BIGINT"];
     let rejected = |command: &[&str], more: &[&str], message: &str| {
         let said = slotted(&schema, &[command, more].concat());
         assert_eq!(said.status.code(), Some(2), "{more:?}: {}", printed(&said));
@@ -452,31 +442,9 @@ fn roll_ups_that_would_lose_or_double_counts_are_rejected(server: &Server) {
     };
     let package = &["install", "slotted_counters"][..];
     rejected(package, &["--column", "t1.v", "--key", "id BIGINT", "--keep", "V"], "the column 'v' gets the counts: it cannot keep its value");
-    rejected(package, &["--rollup", "record_type=1:t1.id:v:v"], "it cannot keep its value");
     rejected(&["install"], &["--column", "t3.n"], "the column 'n' identifies a row: it cannot get the counts");
-    for (one, other) in [
-        ("kind='a':t1.id:v", "kind='a':t2.id:v"),
-        ("kind='a':t1.id:v", "kind='a':t1.id:w"),
-        ("kind='a':t1.id:v", "kind='A':t2.id:v"),
-        ("kind='a ':t1.id:v", "kind='a':t2.id:v"),
-        // Only the server has the rules of the collation.
-        ("kind='a':t1.id:v", "kind='ä':t2.id:v"),
-    ] {
-        rejected(package, &[&KEY[..], &["--rollup", one, "--rollup", other]].concat(), "the records of --rollup ");
-    }
-    let part = ["--key", "kind INT, site INT, id BIGINT", "--rollup", "kind=1,site=2:t1.id:v", "--rollup", "kind=1:t3.k,id:n"];
-    rejected(package, &part, "the records of --rollup ");
     let routines = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
     assert_eq!(schema.first::<u64>(routines), 0);
-    // The same values are different ones in another collation.
-    let different = ["--collation", "utf8mb4_bin", "--rollup", "kind='a':t1.id:v", "--rollup", "kind='A':t2.id:v", "--rollup", "kind='ä':t2.id:w"];
-    succeeds(&schema, &[package, &KEY, &different].concat());
-    schema.run("INSERT INTO t1 VALUES (1, 10, 0); INSERT INTO t2 VALUES (1, 20, 30); CALL slotted_counter_add('a', 1, 7); CALL slotted_counter_add('ä', 1, 5)");
-    let totals = "SELECT GROUP_CONCAT(total ORDER BY total) FROM slotted_counter_totals";
-    for _ in 0..2 {
-        assert_eq!(schema.first::<String>(totals), "17,20,35");
-        schema.run("CALL slotted_counter_rollup(NULL)");
-    }
 }
 
 fn columns_with_names_in_quotes_are_kept_and_uninstalled(server: &Server) {
@@ -494,7 +462,7 @@ fn columns_with_names_in_quotes_are_kept_and_uninstalled(server: &Server) {
     succeeds(&schema, &["uninstall", "--column", "items.n"]);
     let row = "SELECT n, YEAR(`upd at`) + YEAR(`geändert, am`) + YEAR(`a``b`) + YEAR(plain) FROM items";
     assert_eq!(schema.first::<(i64, i64)>(row), (1, 8000));
-    let keep = ["--key", "id INT", "--keep", "`upd at`,plain", "--keep", "`a``b`"];
+    let keep = ["--key", "id INT", "--keep", "`upd at`,plain,`a``b`"];
     succeeds(&schema, &[&["install", "--column", "items.n"], &keep[..]].concat());
     schema.run("CALL items_n_increment(1)");
     succeeds(&schema, &["uninstall"]);
@@ -574,7 +542,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         ("plain.n", "plain has no primary key", "add a primary key"),
         ("mine.n", "mine is MyISAM, not an InnoDB table", "ENGINE = InnoDB"),
         ("seen.n", "seen is a view, not an InnoDB table", "the table that stores the column"),
-        ("moments.n", "cannot be the key of a package", "--rollup"),
+        ("moments.n", "cannot be the key of a package", "change this column"),
     ] {
         let output = slotted(&schema, &["install", "--column", column]);
         let text = printed(&output);
@@ -583,9 +551,8 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     }
     for (arguments, message) in [
         (&["install", "--column", "words"][..], "expected TABLE.COLUMN"),
-        (&["install", "--column", "words.id", "--bounded"], "cannot be used with --bounded"),
+        (&["install", "--column", "words.id", "--bounded"], "cannot be used with bounded counters"),
         (&["install", "counters", "--column", "words.id"], "use the package slotted_counters"),
-        (&["install", "slotted_counters", "--rollup", "record_type=1:nothing.id:n"], "the database has no table nothing"),
     ] {
         let output = slotted(&schema, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", printed(&output));
@@ -593,16 +560,6 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     }
     let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
     assert_eq!(schema.first::<u64>(left), 0);
-}
-
-fn install_warns_of_what_the_server_does_not_do(server: &Server) {
-    let schema = server.schema();
-    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT) ENGINE = InnoDB");
-    let scheduler: String = schema.first("SELECT @@GLOBAL.event_scheduler");
-    let said = succeeds(&schema, &["install", "--column", "articles.views", "--rollup-every", "10 SECOND"]);
-    assert_eq!(said.contains("the event scheduler is not ON"), scheduler != "ON", "{said}");
-    let enabled = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()";
-    assert_eq!(schema.first::<String>(enabled), "ENABLED");
 }
 
 /// The names of a package are those of the table and the column, with an underscore between them.
@@ -646,53 +603,4 @@ fn a_table_that_has_the_name_of_the_slots_is_kept(server: &Server) {
     succeeds(&schema, &["uninstall", "--with-data", "--yes"]);
     assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 6);
     assert_eq!(schema.first::<i64>(mine), 107);
-}
-
-fn an_event_that_an_account_cannot_see_is_not_missing(server: &Server) {
-    let schema = server.schema();
-    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL DEFAULT 0) ENGINE = InnoDB");
-    succeeds(&schema, &["install", "--column", "articles.views", "--rollup-every", "1 HOUR"]);
-    let user = format!("{}_v", schema.name);
-    schema.run(&format!("CREATE USER '{user}'@'%'; GRANT SELECT, SHOW VIEW, EXECUTE ON {}.* TO '{user}'@'%'", schema.ident()));
-    let status = || {
-        let arguments = ["status", "--url", &server.url_of(&user, None), "--database", &schema.name];
-        printed(&Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs"))
-    };
-    let hidden = "event articles_views_rollup: hidden: this account cannot see it without EVENT on the database";
-    let said = status();
-    assert!(said.contains(hidden), "{said}");
-    // It cannot tell the two apart.
-    schema.run("DROP EVENT articles_views_rollup");
-    assert_eq!(status(), said);
-    schema.run(&format!("GRANT EVENT ON {}.* TO '{user}'@'%'", schema.ident()));
-    let said = status();
-    assert!(said.contains("event articles_views_rollup: missing"), "{said}");
-    succeeds(&schema, &["install", "--column", "articles.views", "--rollup-every", "1 HOUR"]);
-    let said = status();
-    assert!(!said.contains("event articles_views_rollup"), "{said}");
-    schema.run(&format!("DROP USER '{user}'@'%'"));
-}
-
-fn the_routine_of_a_roll_up_that_a_package_loses_is_dropped(server: &Server) {
-    let schema = server.schema();
-    schema.run("CREATE TABLE parents (id BIGINT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c INT NOT NULL) ENGINE = InnoDB");
-    let rollups = ["--rollup", "record_type=1:parents.id:a", "--rollup", "record_type=2:parents.id:b", "--rollup", "record_type=3:parents.id:c"];
-    let with = |command: &'static str, number: usize| [&[command, "slotted_counters"], &rollups[..2 * number]].concat();
-    // A routine of this name with another end is not of a package.
-    schema.run("CREATE PROCEDURE _slotted_counter_move_it() DO 0");
-    for (number, lost) in [(3, &[][..]), (1, &["_slotted_counter_move_2", "_slotted_counter_move_3"]), (2, &[]), (0, &["_slotted_counter_move_2", "_slotted_counter_move"])] {
-        let before = slotted(&schema, &with("status", number));
-        for name in lost {
-            let line = format!("procedure {name}: obsolete: other options of the package have created it");
-            assert!(printed(&before).contains(&line), "{number}: {name}: {}", printed(&before));
-        }
-        let said = succeeds(&schema, &with("install", number));
-        for name in lost {
-            assert!(said.contains(&format!("drop procedure {name}, of other options")), "{number}: {said}");
-        }
-        let after = succeeds(&schema, &["status"]);
-        assert!(!after.contains("obsolete"), "{number}: {after}");
-    }
-    let left: Vec<String> = schema.query("SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME LIKE '%move%'");
-    assert_eq!(left, ["_slotted_counter_move_it"]);
 }

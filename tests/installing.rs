@@ -16,6 +16,7 @@ use slotted::package::{Package, Security, Slots, committed};
 use slotted::script;
 
 use crate::exactness::SetOnDrop;
+use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, file, bounded_keyed, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
@@ -92,8 +93,8 @@ fn packages() -> Vec<Package> {
     let mut packages = committed();
     packages.push(package(|options| {
         options.security = Security::Invoker;
-        options.table = "it's `my` table".parse().expect("a name");
-        options.prefix = "a `b\\".parse().expect("a prefix");
+        options.table = "my$table".parse().expect("a name");
+        options.prefix = "a_".parse().expect("a prefix");
         options.collation = "utf8mb4_bin".parse().expect("a collation");
         options.function = false;
     }));
@@ -102,20 +103,8 @@ fn packages() -> Vec<Package> {
         options.prefix = "view_".parse().expect("a prefix");
         options.table = "views".parse().expect("a name");
     }));
-    packages.push(keyed(|options| {
-        options.table = "hits".parse().expect("a name");
-        options.prefix = "hit_".parse().expect("a prefix");
-        options.rollups = vec!["record_type=1:parents.id:hits".parse().expect("a roll-up")];
-        options.rollup_every = Some("1 HOUR".parse().expect("an interval"));
-    }));
-    packages.push(keyed(|options| {
-        options.key = "kind INT, day DATE, name VARCHAR(50), id BIGINT".parse().expect("a key");
-        let rollups = ["kind=-3,day='2026-01-01',name='a''b':parents.id:hits", "kind=2,day='2026-01-02',name='\\':others.id:hits"];
-        options.rollups = rollups.iter().map(|rollup| rollup.parse().expect("a roll-up")).collect();
-    }));
-    packages.push(keyed(|options| {
-        options.key = "kind BINARY(2), id BIGINT".parse().expect("a key");
-        options.rollups = vec!["kind=0x6162:parents.id:hits".parse().expect("a roll-up")];
+    packages.push(of_column("parents.hits", "id BIGINT", |options| {
+        (options.table, options.prefix) = ("hits".parse().expect("a name"), "hit_".parse().expect("a prefix"));
     }));
     packages.push(bounded_keyed(|options| options.security = Security::Invoker));
     packages

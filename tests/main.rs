@@ -56,7 +56,6 @@ promises! {
     once
     queries
     races
-    random_transactions
     recipes
     rendering
     replication

@@ -5,7 +5,7 @@ use clap::builder::PossibleValue;
 use mysql::Value;
 
 use super::Setting;
-use crate::package::{self, Nodes, Options, OptionsError, Package, Pick, Routine as R, Slots};
+use crate::package::{self, Options, OptionsError, Package, Pick, Routine as R, Slots};
 use crate::render;
 use crate::script::{self, Query};
 
@@ -65,7 +65,7 @@ macro_rules! sql {
 }
 
 /// All contenders, in the order of a report.
-pub static CONTENDERS: [Contender; 21] = [
+pub static CONTENDERS: [Contender; 20] = [
     Contender {
         name: "uncontended",
         kind: Kind::Reference,
@@ -139,25 +139,6 @@ pub static CONTENDERS: [Contender; 21] = [
                 slots: Slots::Fixed(setting.slots),
                 table: "counters_fixed".parse().expect("a name"),
                 prefix: "counter_fixed_".parse().expect("a prefix"),
-                ..Options::default()
-            };
-            Statements::of_counters(options, setting)
-        },
-    },
-    Contender {
-        name: "counters-single",
-        kind: Kind::Extra,
-        colors: ["#4d2d00", "#c9a26d"],
-        description: "The package counters with --slots N --nodes 1: the server is known to be alone",
-        statements: |setting| {
-            let options = Options {
-                slots: Slots::Fixed(setting.slots),
-                nodes: Some(Nodes {
-                    count: 1,
-                    variable: "server_id".parse().expect("a name"),
-                }),
-                table: "counters_single".parse().expect("a name"),
-                prefix: "counter_single_".parse().expect("a prefix"),
                 ..Options::default()
             };
             Statements::of_counters(options, setting)

@@ -5,14 +5,12 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
-use super::generate::OptionFlags;
 use super::output::{in_line, note, out};
-use super::package::options_of;
 use super::{Outcome, hinted, interrupt};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::preflight::Problem;
 use crate::install::{self, InstallError, Plan, column, definer, preflight};
-use crate::package::{Kind, Package, Routine, TableColumn};
+use crate::package::{Columns, Given, Options, Package, Routine, Servers, TableColumn};
 
 /// Install or upgrade a package in a database.
 ///
@@ -25,10 +23,6 @@ use crate::package::{Kind, Package, Routine, TableColumn};
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]
 pub struct Install {
-    /// The package to install [default with --column: slotted_counters]
-    #[arg(group = "subject", required_unless_present = "column")]
-    package: Option<Kind>,
-
     /// Let roll-ups change columns with ON UPDATE CURRENT_TIMESTAMP. Without --touch and --keep, no such column changes
     #[arg(long, requires = "column", conflicts_with = "keep")]
     touch: bool,
@@ -42,7 +36,7 @@ pub struct Install {
     new_table: bool,
 
     #[command(flatten)]
-    options: OptionFlags,
+    package: Given,
 
     #[command(flatten)]
     connection: Connection,
@@ -50,14 +44,12 @@ pub struct Install {
 
 /// The package of another column that has the names of this one, as of `user.post_count` and `user_post.count`.
 fn other_column(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
-    let Some(column) = package.options.column() else {
+    let Some(column) = &package.options.column else {
         return Ok(None);
     };
     let installed = compare::installed(connection, false)?;
     let same = installed.iter().find(|one| one.view == package.package.name());
-    let other = same
-        .and_then(|one| options_of(one.value("arguments")?))
-        .and_then(|options| options.column());
+    let other = same.and_then(|one| Options::parse(one.value("arguments")?).ok()?.column);
     let differs = |other: &TableColumn| other.to_string().to_lowercase() != column.to_string().to_lowercase();
     Ok(other.filter(differs).map(|other| Problem {
         what: format!(
@@ -69,16 +61,26 @@ fn other_column(connection: &mut Conn, package: &Package) -> anyhow::Result<Opti
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let Some(mut options) = self.package.0 else {
+            return Err(hinted(
+                "no package is given",
+                "name PACKAGE, or a column of a table with --column",
+            ));
+        };
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
-        let kind = self
-            .options
-            .kind(self.package)
-            .expect("clap requires one of both");
-        let mut options = self.options;
-        if let Some(name) = options.unknown_column().cloned() {
-            match column::parent(&mut connection, &name)? {
-                Ok(parent) => options = options.with_parent(parent, self.touch),
+        if let Some(name) = options.column.as_ref().filter(|_| options.key.0.is_empty()) {
+            match column::parent(&mut connection, name)? {
+                Ok(parent) => {
+                    options.key = parent.key;
+                    options.collation = parent.collation.unwrap_or(options.collation);
+                    if options.keep.0.is_empty() && !self.touch {
+                        options.keep = Columns(parent.on_update);
+                    }
+                    if parent.mariadb {
+                        options.servers = Servers::Mariadb;
+                    }
+                }
                 Err(problem) => {
                     let message = format!(
                         "cannot install the package of {name}; nothing has been changed\n  {}",
@@ -88,7 +90,7 @@ impl Install {
                 }
             }
         }
-        let package = Package::new(options.options(kind))?;
+        let package = Package::new(options)?;
         if !self.dry_run {
             install::lock(&mut connection).map_err(explained)?;
         }
@@ -138,8 +140,8 @@ impl Install {
         };
         install::apply(&mut connection, &plan, interrupt::stop(), report, waits).map_err(explained)?;
         note!("installed {name}");
-        if let Some(column) = package.options.column() {
-            out!("{}", next_steps(&package, &column, &database))?;
+        if let Some(column) = &package.options.column {
+            out!("{}", next_steps(&package, column, &database))?;
         }
         let states = compare::states(&mut connection, &package)?;
         warnings(&mut connection, &package, &states)?;
@@ -163,11 +165,7 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String
         Some(get) => format!("SELECT {get}({arguments})"),
         None => format!("SELECT total FROM {} WHERE {row}", package.totals.typed()),
     };
-    let repeated = if package.options.rollup_every.is_some() {
-        "the event calls it; SET GLOBAL event_scheduler = ON if it is OFF".to_owned()
-    } else {
-        "every few seconds, from an EVENT, cron or a loop of a shell, outside a transaction".to_owned()
-    };
+    let repeated = "every few seconds, from an EVENT, cron or a loop of a shell, outside a transaction";
     format!(
         "In the application, replace\n  UPDATE {table} SET {name} = {name} + 1 WHERE {row}\nby\n  CALL {increment}({arguments})\n\
          Both count at the same time, so that the parts of the application can change one after the other.\n\

@@ -1,34 +1,19 @@
 //! The package that a command is about: the one that its options describe, or those that a database has.
 
 use anyhow::Context;
-use clap::{Args, Parser};
+use clap::Args;
 use mysql::Conn;
 
-use super::generate::OptionFlags;
 use super::hinted;
 use crate::connect::cause;
 use crate::install::compare::{self, Installed};
-use crate::package::{Kind, Options, Package};
+use crate::package::{Given, OptionsError, Package};
 
 /// A package, or all packages of the database.
 #[derive(Debug, Clone, Args)]
 pub struct Chosen {
-    /// The package [default: the packages of the database, from their views such as counter_package]
-    #[arg(group = "subject")]
-    package: Option<Kind>,
-
     #[command(flatten)]
-    options: OptionFlags,
-}
-
-/// The arguments of `slotted generate` in the view of a package.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Arguments {
-    #[arg(group = "subject")]
-    package: Kind,
-    #[command(flatten)]
-    options: OptionFlags,
+    given: Given,
 }
 
 /// A package with the version that a database has, if it has one.
@@ -46,13 +31,13 @@ impl Chosen {
     /// The options contradict each other, or the database has none or one that cannot be read.
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
         let installed = compare::installed(connection, false)?;
-        if let Some(kind) = self.options.kind(self.package) {
+        if let Some(options) = self.given.0.clone() {
             // The package of a column has the names of the column, if no option gives others. Its view has the other options.
-            if let Some(column) = self.options.unknown_column() {
-                let view = self.options.clone().options(kind).prefix.join("package")?;
+            if let Some(column) = options.column.as_ref().filter(|_| options.key.0.is_empty()) {
+                let view = options.prefix.join("package")?;
                 let own = installed.into_iter().find(|one| one.view == view.name());
                 let own = own.map(found).transpose()?;
-                let own = own.filter(|own| own.package.options.column().as_ref() == Some(column));
+                let own = own.filter(|own| own.package.options.column.as_ref() == Some(column));
                 let hint = "run slotted install --column, or give the options with which it was installed";
                 let none = || {
                     hinted(
@@ -62,7 +47,7 @@ impl Chosen {
                 };
                 return Ok(vec![own.ok_or_else(none)?]);
             }
-            let package = Package::new(self.options.clone().options(kind))?;
+            let package = Package::new(options)?;
             let view = package.package.name();
             let installed = installed.iter().find(|one| one.view == view);
             let value = |name| Some(installed?.value(name)?.to_owned());
@@ -80,13 +65,6 @@ impl Chosen {
         }
         installed.into_iter().map(found).collect()
     }
-}
-
-/// The options in the arguments of `slotted generate`, as in the view of a package.
-pub(crate) fn options_of(arguments: &str) -> Option<Options> {
-    let words = shlex::split(arguments)?;
-    let Arguments { package, options } = Arguments::try_parse_from(words).ok()?;
-    Some(options.options(package))
 }
 
 fn found(installed: Installed) -> anyhow::Result<Found> {
@@ -111,15 +89,17 @@ fn found(installed: Installed) -> anyhow::Result<Found> {
         ));
     };
     let arguments = installed.value("arguments");
-    let Some(options) = arguments.and_then(options_of) else {
-        return Err(hinted(
-            format!(
-                "the view {view} is of version {version}, which does not have all options of the package"
-            ),
-            other_options,
-        ));
+    let package = match Package::parse(arguments.unwrap_or_default()) {
+        Err(OptionsError::Words(_)) => {
+            return Err(hinted(
+                format!(
+                    "the view {view} is of version {version}, which does not have all options of the package"
+                ),
+                other_options,
+            ));
+        }
+        package => package.with_context(|| format!("the options in the view {view}"))?,
     };
-    let package = Package::new(options).with_context(|| format!("the options in the view {view}"))?;
     Ok(Found {
         package,
         version: Some(version.to_owned()),

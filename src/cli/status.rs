@@ -161,8 +161,7 @@ impl Found {
                 }
                 nodes[node].tables.push(table);
             }
-            let shared = package.options.nodes.as_ref();
-            let shared = shared.map_or(increment, |nodes| nodes.count);
+            let shared = increment;
             // A view of this name could call functions with the privileges of this account.
             let stores = |object: &ObjectState| {
                 object.kind == ObjectKind::Table
@@ -454,7 +453,7 @@ impl Report {
         if self.counters.is_empty() {
             return text;
         }
-        let pending = self.package.options.column().is_some();
+        let pending = self.package.options.column.is_some();
         text + &format!("{}\n", counters_of(&self.counters, pending))
     }
 }

@@ -105,7 +105,7 @@ impl Uninstall {
                 }
             }
             let (records, counts) = column::remaining(connection, package)?;
-            remain = (records > 0 && package.options.column().is_some()).then_some((records, counts));
+            remain = (records > 0 && package.options.column.is_some()).then_some((records, counts));
             let movable = column::pending(connection, package)?;
             let movable = movable.iter().any(|of| of.records > of.without_row + of.rejected);
             if let Some(reason) = interrupt::reason() {
@@ -195,7 +195,7 @@ impl Uninstall {
                 .iter()
                 .find(|object| object.name == package.totals)
                 .and_then(Object::query);
-            let what = if package.options.column().is_some() {
+            let what = if package.options.column.is_some() {
                 let pending = column::pending(&mut connection, &package)?;
                 let pending = pending
                     .iter()
@@ -261,7 +261,7 @@ impl Uninstall {
             );
         }
         if !self.with_data && !matches!(of_table, Some(State::Missing) | None) {
-            if package.options.column().is_some() && remain.is_none() {
+            if package.options.column.is_some() && remain.is_none() {
                 note!(
                     "the table {} is kept; it has no pending counts. To drop it: DROP TABLE {table}",
                     table.name()

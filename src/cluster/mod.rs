@@ -10,7 +10,7 @@ pub(crate) use read::denied;
 pub use read::node;
 
 use crate::number::count;
-use crate::package::{self, MAX_SLOTS, Nodes, Package, Slots, SqlStr, literal, quoted};
+use crate::package::{self, MAX_SLOTS, Package, Slots, SqlStr, literal, quoted};
 
 /// What happens if two nodes select the same slot.
 const SHARED: &str =
@@ -105,11 +105,6 @@ pub struct Table {
     pub records: bool,
     /// The number of slots in the routines. None if each counter has its own.
     pub fixed: Option<u32>,
-    /// The nodes in the routines. None if they read auto_increment_increment and auto_increment_offset.
-    #[serde(skip)]
-    pub nodes: Option<Nodes>,
-    /// The remainder that selects the slots of the node, with [`Self::nodes`].
-    pub remainder: Option<u64>,
     /// Whether an increment selects a random slot.
     pub random: bool,
     /// The engine and whether the table has a primary key. None if it is not known.
@@ -189,18 +184,13 @@ pub fn clashes(nodes: &[Node]) -> Vec<Clash> {
     };
     let mut clashes = group.strangers(nodes);
     if group.writing > 1 {
-        // A package with --nodes does not depend on auto_increment_increment.
-        let tables = group.tables();
-        if tables.is_empty() || tables.iter().any(|table| table.nodes.is_none()) {
-            clashes.extend(group.settings());
-        }
+        clashes.extend(group.settings());
     }
     clashes.extend(group.server_versions());
     clashes.extend(group.package_versions());
     for table in group.tables() {
         clashes.extend(group.storage(table));
         if group.writing > 1 {
-            clashes.extend(group.remainders(table));
             clashes.extend(group.slots(table));
         }
     }
@@ -488,56 +478,11 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Nodes that select the same slots with a package that has a number of nodes in its routines.
-    fn remainders(&self, table: &Table) -> Vec<Clash> {
-        let Some(Nodes { count, variable }) = &table.nodes else {
-            return Vec::new();
-        };
-        let clash = |because: String, run: String| Clash {
-            subject: table.subject(),
-            because: format!("{because}, so that nodes select the same slots: {SHARED}"),
-            run,
-            alarm: true,
-        };
-        if *count < self.writing {
-            return vec![clash(
-                format!(
-                    "its routines are generated for {count} nodes, but {} nodes accept writes",
-                    self.writing
-                ),
-                format!(
-                    "-- Generate the package with --nodes {} --node-variable {variable}, and source its create_procedures.sql",
-                    self.writing
-                ),
-            )];
-        }
-        let mut nodes: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-        for node in &self.writers {
-            let mut of_node = node.tables.iter().filter(|one| one.subject() == table.subject());
-            if let Some(remainder) = of_node.next().and_then(|table| table.remainder) {
-                nodes.entry(remainder).or_default().push(&node.name);
-            }
-        }
-        let same = nodes.into_iter().filter(|(_, names)| names.len() > 1);
-        same.map(|(remainder, names)| {
-            clash(
-                format!("MOD({variable}, {count}) is {remainder} on {}", list(&names)),
-                format!(
-                    "-- Give {variable} another remainder on each node, in the option file and with SET GLOBAL"
-                ),
-            )
-        })
-        .collect()
-    }
-
     /// Counters whose slots do not fit the number of nodes.
     fn slots(&self, table: &Table) -> Vec<Clash> {
         let increments = self.writers.iter().map(|node| node.increment);
         let increment = increments.max().unwrap_or(1).max(self.writing);
-        let (what_divides, increment) = match &table.nodes {
-            Some(nodes) => ("the number of nodes", nodes.count),
-            None => ("auto_increment_increment", increment),
-        };
+        let what_divides = "auto_increment_increment";
         let clash = |because: String, run: String, alarm| Clash {
             subject: table.subject(),
             because,
@@ -625,7 +570,6 @@ impl Table {
             prefix: options.prefix.name().to_owned(),
             records: options.kind == package::Kind::SlottedCounters,
             fixed,
-            nodes: options.nodes.clone(),
             random: options.random(),
             ..Self::default()
         }
@@ -828,37 +772,6 @@ mod tests {
             .iter_mut()
             .for_each(|cluster| cluster.id = "other".into());
         assert!(because(&other).starts_with("it is not in the cluster of n1 and n3, "));
-    }
-
-    #[test]
-    fn nodes_with_the_same_remainder_are_a_clash() {
-        let of = |count, remainders: [u64; 3]| {
-            let nodes = Nodes::of_arguments(&format!("counters --nodes {count} --node-variable server_id"));
-            // auto_increment_increment has no effect on this package.
-            let table = Table {
-                nodes,
-                fixed: Some(99),
-                ..Table::default()
-            };
-            let mut nodes = with_table(three(Kind::GroupReplication, 1), table);
-            for (node, remainder) in nodes.iter_mut().zip(remainders) {
-                node.tables[0].remainder = Some(remainder);
-            }
-            because(&nodes)
-        };
-        assert_eq!(of(3, [1, 2, 0]), "");
-        let same = of(3, [1, 0, 1]);
-        assert!(
-            same.starts_with("MOD(server_id, 3) is 1 on n1 and n3, so that"),
-            "{same}"
-        );
-        let few = of(2, [1, 0, 1]);
-        assert!(
-            few.starts_with("its routines are generated for 2 nodes, but 3 nodes"),
-            "{few}"
-        );
-        let rest = of(4, [1, 2, 3]);
-        assert!(rest.contains("no multiple of the number of nodes (4)"), "{rest}");
     }
 
     #[test]

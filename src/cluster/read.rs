@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 
 use super::{CannotSee, Cluster, Kind, Node, Table};
 use crate::install::privileges::Privileges;
-use crate::package::{Nodes, quoted};
+use crate::package::quoted;
 use crate::server::{Flavour, Version};
 
 /// The members of the group: MEMBER_ID, name, state, role and version.
@@ -233,10 +233,6 @@ impl Table {
             (&self.schema, &self.name),
         )?;
         self.storage = row.and_then(|(engine, key)| Some((engine?, key)));
-        if let Some(Nodes { count, variable }) = &self.nodes {
-            let remainder = format!("SELECT MOD(@@GLOBAL.{variable}, {count})");
-            self.remainder = connection.query_first(remainder)?;
-        }
         Ok(())
     }
 }

@@ -127,10 +127,7 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
                 "the key of {name} ({}) cannot be the key of a package: {error}",
                 definitions.join(", ")
             );
-            Ok(Err(problem(
-                what,
-                "render the package with --key and --rollup, which can have other names for the key columns",
-            )))
+            Ok(Err(problem(what, "change this column of the key")))
         }
     }
 }
@@ -140,9 +137,7 @@ fn kind(column: &Column) -> String {
     let kind = column.kind.to_uppercase();
     match column.kind.as_str() {
         _ if column.is_integer() && column.definition.contains("unsigned") => format!("{kind} UNSIGNED"),
-        _ if column.is_integer() || kind == "YEAR" => kind,
-        // The values of an ENUM keep their case.
-        "enum" => column.definition.clone(),
+        _ if column.is_integer() => kind,
         _ => column.definition.to_uppercase(),
     }
 }
@@ -233,28 +228,28 @@ fn key_of(
 /// The connection fails.
 pub(super) fn missing(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for rollup in &package.options.rollups {
+    if let Some(column) = &package.options.column {
         let query = "SELECT LOWER(COLUMN_NAME) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-        let columns: Vec<String> = connection.exec(query, (rollup.table.name(),))?;
-        let needed = rollup.ids.iter().chain([&rollup.target]).chain(&rollup.keep);
+        let columns: Vec<String> = connection.exec(query, (column.table.name(),))?;
+        let key = package.options.key.0.iter().map(|column| &column.name);
+        let needed = key.chain([&column.column]).chain(&package.options.keep.0);
         let lacks: Vec<_> = needed
             .filter(|name| !columns.contains(&name.name().to_lowercase()))
             .map(Ident::plain)
             .collect();
-        let table = rollup.table.plain();
+        let table = column.table.plain();
         if columns.is_empty() {
             problems.push(Problem {
                 what: format!("the database has no table {table}, or this account cannot see it: the view of the totals reads it"),
-                remedy: "create the table first, or correct --column or --rollup".into(),
+                remedy: "create the table first, or correct --column".into(),
             });
         } else if !lacks.is_empty() {
             problems.push(Problem {
                 what: format!("the table {table} has no column {}", lacks.join(", ")),
-                remedy: "correct --column, --key, --keep or --rollup".into(),
+                remedy: "correct --column, --key or --keep".into(),
             });
         }
     }
-    problems.extend(overlap(connection, package)?);
     Ok(problems)
 }
 
@@ -266,16 +261,16 @@ pub(super) fn other_collations(connection: &mut Conn, package: &Package) -> mysq
         package.options.collation.to_string(),
     );
     let mut problems = Vec::new();
-    for rollup in &package.options.rollups {
-        let columns = columns(connection, &database, rollup.table.name())?;
-        for id in &rollup.ids {
+    if let Some(column) = &package.options.column {
+        let columns = columns(connection, &database, column.table.name())?;
+        for id in package.options.key.0.iter().map(|column| &column.name) {
             let of_id = |one: &&Column| one.name.name().to_lowercase() == id.name().to_lowercase();
             let collation = columns.iter().find(of_id).and_then(|one| one.collation.as_ref());
             if let Some(theirs) = collation.filter(|theirs| **theirs != ours) {
                 problems.push(Problem {
                     what: format!(
                         "{}.{} has the collation {theirs}, and the table of the slots {ours}: counts of one row can be added to another",
-                        rollup.table.plain(),
+                        column.table.plain(),
                         id.plain()
                     ),
                     remedy: format!(
@@ -286,26 +281,6 @@ pub(super) fn other_collations(connection: &mut Conn, package: &Package) -> mysq
         }
     }
     Ok(problems)
-}
-
-/// Two roll-ups whose values are equal in the collation, so that their records are the same.
-fn overlap(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let collation = &package.options.collation;
-    let text = format!("CONVERT(? USING {}) COLLATE {collation}", collation.charset());
-    let query = format!("SELECT {text} = {text}");
-    let mut failed = None;
-    let found = package.options.overlap(|one, other| {
-        let equal = connection.exec_first(&query, (one, other));
-        equal.map(|equal| equal == Some(true)).unwrap_or_else(|error| {
-            failed = Some(error);
-            false
-        })
-    });
-    let problem = found.map(|(one, other)| Problem {
-        what: format!("the records of --rollup {one} and --rollup {other} are the same in {collation}"),
-        remedy: "give values that differ in the collation, or another --collation".into(),
-    });
-    failed.map_or(Ok(problem), Err)
 }
 
 /// The pending counts of a column.
@@ -333,7 +308,7 @@ pub struct Pending {
 /// The connection fails.
 pub fn pending(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Pending>> {
     let mut all = Vec::new();
-    for (at, rollup) in package.options.rollups.iter().enumerate() {
+    if let Some(of) = &package.options.column {
         // A view of this name could call functions with the privileges of this account.
         let query = "SELECT c.COLUMN_TYPE
                        FROM information_schema.COLUMNS AS c
@@ -341,20 +316,19 @@ pub fn pending(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Pe
                       USING (TABLE_SCHEMA, TABLE_NAME)
                       WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND c.COLUMN_NAME = ?
                         AND t.TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')";
-        let kind: Option<Vec<u8>> =
-            connection.exec_first(query, (rollup.table.name(), rollup.target.name()))?;
-        let Some(kind) = kind else { continue };
+        let kind: Option<Vec<u8>> = connection.exec_first(query, (of.table.name(), of.column.name()))?;
+        let Some(kind) = kind else { return Ok(all) };
         let (least, most) = range(&String::from_utf8_lossy(&kind));
         type Row = (u64, String, u64, String, u64, Option<Vec<u8>>);
         let row: mysql::Result<Option<Row>> =
-            connection.query_first(render::pending_sums(package, at, least, most));
+            connection.query_first(render::pending_sums(package, least, most).unwrap_or_default());
         let (records, counts, without_row, counts_without_row, rejected, record) = match row {
-            Err(mysql::Error::MySqlError(_)) | Ok(None) => continue,
+            Err(mysql::Error::MySqlError(_)) | Ok(None) => return Ok(all),
             Err(error) => return Err(error),
             Ok(Some(row)) => row,
         };
         all.push(Pending {
-            column: format!("{}.{}", rollup.table.plain(), rollup.target.plain()),
+            column: of.to_string(),
             records,
             counts,
             without_row,

@@ -246,7 +246,6 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
         states.push(ObjectState { kind, name, state });
     }
     hide(connection, &mut states, dialect)?;
-    let further_moves = further_moves(connection, package)?;
     let mut obsolete = |kind, name: &Ident| -> mysql::Result<()> {
         if facts.created(connection, kind, name)?.is_some() {
             states.push(ObjectState {
@@ -260,37 +259,7 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
     for (routine, name) in absent {
         obsolete(kind_of(&routine), name)?;
     }
-    for name in further_moves {
-        obsolete(ObjectKind::Procedure, &name)?;
-    }
-    if let (None, Some(name)) = (&package.options.rollup_every, package.event()) {
-        obsolete(ObjectKind::Event, name)?;
-    }
     Ok(states)
-}
-
-/// The routines that move the counts of roll-ups which the package does not have any more.
-fn further_moves(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Ident>> {
-    let Some(beginning) = package.further_moves() else {
-        return Ok(Vec::new());
-    };
-    let names: Vec<String> = connection.exec(
-        "SELECT ROUTINE_NAME
-           FROM information_schema.ROUTINES
-          WHERE ROUTINE_SCHEMA = DATABASE()
-            AND LOCATE(?, ROUTINE_NAME) = 1
-          ORDER BY ROUTINE_NAME",
-        (&beginning,),
-    )?;
-    let most = package.options.rollups.len().max(1);
-    let is_further = |name: &String| {
-        let number = name.get(beginning.len()..).and_then(|rest| rest.parse().ok());
-        number.is_some_and(|number: usize| number > most)
-    };
-    let names = names.into_iter().filter(is_further);
-    Ok(names
-        .map(|name| Ident::new(name).expect("the server has it"))
-        .collect())
 }
 
 fn state(
@@ -308,7 +277,8 @@ fn state(
             Some(_) => State::Foreign,
         }),
         ObjectKind::View => view_state(connection, facts, package, object, dialect),
-        ObjectKind::Event => event_state(connection, facts, package, object),
+        // No package has one.
+        ObjectKind::Event => Ok(State::Same),
         ObjectKind::Procedure | ObjectKind::Function => {
             let Some(created) = show_create(connection, facts, object.kind, &object.name)? else {
                 return Ok(State::Missing);
@@ -658,35 +628,6 @@ fn value_differences(package: &Package, values: &Values) -> Vec<String> {
         differences.push("the values differ".into());
     }
     differences
-}
-
-fn event_state(
-    connection: &mut Conn,
-    facts: &mut Facts,
-    package: &Package,
-    object: &Object,
-) -> mysql::Result<State> {
-    let Some(created) = show_create(connection, facts, ObjectKind::Event, &object.name)? else {
-        return Ok(State::Missing);
-    };
-    let definition: Option<Vec<u8>> = connection.exec_first(
-        "SELECT EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?",
-        (object.name.name(),),
-    )?;
-    let mut differences = Vec::new();
-    let expected = format!("CALL {}(NULL)", object.name);
-    if definition.map(text).as_deref().map(str::trim) != Some(expected.as_str()) {
-        differences.push("the body differs".to_owned());
-    }
-    let statement = created.statement.clone().unwrap_or_default();
-    if let Some(every) = &package.options.rollup_every
-        && !statement
-            .to_uppercase()
-            .contains(&format!("EVERY {every}").to_uppercase())
-    {
-        differences.push(format!("the interval is not {every}"));
-    }
-    created_state(connection, facts, package, &created, differences)
 }
 
 /// The values of the view of a package by the names of its columns. None is NULL.

@@ -350,7 +350,7 @@ pub fn removal(package: &Package, states: &[ObjectState], data: bool) -> [Vec<St
     };
     let counts = |object: &&ObjectState| {
         object.kind == ObjectKind::Event
-            || routine_of(object).is_some_and(|routine| !package.serves_rollups(routine))
+            || routine_of(object).is_some_and(|routine| !package.serves_rollup(routine))
     };
     let (first, rest): (Vec<_>, Vec<_>) = dropped.0.into_iter().partition(counts);
     [

@@ -152,23 +152,6 @@ impl Preflight<'_> {
                 );
             }
         }
-        let alone = self
-            .package
-            .options
-            .nodes
-            .as_ref()
-            .is_some_and(|nodes| nodes.count == 1);
-        let increment: Option<u32> = connection.query_first("SELECT @@GLOBAL.auto_increment_increment")?;
-        if alone && increment.is_some_and(|increment| increment > 1) {
-            self.say(
-                format!(
-                    "the package is rendered with --nodes 1, but the server is one of several that accept writes: \
-                     auto_increment_increment is {}",
-                    increment.unwrap_or_default()
-                ),
-                "render it without --nodes",
-            );
-        }
         let database: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
         if let Some(name) = database
             .flatten()
@@ -390,22 +373,13 @@ impl Preflight<'_> {
 /// The connection fails.
 pub fn warnings(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
     let mut warnings = Vec::new();
-    if package.options.rollup_every.is_some() {
-        let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
-        if scheduler.as_deref() != Some("ON") {
-            warnings.push(Problem {
-                what: "the event scheduler is not ON: no event calls the roll-up".into(),
-                remedy: "SET GLOBAL event_scheduler = ON, and the same in my.cnf".into(),
-            });
-        }
-    }
     warnings.extend(super::column::other_collations(connection, package)?);
     let binary_log: Option<(bool, String)> =
         connection.query_first("SELECT @@GLOBAL.log_bin, @@GLOBAL.binlog_format")?;
     if binary_log.is_some_and(|(on, format)| on && format == "STATEMENT") {
         let more = if package.options.bounded {
             ", and the totals of a replica or a restored server can be others after takes"
-        } else if !package.options.rollups.is_empty() {
+        } else if package.options.column.is_some() {
             ", and the column of a replica or a restored server can have another part of the total"
         } else {
             ""

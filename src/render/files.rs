@@ -5,13 +5,10 @@ use std::fmt;
 use askama::Template;
 
 use super::key::Arguments;
-use super::rollup::Rollup;
 use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
-use crate::package::{
-    Ident, Interval, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
-};
+use crate::package::{Ident, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers};
 use crate::script;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -116,10 +113,10 @@ pub fn objects(package: &Package) -> Vec<Object> {
     objects
 }
 
-/// The query of the sums of the pending counts of a roll-up, by its number from 0, for a column that has the values from `least` to `most`.
-pub fn pending_sums(package: &Package, rollup: usize, least: i128, most: i128) -> String {
-    let table = Table::of(package, Arguments::Parameters);
-    table.rollups()[rollup].pending_sums(&least.to_string(), &most.to_string())
+/// The query of the sums of the pending counts, for a column that has the values from `least` to `most`. None if the package has no column.
+pub fn pending_sums(package: &Package, least: i128, most: i128) -> Option<String> {
+    let rollup = Table::of(package, Arguments::Parameters).rollup()?;
+    Some(rollup.pending_sums(&least.to_string(), &most.to_string()))
 }
 
 /// The statements of a roll-up that waits for the rows which other transactions have locked. None if the package has no roll-up.
@@ -291,14 +288,6 @@ struct RecordTotals<'a> {
     table: Table<'a>,
 }
 
-#[derive(Template)]
-#[template(path = "slotted_counters/slotted_counter_rollup_event.sql")]
-struct Event<'a> {
-    package: &'a Package,
-    name: &'a Ident,
-    every: &'a Interval,
-}
-
 /// Drops and creates a routine.
 #[derive(Template)]
 #[template(path = "files/_routine.sql")]
@@ -356,7 +345,7 @@ impl Script<'_> {
         let package = self.package;
         package
             .routines()
-            .filter(|(routine, _)| !package.serves_rollups(*routine))
+            .filter(|(routine, _)| !package.serves_rollup(*routine))
             .collect()
     }
 
@@ -365,7 +354,7 @@ impl Script<'_> {
         let package = self.package;
         let mut routines: Vec<_> = package
             .routines()
-            .filter(|(routine, _)| package.serves_rollups(*routine))
+            .filter(|(routine, _)| package.serves_rollup(*routine))
             .collect();
         routines.sort_by_key(|(routine, _)| *routine != R::Rollup);
         routines
@@ -373,9 +362,8 @@ impl Script<'_> {
 
     /// Selects the records that have pending counts.
     fn pending(&self) -> String {
-        let queries = self.table.rollups();
-        let queries: Vec<_> = queries.iter().map(Rollup::pending_counts).collect();
-        queries.join("\n")
+        let rollup = self.table.rollup();
+        rollup.map(|rollup| rollup.pending_counts()).unwrap_or_default()
     }
 
     /// Every view and routine as a script creates it. The function comes last: a server may reject it for an
@@ -417,14 +405,6 @@ impl Script<'_> {
         objects.push(view(&package.totals, totals));
         objects.push(view(&package.package, fragment(&PackageView { package })));
         objects.extend(procedures.into_iter().map(replace));
-        if let Some(every) = &package.options.rollup_every {
-            let name = package.routine(R::Rollup).expect("there is a roll-up to call");
-            objects.push(Object {
-                kind: ObjectKind::Event,
-                name: name.clone(),
-                text: fragment(&Event { package, name, every }),
-            });
-        }
         objects.extend(function.into_iter().map(replace));
         objects
     }

@@ -1,8 +1,6 @@
 {%- for (routine, name) in package.absent() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {%- endfor %}
-{%- if package.options.rollup_every.is_none() %}
 {%- if let Some(name) = package.event() %}
 DROP EVENT IF EXISTS {{ name }};
-{%- endif %}
 {%- endif %}

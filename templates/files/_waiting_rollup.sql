@@ -1,6 +1,6 @@
 START TRANSACTION;
-{%- for rollup in table.rollups() %}
+{%- if let Some(rollup) = table.rollup() %}
 {{ rollup.lock_rows() }}
-{%- endfor %}
+{%- endif %}
 {{ call }};
 COMMIT AND NO CHAIN NO RELEASE;

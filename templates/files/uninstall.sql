@@ -3,15 +3,13 @@
 -- Drops the routines and the views of the current database. The table and its counts are kept. To create the routines
 -- again, source create_procedures.sql. To drop the table:
 --   DROP TABLE {{ table.name }};
-{%- for (_, _) in package.rollups() %}{% if loop.first %}
+{%- if package.options.column.is_some() %}
 -- The last roll-up moves the pending counts. The query after it returns the records whose counts remain in the table: because
 -- they have no row, or because the server rejects their total. Drop the table only if it returns none that you need;
--- create_procedures.sql and this script again move what can be moved then.
-{%- if table.on_nodes() %} On a cluster, first
+-- create_procedures.sql and this script again move what can be moved then. On a cluster, first
 -- call the roll-up on each other node.
 {%- endif %}
-{%- endif %}{% endfor %}
-{%- if package.rollups().count() > 0 %}
+{%- if package.options.column.is_some() %}
 {%- let again = "create_procedures.sql and the script again" %}
 {%- include "files/_waits.sql" %}
 {%- else %}
@@ -20,10 +18,7 @@
 {%- endif %}
 
 {% include "files/_session_begin.sql" %}
-{% if package.options.rollup_every.is_some() %}{% if let Some(name) = package.event() %}
-DROP EVENT IF EXISTS {{ name }};
-{%- endif %}{% endif %}
-{%- for (routine, name) in script.dropped_first() %}
+{% for (routine, name) in script.dropped_first() %}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {%- endfor %}
 {%- if let Some(rollup) = package.routine(R::Rollup) %}

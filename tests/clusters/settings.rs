@@ -245,38 +245,6 @@ pub fn nodes_that_share_slots_are_found(cluster: &Cluster) {
     is_fine(&urls);
 }
 
-pub fn nodes_with_the_same_variable_are_found(cluster: &Cluster) {
-    let (nodes, first) = (cluster.nodes(), cluster.node(0));
-    let schema = first.schema();
-    let urls = urls(&nodes, &schema);
-    // A variable without an effect on the cluster.
-    let variable = "default_week_format";
-    let install = |count| {
-        let arguments = ["install", "counters", "--slots", "105", "--nodes", count, "--node-variable", variable];
-        let output = run(&arguments, &urls[..2]);
-        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-        applied(cluster, &schema);
-    };
-    let set = |values: [u8; 3]| {
-        for (node, value) in nodes.iter().zip(values) {
-            node.connect().query_drop(format!("SET GLOBAL {variable} = {value}")).expect(variable);
-        }
-    };
-    install("3");
-    clash(&urls, "MOD(default_week_format, 3) is 0 on ");
-    set([0, 1, 5]);
-    is_fine(&urls);
-    let (_, found) = status(&urls);
-    set([0, 1, 4]);
-    let same = clash(&urls, "MOD(default_week_format, 3) is 1 on ");
-    let names = [1, 2].map(|node| text(&found["nodes"][node], "name"));
-    assert!(text(&same, "because").contains(&format!("1 on {} and {}, so that", names[0], names[1])), "{same:#}");
-    set([0, 1, 2]);
-    install("2");
-    clash(&urls, "its routines are generated for 2 nodes, but 3 nodes accept writes");
-    set([0, 0, 0]);
-}
-
 pub fn slots_that_do_not_fit_the_nodes_are_found(cluster: &Cluster) {
     let (nodes, first) = (cluster.nodes(), cluster.node(0));
     let schema = schema(&first);
