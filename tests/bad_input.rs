@@ -139,7 +139,7 @@ const FIXED: [(&str, u16, &str); 6] = [
 ];
 
 fn packages() -> [Package; 2] {
-    let per_counter = package(|options| options.default_slots = Some(3));
+    let per_counter = package(|_| {});
     let fixed = package(|options| (options.slots, options.pick) = (Slots::Fixed(20), Pick::Random));
     [per_counter, fixed]
 }

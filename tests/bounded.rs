@@ -10,9 +10,10 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use slotted::package::{Kind, Nodes, Options, Package, Pick, Slots};
+use slotted::package::{Kind, Options, Package, Pick, Slots};
 
-use crate::support::{Module, Schema, Server, bounded, bounded_keyed, cases as random_cases, error_of, file, repeatable};
+use crate::advise::{printed, slotted};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, cases as random_cases, error_of, file, repeatable, root};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -34,10 +35,12 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(invalid_arguments_are_rejected_and_change_nothing)
         .on_servers(no_statement_of_a_hand_makes_a_slot_negative)
         .on_servers(each_plain_statement_of_named_counters_works)
-        .on_servers(keys_of_all_types_are_counted)
-        .on_servers(a_take_while_a_counter_of_nodes_grows_takes_its_amount)
+        .on_servers(packages_are_installed_by_their_names)
         .on(mysql, takes_of_the_hypergraph_optimizer_take_their_amounts)
-        .on(mysql, a_take_from_the_own_slot_locks_one_record);
+        .on(mysql, a_take_from_the_own_slot_locks_one_record)
+        .private()
+        .on_servers(keys_of_all_types_are_counted)
+        .on_servers(a_take_while_a_counter_of_nodes_grows_takes_its_amount);
 }
 
 const NOT_ENOUGH: u16 = 30016;
@@ -174,13 +177,13 @@ fn isolate(connection: &mut Conn, level: &str) {
 fn options_that_do_not_fit_are_rejected() {
     type Change = fn(&mut Options);
     let cases: [(Kind, Change, &str); 4] = [
-        (Kind::Counters, |options| options.pick = Pick::Random, "--pick random cannot be used with --bounded"),
-        (Kind::SlottedCounters, |options| options.pick = Pick::Random, "--pick random cannot be used with --bounded"),
-        (Kind::Counters, |options| options.slots = Slots::Fixed(20), "--slots 20 cannot be used with counters --bounded"),
+        (Kind::Counters, |options| options.pick = Pick::Random, "--pick random cannot be used with bounded counters"),
+        (Kind::SlottedCounters, |options| options.pick = Pick::Random, "--pick random cannot be used with bounded counters"),
+        (Kind::Counters, |options| options.slots = Slots::Fixed(20), "--slots 20 cannot be used with bounded_counters"),
         (
             Kind::SlottedCounters,
-            |options| options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")],
-            "--column and --rollup cannot be used with --bounded: the amount that can be taken is in the slots, not in a column",
+            |options| options.column = Some("pages.views".parse().expect("a column")),
+            "--column cannot be used with bounded counters: the amount that can be taken is in the slots, not in a column",
         ),
     ];
     for (kind, change, message) in cases {
@@ -591,8 +594,9 @@ fn concurrent_calls_never_make_a_total_or_a_slot_negative(server: &Server) {
 
 /// The slot that a take finds in one statement can be another one for the number of slots that it has read before.
 fn a_take_while_a_counter_of_nodes_grows_takes_its_amount(server: &Server) {
+    let server = server.another(&["--auto-increment-increment=3"]);
     let schema = server.schema();
-    schema.install(&bounded(|options| options.nodes = Some(Nodes { count: 3, variable: "server_id".parse().expect("a variable") })));
+    schema.install(&bounded(|_| {}));
     let (mut taker, mut table) = (schema.connect(), schema.connect());
     let mut random = rand::rng();
     let (end, mut calls) = (Instant::now() + Duration::from_secs(3), 0);
@@ -856,13 +860,29 @@ fn no_statement_of_a_hand_makes_a_slot_negative(server: &Server) {
     }
 }
 
+/// The names are those of the folders in generated/.
+fn packages_are_installed_by_their_names(server: &Server) {
+    for (name, view, arguments) in [
+        ("counters", "counter_package", "counters"),
+        ("counters-fixed", "counter_package", "counters --slots 20"),
+        ("slotted_counters", "slotted_counter_package", "slotted_counters"),
+        ("bounded_counters", "bounded_counter_package", "counters --bounded"),
+    ] {
+        let schema = server.schema();
+        let output = slotted(&["install", name, "--url", &server.url(), "--database", &schema.name]);
+        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+        assert_eq!(schema.first::<String>(&format!("SELECT arguments FROM {view}")), arguments);
+        let rendered = slotted(&["generate", name, "--stdout"]).stdout;
+        let committed = std::fs::read(root().join(format!("generated/{name}/setup.sql"))).expect("a committed file");
+        assert!(rendered == committed, "{name}");
+    }
+}
+
 fn keys_of_all_types_are_counted(server: &Server) {
-    for key in ["url VARCHAR(200), day DATE", "site BINARY(2), kind ENUM('a','b'), y YEAR", "id BIGINT UNSIGNED"] {
-        for nodes in [None, Some(3)] {
-            let package = bounded_keyed(|options| {
-                options.key = key.parse().expect("a key");
-                options.nodes = nodes.map(|count| Nodes { count, variable: "server_id".parse().expect("a variable") });
-            });
+    let nodes = &server.another(&["--auto-increment-increment=3"]);
+    for key in ["url VARCHAR(200), day DATE", "site BINARY(2), kind CHAR(2), y SMALLINT", "id BIGINT UNSIGNED"] {
+        for server in [server, nodes] {
+            let package = bounded_keyed(|options| options.key = key.parse().expect("a key"));
             let schema = server.schema();
             schema.install(&package);
             let (values, json) = match package.options.key.0.len() {

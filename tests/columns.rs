@@ -213,13 +213,15 @@ fn migration(package: &Package, name: &str) -> Vec<String> {
 }
 
 fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
-    let package = of_column("articles.views", "id INT", |options| options.rollup_every = Some("1 DAY".parse().expect("an interval")));
+    let package = of_column("articles.views", "id INT", |_| {});
     let (up, down) = (migration(&package, "up.json"), migration(&package, "down.json"));
     let schema = server.schema();
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
     for executed in 0..=up.len() {
         let mut connection = schema.connect();
-        for statement in up[..executed].iter().chain(&down) {
+        let event = "CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY DO CALL articles_views_rollup(NULL)".to_owned();
+        let event = (executed == up.len()).then_some(&event);
+        for statement in up[..executed].iter().chain(event).chain(&down) {
             connection.query_drop(statement).unwrap_or_else(|error| panic!("after {executed} of {}: {error} in {statement}", up.len()));
         }
         let objects = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())

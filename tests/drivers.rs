@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use slotted::package::{Nodes, PackageError, Slots};
+use slotted::package::{PackageError, Slots};
 
+use crate::rollup::of_column;
 use crate::support::{Module, Server, bounded, keyed, package, provided};
 
 pub fn promises(mut module: Module<'_>) {
-    module.needs("examples").on_servers(pymysql_reports_the_documented_error_numbers);
+    module.private().needs("examples").on_servers(pymysql_reports_the_documented_error_numbers);
 }
 
 /// Executes a statement a line. Prints the number of the error, or 0.
@@ -27,6 +28,7 @@ for statement in sys.stdin:
 
 fn pymysql_reports_the_documented_error_numbers(server: &Server) {
     use PackageError as E;
+    let server = &server.another(&["--auto-increment-increment=3"]);
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.install(&package(|options| {
@@ -34,18 +36,12 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         options.table = "fixed_counters".parse().expect("a name");
         options.prefix = "fixed_".parse().expect("a prefix");
     }));
-    schema.install(&package(|options| {
-        options.nodes = Some(Nodes { count: 3, variable: "server_id".parse().expect("a variable") });
-        options.table = "counters_of_nodes".parse().expect("a name");
-        options.prefix = "node_counter_".parse().expect("a prefix");
-    }));
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views TINYINT); INSERT INTO pages VALUES (7, 100)");
-    schema.install(&keyed(|options| {
-        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
-    }));
+    schema.install(&of_column("pages.views", "id BIGINT", |_| {}));
+    schema.install(&keyed(|_| {}));
     schema.install(&bounded(|_| {}));
-    schema.run("CALL slotted_counter_add(1, 7, 50000); CALL counter_setup('x', NULL, 2, 9223372036854775807)");
-    schema.run("UPDATE counters SET counter = 9223372036854775807; CALL bounded_counter_setup('empty', NULL, 2, 0)");
+    schema.run("CALL pages_views_add(7, 50000); CALL counter_setup('x', NULL, 3, 9223372036854775807)");
+    schema.run("UPDATE counters SET counter = 9223372036854775807; CALL bounded_counter_setup('empty', NULL, 3, 0)");
     let calls = [
         (E::NameEmpty, "CALL counter_increment(NULL)"),
         (E::NameTooLong, "CALL counter_increment(REPEAT('a', 101))"),
@@ -58,14 +54,14 @@ fn pymysql_reports_the_documented_error_numbers(server: &Server) {
         (E::KeyNull, "CALL slotted_counter_increment(NULL, 1)"),
         (E::KeyMisfit, "CALL slotted_counter_increment(3000000000, 1)"),
         (E::SecondsOutOfRange, "CALL slotted_counter_compact_idle(NULL, 1)"),
-        (E::RecordsOutOfRange, "CALL slotted_counter_rollup(0)"),
-        (E::TotalRejected, "CALL slotted_counter_rollup(NULL)"),
+        (E::RecordsOutOfRange, "CALL pages_views_rollup(0)"),
+        (E::TotalRejected, "CALL pages_views_rollup(NULL)"),
         (E::NotArray, "CALL counter_add_many('{}')"),
         (E::EntryMisfit, "CALL slotted_counter_add_many('[[1, 7, 2], [1, 7]]')"),
         (E::NotEnough, "CALL bounded_counter_take('empty', 1)"),
         (E::AmountNotPositive, "CALL bounded_counter_take('empty', 0)"),
-        (E::SlotsOfNodes, "CALL node_counter_setup('y', NULL, 2, 0)"),
-        (E::ValueNegative, "CALL bounded_counter_setup('y', NULL, 2, -1)"),
+        (E::SlotsOfNodes, "CALL counter_setup('y', NULL, 2, 0)"),
+        (E::ValueNegative, "CALL bounded_counter_setup('y', NULL, 3, -1)"),
         (E::EntryNegative, "CALL bounded_counter_add_many('[[\"x\", -1]]')"),
     ];
     assert_eq!(calls.map(|(error, _)| error), PackageError::ALL);

@@ -133,7 +133,7 @@ fn hammer(schema: &Schema<'_>, package: &Package, isolation: &str, what: &str, r
     let ledger = Ledger::default();
     let (done, deadlocks, repeated) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     schema.install(package);
-    schema.run("CALL counter_setup('hot', 'counted by 64 connections', NULL, NULL)");
+    schema.run("CALL counter_setup('hot', 'counted by 64 connections', 20, NULL)");
     let ((reads, torn), resizes, calls) = thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut connection = schema.isolated(isolation);
@@ -186,25 +186,19 @@ fn hammer(schema: &Schema<'_>, package: &Package, isolation: &str, what: &str, r
 }
 
 fn increments_of_64_connections_are_exact(server: &Server) {
-    for (what, mut package) in variants() {
-        if package.options.slots == Slots::PerCounter {
-            package = crate::support::package(|options| {
-                *options = package.options.clone();
-                options.default_slots = Some(20);
-            });
-        }
+    for (what, package) in variants() {
         let resizers = usize::from(package.options.slots == Slots::PerCounter);
         hammer(&server.schema(), &package, "REPEATABLE READ", &what, resizers);
     }
 }
 
 fn a_resize_loses_no_increment_at_read_committed(server: &Server) {
-    let package = package(|options| options.default_slots = Some(20));
+    let package = package(|_| {});
     hammer(&server.schema(), &package, "READ COMMITTED", "slots per-counter, pick connection", 1);
 }
 
 fn concurrent_resizes_lose_no_increment(server: &Server) {
-    let package = package(|options| options.default_slots = Some(20));
+    let package = package(|_| {});
     for isolation in ["READ COMMITTED", "REPEATABLE READ"] {
         hammer(&server.schema(), &package, isolation, "three concurrent resizes", 3);
     }

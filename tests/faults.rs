@@ -161,7 +161,7 @@ fn hold_locks(strike: &mut Strike<'_>) {
         let record = strike.random.random_range(1..10);
         let locks = [
             "SELECT COUNT(*) FROM counters WHERE counter_name = 'counter 1' FOR UPDATE".to_owned(),
-            format!("SELECT COUNT(*) FROM slotted_counters WHERE record_type = 1 AND record_id >= {record} FOR UPDATE"),
+            format!("SELECT COUNT(*) FROM pages_total WHERE id >= {record} FOR UPDATE"),
         ];
         strike.load.until_error(1205, || {
             // The victim of a deadlock with a transaction of the load has no locks.

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -12,6 +11,7 @@ use slotted::package::{Ident, Kind, Options, Package, Roles, Routine, Security, 
 use slotted::script;
 use slotted::server::PrivateServer;
 
+use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, calls, error_of, file, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
@@ -221,15 +221,12 @@ fn routines(schema: &Schema<'_>) -> u64 {
 /// Each problem is reported with the statement that cures it.
 /// As the comment of the script says: with roll-ups after create_procedures.sql, because the script calls one.
 fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Server) {
-    let with_column = keyed(|options| {
-        options.key = "id INT".parse().expect("a key");
-        options.rollups = vec!["articles.id:views".parse().expect("a roll-up")];
-    });
+    let with_column = of_column("articles.views", "id INT", |_| {});
     for package in [package(|_| {}), with_column] {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0)");
         schema.install(&package);
-        let rolls_up = package.rollups().count() > 0;
+        let rolls_up = package.options.column.is_some();
         let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| file(&package, name));
         let again = if rolls_up { "Source create_procedures.sql and the script again" } else { "Source the script again" };
         assert!(uninstall.contains(again), "{uninstall}");
@@ -237,7 +234,7 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
         assert!(statements.len() > 15, "{}", statements.len());
         for done in 0..=statements.len() {
             if rolls_up {
-                schema.run("CALL slotted_counter_increment(1)");
+                schema.run("CALL articles_views_increment(1)");
             }
             let mut connection = schema.connect();
             for statement in &statements[..done] {
@@ -381,7 +378,7 @@ fn an_upgrade_and_another_number_of_slots_lose_no_increment(server: &Server) {
 
 /// An account and two roles that are dropped at the end of the test.
 pub struct Account<'a> {
-    schema: &'a Schema<'a>,
+    pub schema: &'a Schema<'a>,
     pub name: String,
 }
 
@@ -394,7 +391,20 @@ impl<'a> Account<'a> {
 
     /// The roles of a package for this account. Other tests use the same server, so they have names of their own.
     pub fn roles(&self) -> Roles {
-        format!("{0}_counts,{0}_manages", self.name).parse().expect("roles")
+        let role = |end: &str| format!("{}_{end}", self.name).parse().expect("a name");
+        Roles { application: role("counts"), admin: role("manages") }
+    }
+
+    /// A text of the package with these roles in place of its own.
+    pub fn with_roles(&self, package: &Package, text: &str) -> String {
+        let (own, roles) = (package.roles(), self.roles());
+        let text = text.replace(&own.application.to_string(), &roles.application.to_string());
+        text.replace(&own.admin.to_string(), &roles.admin.to_string())
+    }
+
+    /// A file of the package with these roles.
+    pub fn renamed(&self, package: &Package, name: &str) -> String {
+        self.with_roles(package, &file(package, name))
     }
 
     pub fn connect(&self) -> Conn {
@@ -404,7 +414,7 @@ impl<'a> Account<'a> {
 
     /// Sources grants.sql and grants one of its roles to the account.
     pub fn grant_role(&self, package: &Package, role: &Ident) {
-        let said = self.schema.client().pipe(&[], &file(package, "grants.sql"));
+        let said = self.schema.client().pipe(&[], &self.renamed(package, "grants.sql"));
         assert!(said.success, "{said:?}");
         let (to, name) = (if self.schema.server.is_mysql() { "TO" } else { "FOR" }, &self.name);
         self.schema.run(&format!("GRANT {role} TO '{name}'@'%'; SET DEFAULT ROLE {role} {to} '{name}'@'%'"));
@@ -442,8 +452,8 @@ fn each_role_has_its_privileges_and_no_others(server: &Server) {
     // In GRANT ... ON a_b.*, the underscore is a pattern that also matches this name.
     let similar = Schema::named(server, &schema.name.replacen('_', "x", 1), "");
     let account = Account::new(&schema);
-    let package = package(|options| options.roles = Some(account.roles()));
-    let Roles { application, admin } = package.roles();
+    let package = package(|_| {});
+    let Roles { application, admin } = account.roles();
     for schema in [&schema, &similar] {
         schema.install(&package);
         schema.run("CALL counter_setup('a', NULL, NULL, 0); CREATE PROCEDURE other() SELECT 1");
@@ -504,16 +514,9 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
     let mut run = |text: &str| source(&mut connection, text).unwrap_or_else(|error| panic!("{error:?}: {text}"));
     run("CREATE DATABASE app; USE app; CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL);
          INSERT INTO pages VALUES (7, 0)");
-    let definer = |options: &mut Options| {
-        options.definer = Some("slotted@localhost".parse().expect("an account"));
-        options.roles = Some(format!("{0}counts,{0}manages", options.prefix.name()).parse().expect("roles"));
-    };
+    let definer = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
     let named = package(definer);
-    let keyed = keyed(|options| {
-        definer(options);
-        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
-        options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
-    });
+    let keyed = of_column("pages.views", "id BIGINT", definer);
     run("CREATE USER app@localhost");
     for package in [&named, &keyed] {
         for name in ["setup.sql", "accounts.sql", "grants.sql", "accounts.sql", "create_procedures.sql", "grants.sql"] {
@@ -532,25 +535,20 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
     as_role(&named.roles().admin).query_drop("CALL counter_setup('a', NULL, 10, 41)").expect("setup");
     as_role(&named.roles().admin).query_drop("CALL counter_resize('a', 3)").expect("resize");
     as_role(&named.roles().application).query_drop("CALL counter_increment('a')").expect("an increment");
-    as_role(&keyed.roles().application).query_drop("CALL slotted_counter_add(1, 7, 42)").expect("an increment");
-    as_role(&keyed.roles().admin).query_drop("CALL slotted_counter_compact_idle(0, NULL)").expect("compact");
+    as_role(&keyed.roles().application).query_drop("CALL pages_views_add(7, 42)").expect("an increment");
+    as_role(&keyed.roles().admin).query_drop("CALL pages_views_compact(7)").expect("compact");
     let mut administrator = Conn::new(private.options().db_name(Some("app"))).expect("a connection");
-    // The EVENT runs as the account, too.
-    let start = Instant::now();
-    while administrator.query_first::<i64, _>("SELECT views FROM pages").expect("views") != Some(42) {
-        assert!(start.elapsed() < Duration::from_secs(60), "no roll-up");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    assert_eq!(administrator.query_first::<i64, _>("SELECT views FROM pages").expect("views"), Some(42));
     administrator.query_drop("SET GLOBAL read_only = 1").expect("read_only");
     for (role, call) in [
         (&named.roles().application, "CALL counter_increment('a')"),
         (&named.roles().admin, "CALL counter_reset('a', 0, FALSE)"),
-        (&keyed.roles().application, "CALL slotted_counter_increment(1, 7)"),
+        (&keyed.roles().application, "CALL pages_views_increment(7)"),
     ] {
         let error = error_of(as_role(role).query_drop(call));
         assert_eq!(error.0, 1290, "{call}: {error:?}");
     }
-    let totals = "SELECT CAST(counter_get('a') AS SIGNED), CAST(slotted_counter_get(1, 7) AS SIGNED)";
+    let totals = "SELECT CAST(counter_get('a') AS SIGNED), CAST(pages_views_get(7) AS SIGNED)";
     assert_eq!(administrator.query_first::<(i64, i64), _>(totals).expect("totals"), Some((42, 42)));
     // No client can connect as the account.
     let locked = Conn::new(private.options().user(Some("slotted")));
@@ -564,15 +562,11 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
     let server = server.another(functions);
     let schema = Schema::named(&server, "app", "");
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0)");
-    let keyed = keyed(|options| {
-        options.definer = Some("slotted@localhost".parse().expect("an account"));
-        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
-        options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
-    });
+    let keyed = of_column("pages.views", "id BIGINT", |options| options.definer = Some("slotted@localhost".parse().expect("an account")));
     for name in ["setup.sql", "accounts.sql"] {
         schema.run(&file(&keyed, name));
     }
-    schema.run("CALL slotted_counter_add(1, 7, 41); CALL slotted_counter_rollup(NULL); CALL slotted_counter_add(1, 7, 1)");
+    schema.run("CALL pages_views_add(7, 41); CALL pages_views_rollup(NULL); CALL pages_views_add(7, 1)");
     let options = mysql::Opts::from(server.options());
     let mut dump = std::process::Command::new(server.dump());
     dump.args(["--no-defaults", "--user=root", "--single-transaction", "--routines", "--events"]);
@@ -592,11 +586,11 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
     let client = server.client_of(&account.into(), "restored");
     let said = client.pipe(&[], &String::from_utf8(dump.stdout).expect("text"));
     assert!(said.success, "{said:?}");
-    let error = error_of(restored.connect().query_drop("CALL slotted_counter_increment(1, 7)"));
+    let error = error_of(restored.connect().query_drop("CALL pages_views_increment(7)"));
     assert_eq!(error.0, 1449, "{error:?}");
     restored.run(&file(&keyed, "accounts.sql"));
-    restored.run("CALL slotted_counter_increment(1, 7); CALL slotted_counter_rollup(NULL)");
-    assert_eq!(restored.first::<(i64, i64)>("SELECT slotted_counter_get(1, 7), views FROM pages"), (43, 43));
+    restored.run("CALL pages_views_increment(7); CALL pages_views_rollup(NULL)");
+    assert_eq!(restored.first::<(i64, i64)>("SELECT pages_views_get(7), views FROM pages"), (43, 43));
 }
 
 fn sql_for_one_server_installs_on_it(server: &Server) {
@@ -622,7 +616,6 @@ fn invoker_routines_run_with_the_privileges_of_the_caller(server: &Server) {
     let account = Account::new(&schema);
     let package = package(|options| {
         options.security = Security::Invoker;
-        options.roles = Some(account.roles());
     });
     schema.install(&package);
     schema.run("CALL counter_setup('a', NULL, NULL, 41)");
@@ -630,7 +623,7 @@ fn invoker_routines_run_with_the_privileges_of_the_caller(server: &Server) {
     let error = error_of(account.connect().query_drop("CALL counter_increment('a')"));
     assert_eq!(error.0, 1142, "{error:?}");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 41);
-    account.grant_role(&package, &package.roles().application);
+    account.grant_role(&package, &account.roles().application);
     account.connect().query_drop("CALL counter_increment('a')").expect("an increment");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 42);
 }

@@ -55,7 +55,6 @@ promises! {
     once
     queries
     races
-    random_transactions
     recipes
     rendering
     replication

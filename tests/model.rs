@@ -16,7 +16,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
-use slotted::package::{Nodes, Options, Package, Slots};
+use slotted::package::{Options, Package, Slots};
 
 use self::plain::{Part, Plain, Statements};
 use crate::rollup::of_column;
@@ -35,6 +35,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(interleaved_small_amounts_in_slotted_counters_without_deletes_equal_the_model)
         .on_servers(interleaved_small_amounts_in_existing_bounded_counters_equal_the_model)
         .on_servers(interleaved_small_amounts_in_existing_bounded_records_equal_the_model)
+        .private()
+        .on_servers(routines_on_a_node_equal_the_model)
         .on_servers(interleaved_small_amounts_on_nodes_without_resets_and_deletes_equal_the_model);
 }
 
@@ -49,7 +51,7 @@ const FIXED: i64 = 4;
 
 const ISOLATION_LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
-/// The nodes of a cluster in a package for nodes.
+/// The value of auto_increment_increment on a node of a cluster.
 const NODES: i64 = 3;
 
 /// The key columns as arguments of a call: a name, or the columns of a record. Some are not valid.
@@ -210,7 +212,6 @@ impl Kind {
             if self.form != Form::PerCounter {
                 options.slots = Slots::Fixed(FIXED as u32);
             }
-            options.nodes = self.nodes.then(|| Nodes { count: NODES as u32, variable: "server_id".parse().expect("a variable") });
         };
         match self.form {
             Form::PerCounter | Form::Fixed if self.bounded => bounded(change),
@@ -1110,18 +1111,28 @@ fn first_seed() -> u64 {
     setting("SLOTTED_MODEL_SEED").unwrap_or(1)
 }
 
-/// On a single server, and in a package for nodes: there, maintenance outside a transaction has steps.
+/// A server whose routines run as on a node of a cluster.
+fn node(server: &Server) -> Server {
+    server.another(&[&format!("--auto-increment-increment={NODES}")])
+}
+
 fn equals_the_model(server: &Server, kind: Kind) {
     let cases = setting("SLOTTED_MODEL_CASES").map_or(cases(CASES), |cases| cases as u32);
-    for kind in [kind, Kind { nodes: true, ..kind }] {
-        let package = kind.package();
-        let subject = Subject::new(kind, &package);
-        let schema = subject.install(server, &package);
-        let connections = RefCell::new(Connections::new(&schema));
-        let isolation = prop::array::uniform3(prop::sample::select(ISOLATION_LEVELS.to_vec()));
-        sequences(cases, first_seed(), (isolation, kind.steps()), |(isolation, steps)| {
-            run(&mut connections.borrow_mut(), &subject, isolation, &steps)
-        });
+    let package = kind.package();
+    let subject = Subject::new(kind, &package);
+    let schema = subject.install(server, &package);
+    let connections = RefCell::new(Connections::new(&schema));
+    let isolation = prop::array::uniform3(prop::sample::select(ISOLATION_LEVELS.to_vec()));
+    sequences(cases, first_seed(), (isolation, kind.steps()), |(isolation, steps)| {
+        run(&mut connections.borrow_mut(), &subject, isolation, &steps)
+    });
+}
+
+/// Maintenance outside a transaction has steps there.
+fn routines_on_a_node_equal_the_model(server: &Server) {
+    let server = node(server);
+    for kind in [COUNTERS, FIXED_COUNTERS, SLOTTED_COUNTERS, COLUMNS, BOUNDED_COUNTERS, BOUNDED_RECORDS] {
+        equals_the_model(&server, Kind { nodes: true, ..kind });
     }
 }
 
@@ -1259,5 +1270,5 @@ fn interleaved_small_amounts_in_existing_bounded_records_equal_the_model(server:
 /// Outside a transaction, a reset that waits for a lock has set a part of the slots (docs/guarantees.md).
 fn interleaved_small_amounts_on_nodes_without_resets_and_deletes_equal_the_model(server: &Server) {
     let kinds = [COUNTERS, SLOTTED_COUNTERS, BOUNDED_COUNTERS, BOUNDED_RECORDS];
-    interleaved_equals_the_model(server, &kinds.map(|kind| Kind { nodes: true, ..kind }));
+    interleaved_equals_the_model(&node(server), &kinds.map(|kind| Kind { nodes: true, ..kind }));
 }

@@ -9,6 +9,7 @@ use mysql::{Conn, Params, Row, TxOpts, Value};
 use slotted::package::{Package, Pick, Slots};
 use slotted::script::{self, Query};
 
+use crate::rollup::of_column;
 use crate::support::{
     Module, Schema, Server, calls, error_of, file, keyed, package, repeatable, variants as named_variants,
 };
@@ -196,14 +197,9 @@ fn with_table<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
 fn every_query_has_the_parameters_of_its_comment(server: &Server) {
     let keys = ["record_type INT, record_id BIGINT", "record_type TINYINT, `the url` VARCHAR(255), record_id BINARY(2)"];
     for (key, pick) in keys.into_iter().zip([Pick::Connection, Pick::Random]) {
-        let package = keyed(|options| {
-            options.key = key.parse().expect("a key");
-            options.pick = pick;
-            let same = if options.key.0.len() == 2 { "record_type=1" } else { "record_type=1,record_id=0x0001" };
-            options.rollups = vec![format!("{same}:parents.id:n").parse().expect("a roll-up")];
-        });
-        check_parameters(server, &package);
+        check_parameters(server, &keyed(|options| (options.key, options.pick) = (key.parse().expect("a key"), pick)));
     }
+    check_parameters(server, &of_column("parents.n", "id VARCHAR(200)", |_| {}));
     named_variants().iter().for_each(|(_, package)| check_parameters(server, package));
 }
 
@@ -306,11 +302,11 @@ fn totals_are_exact_during_resizes_by_query(server: &Server) {
     const WRITERS: usize = 16;
     const CALLS: usize = 300;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        let package = package(|options| options.default_slots = Some(12));
+        let package = package(|_| {});
         let queries = &Queries::of(&package);
         let schema = server.schema();
         schema.install(&package);
-        schema.run("CALL counter_setup('hot', NULL, NULL, NULL)");
+        schema.run("CALL counter_setup('hot', NULL, 12, NULL)");
         let (done, counted, resizes) = (AtomicBool::new(false), AtomicI64::new(0), AtomicU64::new(0));
         thread::scope(|scope| {
             scope.spawn(|| {

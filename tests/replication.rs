@@ -174,18 +174,9 @@ fn contents(server: &Server) -> Vec<(String, Vec<Vec<Value>>)> {
     queries.into_iter().map(rows).collect()
 }
 
-fn packages() -> [Package; 2] {
-    let of_account = |options: &mut Options| {
-        options.definer = Some("slotted@localhost".parse().expect("an account"));
-        options.roles = Some("app_counts,app_manages".parse().expect("roles"));
-    };
-    let named = package(of_account);
-    let records = keyed(|options| {
-        of_account(options);
-        options.rollups = vec!["record_type=1:pages.id:views".parse().expect("a roll-up")];
-        options.rollup_every = Some("1 SECOND".parse().expect("an interval"));
-    });
-    [named, records]
+fn packages() -> [Package; 3] {
+    let of_account = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
+    [package(of_account), keyed(of_account), of_column("pages.views", "id BIGINT", of_account)]
 }
 
 /// Increments in transactions of several statements, of which some are rolled back.
@@ -196,7 +187,7 @@ fn write(schema: &Schema<'_>, done: &AtomicBool, counted: &AtomicI64) {
         let record = random.random_range(1..=RECORDS);
         let amount = random.random_range(-3..=9);
         let transaction = random.random_bool(0.5);
-        let mut statements = vec![format!("CALL slotted_counter_add(1, {record}, {amount})")];
+        let mut statements = vec![format!("CALL pages_views_add({record}, {amount})")];
         if transaction {
             statements.insert(0, "START TRANSACTION".into());
             statements.push(format!("UPDATE pages SET title = CONCAT('title ', {amount}) WHERE id = {record}"));
@@ -235,9 +226,9 @@ fn maintain(schema: &Schema<'_>) {
         let statement = match turn % 9 {
             0 => format!("CALL counter_resize('hot', {})", random.random_range(1..=60)),
             1 => format!("CALL counter_reset('hot', {record}, {})", turn % 2),
-            2 => format!("CALL slotted_counter_compact(1, {record})"),
+            2 => format!("CALL slotted_counter_add(2, {record}, {turn})"),
             3 => "CALL slotted_counter_compact_idle(0, 1000)".into(),
-            4 => "CALL slotted_counter_rollup(7)".into(),
+            4 => "CALL pages_views_rollup(7)".into(),
             5 => format!("CALL counter_setup('once {turn}', NULL, {record}, {turn})"),
             6 => format!("CALL counter_delete('once {}')", turn - 1),
             7 => format!("CALL slotted_counter_reset(2, {record}, {turn})"),
@@ -260,13 +251,16 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
          INSERT INTO pages VALUES {}; CREATE USER app@'%' IDENTIFIED BY 'secret'",
         pages.join(", ")
     ));
-    let [named, records] = packages();
-    for name in ["setup.sql", "accounts.sql", "grants.sql"] {
-        schema.run(&file(&named, name));
-        schema.run(&file(&records, name));
+    for package in packages() {
+        schema.run(&file(&package, "setup.sql"));
+        schema.run(&file(&package, "accounts.sql"));
     }
-    let to = if server.is_mysql() { "TO" } else { "FOR" };
-    schema.run(&format!("GRANT SELECT, UPDATE ON pages TO app@'%'; GRANT app_counts TO app@'%'; SET DEFAULT ROLE app_counts {to} app@'%'"));
+    schema.run(&format!("GRANT SELECT, UPDATE ON pages TO app@'%'; GRANT EXECUTE ON {SCHEMA}.* TO app@'%'"));
+    // An event runs only if its definer has this privilege.
+    schema.run(&format!("GRANT EVENT ON {SCHEMA}.* TO slotted@localhost"));
+    schema.run(
+        "CREATE DEFINER = slotted@localhost EVENT pages_views_rollup ON SCHEDULE EVERY 1 SECOND DO CALL pages_views_rollup(NULL)",
+    );
     schema.run("CALL counter_setup('hot', NULL, 20, 0); CALL counter_setup('counted', NULL, 20, 0)");
 
     let (done, counted) = (AtomicBool::new(false), AtomicI64::new(0));
@@ -277,19 +271,19 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
         maintain(&schema);
         done.store(true, SeqCst);
     });
-    schema.run("ALTER DEFINER = slotted@localhost EVENT slotted_counter_rollup DISABLE; CALL slotted_counter_rollup(NULL)");
+    schema.run("ALTER DEFINER = slotted@localhost EVENT pages_views_rollup DISABLE; CALL pages_views_rollup(NULL)");
     assert_eq!(schema.first::<i64>("SELECT counter_get('counted')"), counted.into_inner());
     pair.wait();
     let of_source = contents(&pair.source);
     for (source, replica) in of_source.iter().zip(contents(&pair.replica)) {
         assert_eq!(*source, replica);
     }
-    schema.run("ALTER DEFINER = slotted@localhost EVENT slotted_counter_rollup ENABLE");
+    schema.run("ALTER DEFINER = slotted@localhost EVENT pages_views_rollup ENABLE");
     pair.wait();
 
     // The replica rejects calls, also of administrators of counters, and answers reads.
     let mut connection = Pair::application(&pair.replica);
-    for call in ["CALL counter_increment('hot')", "CALL counter_add('hot', 2)", "CALL slotted_counter_increment(1, 1)"] {
+    for call in ["CALL counter_increment('hot')", "CALL counter_add('hot', 2)", "CALL pages_views_increment(1)"] {
         let error = error_of(connection.query_drop(call));
         assert_eq!(error.0, 1290, "{call}: {error:?}");
     }
@@ -305,13 +299,13 @@ fn a_replica_has_the_same_rows_and_can_become_the_source(server: &Server) {
     assert!(status.as_deref().is_some_and(|status| status.ends_with("SIDE_DISABLED")), "{status:?}");
     schema.run("SET GLOBAL read_only = ON");
     for statement in
-        ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = OFF", "ALTER DEFINER = slotted@localhost EVENT slotted_counter_rollup ENABLE"]
+        ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = OFF", "ALTER DEFINER = slotted@localhost EVENT pages_views_rollup ENABLE"]
     {
         administrator.query_drop(statement).expect(statement);
     }
-    connection.query_drop("CALL slotted_counter_add(1, 1, 1000)").expect("an increment");
+    connection.query_drop("CALL pages_views_add(1, 1000)").expect("an increment");
     let start = Instant::now();
-    let differs = "SELECT COUNT(*) FROM pages WHERE views <> slotted_counter_get(1, id)";
+    let differs = "SELECT COUNT(*) FROM pages WHERE views <> pages_views_get(id)";
     while administrator.query_first::<u64, _>(differs).expect("the pages") != Some(0) {
         assert!(start.elapsed() < TIMEOUT, "the event does not run");
         thread::sleep(Duration::from_millis(100));
@@ -476,14 +470,14 @@ fn statements_leave_the_totals_of_the_page(server: &Server) {
         let called = connection.query_drop(&call);
         assert_eq!(error_of(called).0, 1665, "{call}");
         let said = printed(&slotted(&["status", "--url", &url(&pair.source, schema)]));
-        let of_column = load.package.options.column().map(|column| format!("--column {column}"));
+        let of_column = load.package.options.column.as_ref().map(|column| format!("--column {column}"));
         let install = of_column.unwrap_or_else(|| load.package.options.arguments());
         let install = format!("install {install} --url {}", url(&pair.source, schema));
         let installed = printed(&slotted(&install.split(' ').collect::<Vec<_>>()));
         for said in [said, installed] {
             assert!(said.contains("warning: binlog_format is STATEMENT: calls at READ COMMITTED fail (1665)"), "{said}");
             assert_eq!(said.contains("after takes"), load.package.options.bounded, "{said}");
-            assert_eq!(said.contains("another part of the total"), load.package.options.column().is_some(), "{said}");
+            assert_eq!(said.contains("another part of the total"), load.package.options.column.is_some(), "{said}");
         }
     }
     differs_after_a_take(&pair, &page);

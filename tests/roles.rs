@@ -9,7 +9,7 @@ use slotted::package::{Kind, Package, Routine, Slots};
 use crate::advise::{printed, slotted};
 use crate::install::Account;
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, bounded_keyed, error_of, file, keyed, package, root};
+use crate::support::{Module, Schema, Server, bounded, bounded_keyed, error_of, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module.on_one_server(the_table_of_roles_has_each_routine);
@@ -38,7 +38,7 @@ fn table() -> Vec<Cells> {
 impl Cells {
     fn is_of(&self, package: &Package) -> bool {
         let named = package.options.kind == Kind::Counters;
-        let column = package.options.column().is_some();
+        let column = package.options.column.is_some();
         match &self.packages[..] {
             "all" => true,
             "all others" => !column,
@@ -82,7 +82,7 @@ impl Cells {
 pub fn call(package: &Package, word: &str) -> String {
     let prefix = package.options.prefix.name();
     let named = package.options.kind == Kind::Counters;
-    let key = match (named, package.options.column()) {
+    let key = match (named, &package.options.column) {
         (true, _) => "'a'",
         (_, None) => "1, 1",
         _ => "1",
@@ -118,7 +118,7 @@ pub fn set_up(schema: &Schema<'_>, package: &Package) {
             // After a deletion by an administrator.
             schema.run(&format!("DELETE FROM {}; CALL {prefix}setup('a', NULL, NULL, 40)", package.options.table));
         }
-        Kind::SlottedCounters if package.options.column().is_some() => {
+        Kind::SlottedCounters if package.options.column.is_some() => {
             schema.run(&format!("REPLACE INTO articles VALUES (1, 10), (2, 20); CALL {prefix}add(1, 30); CALL {prefix}add(2, 5)"));
         }
         Kind::SlottedCounters => schema.run(&format!("DELETE FROM {}; CALL {prefix}add(1, 1, 40)", package.options.table)),
@@ -133,20 +133,19 @@ fn each_role_can_do_what_the_table_says(server: &Server) {
         let schema = server.schema();
         let account = Account::new(&schema);
         let mut options = package.options.clone();
-        options.roles = Some(account.roles());
         // As for production. MySQL rejects a view if its definer has no role and the account has one (1356).
         options.definer = Some(format!("{}_d@localhost", account.name).parse().expect("an account"));
         let package = Package::new(options).expect("valid options");
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB; CREATE TABLE nothing (id INT)");
         schema.install(&package);
-        schema.run(&file(&package, "accounts.sql"));
-        if package.options.column().is_some() {
+        schema.run(&account.renamed(&package, "accounts.sql"));
+        if package.options.column.is_some() {
             let of_page = crate::support::sql_statements("docs/columns.md", "Deleted rows").remove(0);
             schema.run(&of_page.replace("views_pending", package.options.table.name()));
         }
         // What an application has on its own table.
         schema.run(&format!("GRANT SELECT, DELETE ON articles TO '{}'@'%'", account.name));
-        let roles = package.roles();
+        let roles = account.roles();
         for (role, at) in [(&roles.application, 0), (&roles.admin, 1)] {
             account.grant_role(&package, role);
             for row in table.iter().filter(|row| row.is_of(&package)) {
@@ -167,13 +166,13 @@ fn each_role_can_do_what_the_table_says(server: &Server) {
                     }
                 }
             }
-            if package.options.column().is_some() {
+            if package.options.column.is_some() {
                 set_up(&schema, &package);
                 account.connect().query_drop("DELETE FROM articles WHERE id = 2").expect("a deletion");
                 assert_eq!(schema.first::<i64>("SELECT articles_views_get(2)"), 0, "the trigger");
             }
         }
-        drops_the_roles_as_printed(&schema, &package);
+        drops_the_roles_as_printed(&account, &package);
     }
     eprintln!("{}: {cells} cells", server.version);
 }
@@ -182,9 +181,6 @@ fn what_a_role_cannot_see_is_hidden_until_it_has_the_privileges_that_status_name
     for package in [package(|_| {}), of_column("articles.views", "id BIGINT", |_| {})] {
         let schema = server.schema();
         let account = Account::new(&schema);
-        let mut options = package.options.clone();
-        options.roles = Some(account.roles());
-        let package = Package::new(options).expect("valid options");
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB");
         schema.install(&package);
         let url = server.url_of(&account.name, Some("secret"));
@@ -192,7 +188,7 @@ fn what_a_role_cannot_see_is_hidden_until_it_has_the_privileges_that_status_name
             let output = slotted(&["status", "--url", &url, "--database", &schema.name]);
             (output.status.code(), printed(&output))
         };
-        let roles = package.roles();
+        let roles = account.roles();
         let mut said = String::new();
         for role in [&roles.application, &roles.admin] {
             account.grant_role(&package, role);
@@ -218,23 +214,25 @@ fn what_a_role_cannot_see_is_hidden_until_it_has_the_privileges_that_status_name
     }
 }
 
-fn drops_the_roles_as_printed(schema: &Schema<'_>, package: &Package) {
-    if package.options.column().is_some() {
+fn drops_the_roles_as_printed(account: &Account<'_>, package: &Package) {
+    let schema = account.schema;
+    if package.options.column.is_some() {
         schema.run("DELETE FROM articles_views; DROP TRIGGER articles_deleted");
     }
     let output = slotted(&["uninstall", "--url", &schema.server.url(), "--database", &schema.name, "--with-data", "--yes"]);
     let said = printed(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let statement = said.lines().find_map(|line| line.find("DROP ROLE").map(|at| &line[at..])).expect("a statement");
-    schema.run(statement);
-    let role = &package.roles().application;
+    let statement = account.with_roles(package, statement);
+    schema.run(&statement);
+    let role = &account.roles().application;
     assert!(schema.connect().query_drop(format!("DROP ROLE {role}")).is_err(), "{statement}");
 }
 
 /// No routine that is not private is missing in the table.
 fn the_table_of_roles_has_each_routine(_: &Server) {
     let actions: Vec<String> = table().into_iter().map(|row| row.action).collect();
-    for routine in Routine::ALL.into_iter().filter(|routine| !routine.is_private()) {
+    for routine in Routine::all().filter(|routine| !routine.is_private()) {
         assert!(actions.iter().any(|action| action.contains(&format!("`{}`", routine.suffix()))), "{}", routine.suffix());
     }
 }

@@ -8,10 +8,10 @@
 --   GRANT `counter_app` TO 'app'@'%';
 --   SET DEFAULT ROLE `counter_app` TO 'app'@'%';   MySQL
 --   SET DEFAULT ROLE `counter_app` FOR 'app'@'%';  MariaDB
--- An account of MariaDB has one default role: give several packages of an application the same roles with --roles.
+-- An account of MariaDB has one default role: give several packages of an application the same roles, with other names in this file.
 -- The privileges are granted routine by routine, because the database in GRANT ON * is a pattern, in which _ matches any
--- character. A role has the privileges of each database in which this script was sourced: render with --roles to
--- give each database roles of its own.
+-- character. A role has the privileges of each database in which this script was sourced: write other names
+-- into this file to give each database roles of its own.
 --
 -- Your account needs CREATE ROLE and, to grant the roles, ROLE_ADMIN (MySQL), or CREATE USER (MariaDB), and the granted privileges with
 -- GRANT OPTION. An account without the first can grant the privileges below to accounts in place of roles.

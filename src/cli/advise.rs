@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::connection::Connection;
 use super::output::{JSON_VERSION, in_line, note, outln};
-use super::package::options_of;
 use crate::advise::{self, Advice, Watched};
 use crate::install::compare;
 use crate::package::Package;
@@ -66,8 +65,8 @@ fn packages(connection: &mut Conn) -> anyhow::Result<Vec<(String, Package)>> {
     let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
     let installed = compare::installed(connection, database.is_none())?;
     let package = |one: compare::Installed| {
-        let options = options_of(one.value("arguments")?)?;
-        Some((one.schema, Package::new(options).ok()?))
+        let package = Package::parse(one.value("arguments")?).ok()?;
+        Some((one.schema, package))
     };
     Ok(installed.into_iter().filter_map(package).collect())
 }

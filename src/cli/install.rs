@@ -5,13 +5,12 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
-use super::generate::OptionFlags;
 use super::output::{in_line, note, out};
 use super::package::installed;
 use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
-use crate::package::{Kind, Package, Routine, TableColumn};
+use crate::package::{Columns, Given, Package, Routine, TableColumn};
 use crate::render;
 
 /// Install or upgrade a package in a database.
@@ -24,16 +23,12 @@ use crate::render;
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]
 pub struct Install {
-    /// The package to install [default with --column: slotted_counters]
-    #[arg(group = "subject", required_unless_present = "column")]
-    package: Option<Kind>,
-
     /// Print the SQL for the client of the server, and change nothing
     #[arg(long)]
     dry_run: bool,
 
     #[command(flatten)]
-    options: OptionFlags,
+    package: Given,
 
     #[command(flatten)]
     connection: Connection,
@@ -41,20 +36,23 @@ pub struct Install {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let Some(mut options) = self.package.0 else {
+            return Err(hinted(
+                "no package is given",
+                "name PACKAGE, or a column of a table with --column",
+            ));
+        };
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
-        let kind = self
-            .options
-            .kind(self.package)
-            .expect("clap requires one of both");
-        let mut options = self.options;
-        if let Some(name) = options.unknown_column().cloned() {
-            match column::parent(&mut connection, &name)? {
-                Ok(parent) => options = options.with_parent(parent, false),
-                Err(problem) => return Err(rejected(problem)),
+        if let Some(name) = options.column.as_ref().filter(|_| options.key.0.is_empty()) {
+            let parent = column::parent(&mut connection, name)?.map_err(rejected)?;
+            options.key = parent.key;
+            options.collation = parent.collation.unwrap_or(options.collation);
+            if options.keep.0.is_empty() {
+                options.keep = Columns(parent.on_update);
             }
         }
-        let package = Package::new(options.options(kind))?;
+        let package = Package::new(options)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
         }
@@ -90,8 +88,8 @@ impl Install {
             return Ok(Outcome::Fine);
         }
         note!("installed {name} {version} in {database}");
-        if let Some(column) = package.options.column() {
-            out!("{}", next_steps(&package, &column, &database))?;
+        if let Some(column) = &package.options.column {
+            out!("{}", next_steps(&package, column, &database))?;
         }
         Ok(Outcome::Fine)
     }
@@ -106,7 +104,7 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     if let Some(problem) = preflight::version(connection, package)? {
         return Ok(Some(problem));
     }
-    let Some(column) = package.options.column() else {
+    let Some(column) = &package.options.column else {
         return Ok(None);
     };
     if let Some(problem) = column::problems(connection, package)?.into_iter().next() {
@@ -118,8 +116,8 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
         .into_iter()
         .filter(|one| one.package.package == package.package);
     let other = others
-        .filter_map(|one| one.package.options.column())
-        .find(|other| same(other) != same(&column));
+        .filter_map(|one| one.package.options.column)
+        .find(|other| same(other) != same(column));
     Ok(other.map(|other| Problem {
         what: format!(
             "the package of {other} has these names: it would move the counts of {other} into {column}"

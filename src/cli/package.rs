@@ -1,13 +1,12 @@
 //! The packages of a database, as their views describe them.
 
-use clap::{Args, Parser};
+use clap::Args;
 use mysql::Conn;
 
-use super::generate::OptionFlags;
 use super::hinted;
 use super::output::{in_line, note};
 use crate::install;
-use crate::package::{Kind, Options, Package};
+use crate::package::Package;
 
 /// The package that a command is about.
 #[derive(Debug, Clone, Args)]
@@ -16,16 +15,6 @@ pub struct Name {
     /// database]
     #[arg(value_name = "NAME")]
     name: Option<String>,
-}
-
-/// The arguments of `slotted generate` in the view of a package.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Arguments {
-    #[arg(group = "subject")]
-    package: Kind,
-    #[command(flatten)]
-    options: OptionFlags,
 }
 
 /// A package of a database.
@@ -48,7 +37,7 @@ impl Name {
             .map_or(String::new(), |name| format!(" with the name {name}"));
         if let Some(name) = &self.name {
             found.retain(|Found { package, .. }| {
-                let column = package.options.column().map(|column| column.to_string());
+                let column = package.options.column.as_ref().map(ToString::to_string);
                 let own = [package.options.table.name(), package.package.name()];
                 own.contains(&name.as_str()) || column.as_ref() == Some(name)
             });
@@ -77,24 +66,16 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
                 "run as an administrator: GRANT SHOW VIEW on the database to this account",
             ));
         };
-        let options = one.value("arguments").and_then(options_of);
-        match options.map(Package::new) {
-            Some(Ok(package)) => all.push(Found {
+        match Package::parse(one.value("arguments").unwrap_or_default()) {
+            Ok(package) => all.push(Found {
                 package,
                 version: version.to_owned(),
             }),
-            _ => note!(
+            Err(_) => note!(
                 "the view {view} does not describe a package of this version (it says version '{}'); install the package again, or drop the view",
                 in_line(version)
             ),
         }
     }
     Ok(all)
-}
-
-/// The options in the arguments of `slotted generate`, as in the view of a package.
-pub(crate) fn options_of(arguments: &str) -> Option<Options> {
-    let words = shlex::split(arguments)?;
-    let Arguments { package, options } = Arguments::try_parse_from(words).ok()?;
-    Some(options.options(package))
 }

@@ -126,7 +126,7 @@ impl Report {
         let (mut counters, mut pending) = (Vec::new(), None);
         if stores {
             counters = read_counters(connection, &package)?;
-            if let Some(column) = package.options.column() {
+            if let Some(column) = &package.options.column {
                 let (records, counts) = column::remaining(connection, &package)?;
                 pending = Some(Pending {
                     column: column.to_string(),

@@ -129,7 +129,7 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
 
 /// What the table has, for the question.
 fn counts(connection: &mut Conn, package: &Package) -> String {
-    if package.options.column().is_some() {
+    if package.options.column.is_some() {
         let (records, counts) = column::remaining(connection, package).unwrap_or_default();
         return format!(
             "Pending counts, which are moved before: {counts} of {records} records. The column stays."

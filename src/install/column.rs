@@ -304,18 +304,21 @@ fn no_table(column: &TableColumn) -> Problem {
 /// # Errors
 /// The connection fails.
 pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
-    let Some(column) = package.options.column() else {
+    let Some(column) = &package.options.column else {
         return Ok(Vec::new());
     };
     let Some(table) = Table::read(connection, column.table.name())? else {
-        return Ok(vec![no_table(&column)]);
+        return Ok(vec![no_table(column)]);
     };
-    let mut problems: Vec<_> = table.check(&column).err().into_iter().collect();
+    let mut problems: Vec<_> = table.check(column).err().into_iter().collect();
     let again =
         format!("run slotted install --column {column}, which reads the table, or change the table back");
     problems.extend(table.key_problems(package, &again));
     let kept = |column: &&Column| {
-        !keeps(package)
+        !package
+            .options
+            .keep
+            .0
             .iter()
             .any(|name| name.name().to_lowercase() == column.name.to_lowercase())
     };
@@ -334,11 +337,6 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
         )
     }));
     Ok(problems)
-}
-
-/// The columns with ON UPDATE CURRENT_TIMESTAMP that roll-ups do not change.
-fn keeps(package: &Package) -> &[Ident] {
-    package.options.rollups.first().map_or(&[], |rollup| &rollup.keep)
 }
 
 /// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.

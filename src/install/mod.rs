@@ -132,7 +132,7 @@ pub fn files(package: &Package, states: &[ObjectState]) -> Result<&'static [&'st
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
 pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
     lock(connection)?;
-    if package.options.column().is_some() {
+    if package.options.column.is_some() {
         // The file calls the last roll-up, which could be one that somebody else has written.
         let states = compare::states(connection, package)?;
         let differs = |object: &&ObjectState| {

@@ -36,7 +36,7 @@ pub(super) fn run(connection: &mut Conn, package: &Package) -> Result<Option<Str
 /// A trigger would execute what its owner has written, and a foreign key rejects a record that does not exist.
 fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<String>> {
     let table = package.options.table.name();
-    let column = package.options.column();
+    let column = &package.options.column;
     let parent = column.as_ref().map_or(table, |column| column.table.name());
     connection.exec_first(
         "SELECT CONCAT('the table ', EVENT_OBJECT_TABLE, ' has the trigger ', TRIGGER_NAME)
@@ -61,8 +61,6 @@ fn arguments(package: &Package, connection: u32) -> String {
         KeyType::Integer(_, least, _) => least.to_string(),
         KeyType::Date("DATE") => "CURRENT_DATE".to_owned(),
         KeyType::Date(_) => "NOW()".to_owned(),
-        KeyType::Enum(values) => SqlStr(values.first().map_or("", String::as_str)).to_string(),
-        KeyType::Uuid => SqlStr("00000000-0000-0000-0000-000000000000").to_string(),
         KeyType::Text(_, length) => {
             SqlStr("slotted trial".chars().take(*length as usize).collect::<String>()).to_string()
         }
@@ -96,7 +94,7 @@ fn calls(package: &Package, counter: &str) -> Vec<String> {
             .map(|get| format!("SELECT {get}({counter})")),
     ];
     // The roll-up would move all counts. Its part moves those of one record.
-    if package.options.column().is_some() {
+    if package.options.column.is_some() {
         calls.push(call(R::Move, &format!(", {counter}, @slotted_rejected")));
     }
     calls.push(call(R::Delete, ""));

@@ -8,49 +8,50 @@ use super::{ENTRIES_MAX, Kind, MAX_SLOTS, NAME_MAX, Options, RECORDS_MAX, SECOND
 /// the signalled one. Source: MySQL manual, "SIGNAL Statement".
 pub const MESSAGE_MAX: usize = 128;
 
-/// An error that a routine signals, with SQLSTATE 45000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// An error that a routine signals, with SQLSTATE 45000. The value is the MYSQL_ERRNO, from 30001 to 30099: PyMySQL, aiomysql and MariaDB
+/// Connector/J read the number as a signed 16-bit integer, so that a number above 32767 arrives as a negative one (measured).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PackageError {
     /// The counter's name is NULL, empty, or only spaces.
-    NameEmpty,
+    NameEmpty = 30001,
     /// The counter's name is longer than the column.
-    NameTooLong,
+    NameTooLong = 30002,
     /// No counter has this name.
-    UnknownCounter,
+    UnknownCounter = 30003,
     /// A counter has this name already.
-    CounterExists,
+    CounterExists = 30004,
     /// The number of slots is below 1, above [`MAX_SLOTS`], or NULL in a resize.
-    SlotsOutOfRange,
-    /// The number of slots is less than the number of nodes of the cluster.
-    SlotsOfNodes,
+    SlotsOutOfRange = 30005,
     /// The number of slots is not the fixed one.
-    SlotsFixed,
+    SlotsFixed = 30006,
     /// The amount is NULL.
-    AmountNull,
+    AmountNull = 30007,
     /// The total exceeds the range of BIGINT.
-    TotalOutOfRange,
+    TotalOutOfRange = 30008,
     /// The argument for a key column is NULL.
-    KeyNull,
+    KeyNull = 30009,
     /// The argument for a key column is out of range, too long, or for BINARY too short.
-    KeyMisfit,
+    KeyMisfit = 30010,
     /// The number of seconds is NULL, negative, or above [`SECONDS_MAX`].
-    SecondsOutOfRange,
+    SecondsOutOfRange = 30011,
     /// The number of records is below 1 or above [`RECORDS_MAX`].
-    RecordsOutOfRange,
+    RecordsOutOfRange = 30012,
     /// The column of a roll-up cannot store a total, or a trigger of its table rejects it.
-    TotalRejected,
+    TotalRejected = 30013,
     /// The argument is NULL, not JSON, not an array, or has more than [`ENTRIES_MAX`] entries.
-    NotArray,
+    NotArray = 30014,
     /// An entry of the array is not a key and an amount.
-    EntryMisfit,
+    EntryMisfit = 30015,
     /// The total is less than the amount.
-    NotEnough,
+    NotEnough = 30016,
     /// The amount is NULL or less than 1.
-    AmountNotPositive,
+    AmountNotPositive = 30017,
+    /// The number of slots is less than the number of nodes of the cluster.
+    SlotsOfNodes = 30018,
     /// The value is negative, of a bounded counter.
-    ValueNegative,
+    ValueNegative = 30019,
     /// The amount of an entry is negative, of a bounded counter.
-    EntryNegative,
+    EntryNegative = 30020,
 }
 
 /// The variable part of a message.
@@ -99,31 +100,9 @@ impl PackageError {
         Self::EntryNegative,
     ];
 
-    /// The MYSQL_ERRNO, from 30001 to 30099. PyMySQL, aiomysql and MariaDB Connector/J read the number as a signed 16-bit
-    /// integer, so that a number above 32767 arrives as a negative one (measured).
+    /// The MYSQL_ERRNO.
     pub fn number(self) -> u16 {
-        match self {
-            Self::NameEmpty => 30001,
-            Self::NameTooLong => 30002,
-            Self::UnknownCounter => 30003,
-            Self::CounterExists => 30004,
-            Self::SlotsOutOfRange => 30005,
-            Self::SlotsFixed => 30006,
-            Self::AmountNull => 30007,
-            Self::TotalOutOfRange => 30008,
-            Self::KeyNull => 30009,
-            Self::KeyMisfit => 30010,
-            Self::SecondsOutOfRange => 30011,
-            Self::RecordsOutOfRange => 30012,
-            Self::TotalRejected => 30013,
-            Self::NotArray => 30014,
-            Self::EntryMisfit => 30015,
-            Self::NotEnough => 30016,
-            Self::AmountNotPositive => 30017,
-            Self::SlotsOfNodes => 30018,
-            Self::ValueNegative => 30019,
-            Self::EntryNegative => 30020,
-        }
+        self as u16
     }
 
     /// The message without the routine's name: the text before the variable part, the variable part, the text after it.
@@ -243,20 +222,9 @@ pub enum Speaker<'a> {
     Parameter(usize),
 }
 
-/// The SIGNAL of `error` in the routine `routine`. `about` is the name of the column of an error about one, or the variable
-/// with the name of the counter, which is `p_counter_name` if it is None.
-/// The name of a counter or column is truncated if the message would become longer than [`MESSAGE_MAX`].
-pub fn signal(options: &Options, routine: &str, error: PackageError, about: Option<&str>) -> Signal {
-    signal_by(options, Speaker::Named(routine), error, about)
-}
-
-/// The same. `speaker` is the routine that the message names.
-pub fn signal_by(
-    options: &Options,
-    speaker: Speaker<'_>,
-    error: PackageError,
-    about: Option<&str>,
-) -> Signal {
+/// The SIGNAL of `error` in a routine. `about` is the name of the column of an error about one, or the variable with the name of the
+/// counter, which is `p_counter_name` if it is None. These names are truncated if the message would become longer than [`MESSAGE_MAX`].
+pub fn signal(options: &Options, speaker: Speaker<'_>, error: PackageError, about: Option<&str>) -> Signal {
     let (head, detail, tail) = error.sentence(options);
     let (begin, head, routine) = match speaker {
         Speaker::Named(routine) => (None, format!("{routine}: {head}"), 0),
@@ -294,7 +262,11 @@ pub fn signal_by(
         }
         Detail::Entry => parts.extend([text(head), "v_entry".into(), text(tail.into())]),
         Detail::Rejected => parts.extend([text(head), "v_rejected".into()]),
-        Detail::Nodes => parts.extend([text(head), options.node_count(), text(tail.into())]),
+        Detail::Nodes => parts.extend([
+            text(head),
+            "@@GLOBAL.auto_increment_increment".into(),
+            text(tail.into()),
+        ]),
         Detail::Slots => parts.extend([text(head), "COALESCE(p_slots, 'NULL')".into()]),
     }
     let composed = parts.len() > 1;

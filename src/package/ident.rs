@@ -25,6 +25,12 @@ pub enum IdentError {
     /// A trailing space, which the servers reject.
     #[error("a name must not end with a space: '{0}'")]
     TrailingSpace(String),
+    /// The end of an executable comment, in which some statements are.
+    #[error("a name must not contain */: '{0}'")]
+    EndOfComment(String),
+    /// A name of an object of a package that would need quotes.
+    #[error("'{0}' is not a plain name: expected letters, digits, _ and $")]
+    NotPlain(String),
 }
 
 /// An identifier. Its `Display` is the name in backticks, for use in a statement.
@@ -32,14 +38,24 @@ pub enum IdentError {
 pub struct Ident(String);
 
 impl Ident {
-    /// Accepts every name that both server families accept between backticks.
+    /// Accepts every name that both server families accept between backticks, and that does not end a comment.
     ///
     /// # Errors
-    /// The name is empty, longer than [`IDENT_MAX`], ends with a space, or has a character that servers reject.
+    /// The name is empty, longer than [`IDENT_MAX`], ends with a space, contains `*/`, or a character that servers reject.
     /// Source: MySQL manual, "Schema Object Names".
     pub fn new(name: impl Into<String>) -> Result<Self, IdentError> {
         let name = name.into();
-        check_characters(&name)?;
+        for c in name.chars() {
+            if c.is_control() {
+                return Err(IdentError::Control(c as u32));
+            }
+            if c as u32 > 0xFFFF {
+                return Err(IdentError::Supplementary(c));
+            }
+        }
+        if name.contains("*/") {
+            return Err(IdentError::EndOfComment(name));
+        }
         if name.is_empty() {
             return Err(IdentError::Empty);
         }
@@ -51,6 +67,14 @@ impl Ident {
             return Err(IdentError::TooLong(name, length));
         }
         Ok(Self(name))
+    }
+
+    /// The name of a table of a package.
+    ///
+    /// # Errors
+    /// As [`Ident::new`], and the name has other characters than letters, digits, `_` and `$`.
+    pub fn own(name: &str) -> Result<Self, IdentError> {
+        Self::new(name.parse::<Prefix>()?.0)
     }
 
     /// A name that a server has returned: servers accept more than [`Ident::new`], such as control characters.
@@ -152,11 +176,6 @@ impl FromStr for Definer {
 }
 
 impl Definer {
-    /// The user and the host.
-    pub fn parts(&self) -> [&Ident; 2] {
-        [&self.user, &self.host]
-    }
-
     /// The account as the value of an option: a part that would be read as another one is in backticks.
     pub fn plain(&self) -> String {
         let part = |ident: &Ident| {
@@ -178,7 +197,7 @@ impl fmt::Display for Definer {
     }
 }
 
-/// The names of the two roles of `grants.sql`, written as `APPLICATION,ADMIN`.
+/// The names of the two roles of `grants.sql`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roles {
     /// The role of applications, which count and read.
@@ -188,7 +207,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// The names for a package without the option: the prefix and `app` or `admin`.
+    /// The prefix and `app` or `admin`.
     pub fn of(prefix: &Prefix) -> Self {
         let role = |suffix: &str| {
             let prefix: String = prefix.name().chars().take(USER_MAX - suffix.len()).collect();
@@ -201,38 +220,7 @@ impl Roles {
     }
 }
 
-impl FromStr for Roles {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let role = |name: &str| {
-            let name = Ident::new(name.trim()).map_err(|error| error.to_string())?;
-            if name.name().chars().count() > USER_MAX {
-                return Err(format!(
-                    "a role has at most {USER_MAX} characters: '{}'",
-                    name.name()
-                ));
-            }
-            Ok(name)
-        };
-        let [application, admin] = text.split(',').collect::<Vec<_>>()[..] else {
-            return Err(format!("'{text}' is not two roles: expected APPLICATION,ADMIN"));
-        };
-        let (application, admin) = (role(application)?, role(admin)?);
-        if application == admin {
-            return Err(format!("the two roles must have different names: '{text}'"));
-        }
-        Ok(Self { application, admin })
-    }
-}
-
-impl fmt::Display for Roles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.application.name(), self.admin.name())
-    }
-}
-
-/// The beginning of routine and view names. May be empty, and may end with a space.
+/// The beginning of routine and view names, of letters, digits, `_` and `$`. May be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 
@@ -254,21 +242,12 @@ impl Prefix {
 impl FromStr for Prefix {
     type Err = IdentError;
     fn from_str(prefix: &str) -> Result<Self, IdentError> {
-        check_characters(prefix)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        if !prefix.chars().all(plain) {
+            return Err(IdentError::NotPlain(prefix.to_owned()));
+        }
         Ok(Self(prefix.to_owned()))
     }
-}
-
-fn check_characters(name: &str) -> Result<(), IdentError> {
-    for c in name.chars() {
-        if c.is_control() {
-            return Err(IdentError::Control(c as u32));
-        }
-        if c as u32 > 0xFFFF {
-            return Err(IdentError::Supplementary(c));
-        }
-    }
-    Ok(())
 }
 
 /// A character string. Its `Display` is an SQL literal for an sql_mode without NO_BACKSLASH_ESCAPES, which is the

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::ident::{IDENT_MAX, Ident, IdentError, SqlStr};
+use super::ident::{IDENT_MAX, Ident, IdentError};
 use super::{NAME_MAX, NAME_PARAMETER};
 
 /// A column of the key.
@@ -21,15 +21,10 @@ pub struct KeyColumn {
 pub enum KeyType {
     /// The name of a counter of the package `counters`.
     Name,
-    /// An integer or YEAR: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types" and "The
-    /// YEAR Type".
+    /// An integer: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types".
     Integer(&'static str, i128, i128),
     /// DATE or DATETIME: the type in SQL.
     Date(&'static str),
-    /// ENUM, and its values.
-    Enum(Vec<String>),
-    /// UUID, which only MariaDB has.
-    Uuid,
     /// CHAR or VARCHAR, and its length in characters.
     Text(&'static str, u32),
     /// BINARY or VARBINARY, and its length in bytes.
@@ -42,7 +37,7 @@ pub enum KeyError {
     /// A column without a type, or with a type that is not supported in a key.
     #[error(
         "'{0}' is not a key column: expected a name and a type, which is TINYINT, SMALLINT, MEDIUMINT, INT or BIGINT, \
-         each also UNSIGNED, CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE, DATETIME, YEAR, ENUM('a', 'b') or UUID"
+         each also UNSIGNED, CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE or DATETIME"
     )]
     Column(String),
     /// The name of the column is not an identifier.
@@ -78,9 +73,6 @@ const UNSIGNED: [&str; 5] = [
     "INT UNSIGNED",
     "BIGINT UNSIGNED",
 ];
-const YEAR: KeyType = KeyType::Integer("YEAR", 1901, 2155);
-const DATE: KeyType = KeyType::Date("DATE");
-const DATETIME: KeyType = KeyType::Date("DATETIME");
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
@@ -108,18 +100,13 @@ impl KeyType {
             });
         }
         match words[..] {
-            ["YEAR"] => return Some(YEAR),
-            ["DATE"] => return Some(DATE),
-            ["DATETIME"] => return Some(DATETIME),
-            ["UUID"] => return Some(Self::Uuid),
+            ["DATE"] => return Some(Self::Date("DATE")),
+            ["DATETIME"] => return Some(Self::Date("DATETIME")),
             _ => {}
         }
         let (name, rest) = text.trim().split_once('(')?;
         let inner = rest.strip_suffix(')')?;
         let name = name.trim().to_uppercase();
-        if name == "ENUM" {
-            return enum_values(inner).map(Self::Enum);
-        }
         let length: u32 = inner.trim().parse().ok().filter(|n| (1..=3072).contains(n))?;
         let one_of = |names: [&'static str; 2]| names.into_iter().find(|candidate| *candidate == name);
         one_of(TEXTS)
@@ -132,8 +119,6 @@ impl KeyType {
         match self {
             Self::Name => u64::from(NAME_MAX) * 4,
             Self::Integer(..) | Self::Date(_) => 8,
-            Self::Enum(_) => 2,
-            Self::Uuid => 16,
             Self::Text(_, characters) => u64::from(*characters) * 4,
             Self::Binary(_, bytes) => u64::from(*bytes),
         }
@@ -144,18 +129,7 @@ impl KeyType {
         match self {
             Self::Name => format!("VARCHAR({NAME_MAX})"),
             Self::Integer(name, ..) | Self::Date(name) => (*name).to_owned(),
-            Self::Enum(values) => format!("ENUM({})", list(values, ",")),
-            Self::Uuid => "UUID".to_owned(),
             Self::Text(name, n) | Self::Binary(name, n) => format!("{name}({n})"),
-        }
-    }
-
-    /// The type of a local variable with a value of the column.
-    pub fn variable(&self) -> String {
-        match self {
-            // The servers sort an ENUM by the numbers of its values, and compare two of them by their texts.
-            Self::Enum(values) => format!("VARCHAR({})", longest(values)),
-            _ => self.text(),
         }
     }
 
@@ -169,8 +143,6 @@ impl KeyType {
             Self::Integer(..) => "BIGINT".to_owned(),
             // The servers round a fraction of a second in an argument, MySQL up to the next day.
             Self::Date(_) => "DATETIME(6)".to_owned(),
-            Self::Enum(values) => format!("VARCHAR({})", longest(values) + 1),
-            Self::Uuid => "UUID".to_owned(),
             Self::Text(_, n) => format!("VARCHAR({})", n + 1),
             Self::Binary(_, n) => format!("VARBINARY({})", n + 1),
         }
@@ -186,93 +158,27 @@ impl KeyType {
     }
 
     /// The type of the column in JSON_TABLE(), wider than the column as [`KeyType::parameter`]. JSON has no bytes: a binary
-    /// value is a string of hexadecimal digits. MariaDB does not support UUID there.
+    /// value is a string of hexadecimal digits.
     pub fn json(&self) -> String {
         match self {
             Self::Binary(_, n) => format!("VARCHAR({})", 2 * n + 1),
-            Self::Uuid => "VARCHAR(37)".to_owned(),
             _ => self.parameter(),
         }
     }
 
-    /// Whether a parameter can have values that the column cannot have. Without strict mode, the server changes an invalid UUID to
-    /// NULL.
+    /// Whether a parameter can have values that the column cannot have.
     pub fn is_limited(&self) -> bool {
         match self {
             Self::Integer(name, ..) => !name.starts_with("BIGINT"),
-            Self::Uuid => false,
             _ => true,
         }
     }
 
-    /// Whether a value that does not fit the column can equal a stored value. Without strict mode, the server truncates a string
-    /// to the parameter's length, and the rest may differ from a stored value only in trailing spaces, which the collations
-    /// ignore. MariaDB compares 26 and a YEAR of 2026 as equal, MySQL '2' and the second value of an ENUM.
-    pub fn may_equal_unfit(&self) -> bool {
-        matches!(
-            self,
-            Self::Name | Self::Text(..) | Self::Enum(_) | Self::Integer("YEAR", ..)
-        )
-    }
-
-    /// The values of an ENUM as string literals.
-    pub fn literals(&self) -> String {
-        match self {
-            Self::Enum(values) => list(values, ", "),
-            _ => String::new(),
-        }
-    }
-
-    /// The length of the longest value of an ENUM, in characters.
-    pub fn length(&self) -> usize {
-        match self {
-            Self::Enum(values) => longest(values),
-            _ => 0,
-        }
-    }
-
-    /// Whether the type has a character set and a collation.
+    /// Whether the type has a character set and a collation. Without strict mode, the server truncates a string to the parameter's
+    /// length, and the rest may differ from a stored value only in trailing spaces, which the collations ignore.
     pub fn is_text(&self) -> bool {
-        matches!(self, Self::Name | Self::Text(..) | Self::Enum(_))
+        matches!(self, Self::Name | Self::Text(..))
     }
-}
-
-/// The values of an ENUM. None if they are not a list of different strings that every server stores as they are.
-fn enum_values(list: &str) -> Option<Vec<String>> {
-    let mut values: Vec<String> = Vec::new();
-    for quoted in split_outside_quotes(list, ',') {
-        let value = quoted
-            .trim()
-            .strip_prefix('\'')?
-            .strip_suffix('\'')?
-            .replace("''", "'");
-        let lower = value.to_lowercase();
-        let stored = !value.is_empty()
-            && value.chars().count() <= 255
-            && !value.ends_with(' ')
-            // A backslash depends on the sql_mode of the session.
-            && !value.chars().any(|c| c.is_control() || c == '\\');
-        if !stored || values.iter().any(|other| other.to_lowercase() == lower) {
-            return None;
-        }
-        values.push(value);
-    }
-    Some(values)
-}
-
-/// The values of an ENUM as string literals.
-fn list(values: &[String], separator: &str) -> String {
-    let literals: Vec<_> = values.iter().map(|value| SqlStr(value).to_string()).collect();
-    literals.join(separator)
-}
-
-/// The length of the longest value, in characters.
-fn longest(values: &[String]) -> usize {
-    values
-        .iter()
-        .map(|value| value.chars().count())
-        .max()
-        .unwrap_or_default()
 }
 
 impl KeyColumn {
@@ -296,7 +202,7 @@ impl FromStr for Key {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         let mut columns: Vec<KeyColumn> = Vec::new();
-        for column in split_outside_quotes(text, ',') {
+        for column in split_outside_backticks(text, ',') {
             let wrong = || KeyError::Column(column.trim().to_owned());
             let (name, kind) = split_name(column).ok_or_else(wrong)?;
             let kind = KeyType::parse(kind).ok_or_else(wrong)?;
@@ -341,18 +247,12 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// Splits at each separator that is not between backticks, single quotes or parentheses.
-pub(super) fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
-    let (mut quote, mut depth) = (None, 0_usize);
+/// Splits at each separator that is not between backticks.
+pub(super) fn split_outside_backticks(text: &str, separator: char) -> Vec<&str> {
+    let mut quoted = false;
     text.split(|c| {
-        match (quote, c) {
-            (None, '`' | '\'') => quote = Some(c),
-            (None, '(') => depth += 1,
-            (None, ')') => depth = depth.saturating_sub(1),
-            (Some(open), _) if open == c => quote = None,
-            _ => {}
-        }
-        c == separator && quote.is_none() && depth == 0
+        quoted ^= c == '`';
+        c == separator && !quoted
     })
     .collect()
 }
@@ -389,11 +289,7 @@ mod tests {
             ("a integer unsigned,b Binary(16)", "a INT UNSIGNED, b BINARY(16)"),
             ("`a, b` CHAR(3), `c``d` TINYINT", "`a, b` CHAR(3), `c``d` TINYINT"),
             ("page BIGINT, day date", "page BIGINT, day DATE"),
-            ("a year,b datetime , c uuid", "a YEAR, b DATETIME, c UUID"),
-            (
-                "k enum('a,b','it''s' , '(') , n INT",
-                "k ENUM('a,b','it''s','('), n INT",
-            ),
+            ("a datetime , b varbinary(3)", "a DATETIME, b VARBINARY(3)"),
         ] {
             let key: Key = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(key.to_string(), written);
@@ -414,16 +310,11 @@ mod tests {
             "a INT b",
             "`a INT",
             "a INT,,b INT",
-            "a YEAR(4)",
             "a DATETIME(6)",
             "a TIMESTAMP",
-            "a ENUM",
-            "a ENUM()",
-            "a ENUM('')",
-            "a ENUM('a', 'A')",
-            "a ENUM('a ')",
-            "a ENUM('a\\b')",
-            "a ENUM(a)",
+            "a ENUM('b')",
+            "a YEAR",
+            "a UUID",
         ] {
             assert!(matches!(text.parse::<Key>(), Err(KeyError::Column(_))), "{text}");
         }

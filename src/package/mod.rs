@@ -1,21 +1,22 @@
 //! The model of a package: options, names, errors and the list of objects. Pure: no I/O, no clock.
 
+mod column;
 mod error;
 mod ident;
 mod key;
 mod options;
-mod rollup;
+mod values;
+mod words;
 
-pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, Speaker, signal, signal_by};
+pub use column::{ColumnError, Columns, TableColumn};
+pub use error::{Detail, MESSAGE_MAX, PackageError, Signal, Speaker, signal};
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, Roles, SqlStr, USER_MAX};
 pub(crate) use ident::{literal, quoted};
 pub use key::{Key, KeyColumn, KeyError, KeyType};
-pub(crate) use options::shell_word;
-pub use options::{
-    Collation, DEFAULT_SLOTS, Kind, Nodes, Options, OptionsError, Pick, RECORD_SLOTS, Security, Servers,
-    Slots, Variable, slot_count,
-};
-pub use rollup::{Columns, Interval, Rollup, RollupError, TableColumn, Value};
+pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, OptionsError, RECORD_SLOTS};
+pub use values::{Collation, Kind, Pick, Security, Servers, Slots, slot_count};
+pub use words::Given;
+pub(crate) use words::shell_word;
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
 pub const MAX_SLOTS: u32 = 10_000;
@@ -104,187 +105,163 @@ pub enum Routine {
     Get,
 }
 
+/// Who calls a routine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    /// An application, and administrators.
+    Application,
+    /// Administrators.
+    Admin,
+    /// A routine that applications call.
+    OfApplication,
+    /// Another routine of the package.
+    OfAdmin,
+}
+
+/// All routines in the order in which scripts create them, each with the end of its name and its callers.
+const ROUTINES: [(Routine, &str, Caller); 26] = {
+    use Caller::{Admin, Application, OfAdmin, OfApplication};
+    use Routine as R;
+    [
+        (R::Fail, "fail", OfApplication),
+        (R::Check, "check", OfApplication),
+        (R::CheckSlots, "check_slots", OfAdmin),
+        (R::Unknown, "unknown", OfApplication),
+        (R::AddElsewhere, "add_elsewhere", OfApplication),
+        (R::First, "first", OfAdmin),
+        (R::TakeElsewhere, "take_elsewhere", OfApplication),
+        (R::Reject, "reject", OfApplication),
+        (R::AddManyUnknown, "add_many_unknown", OfApplication),
+        (R::DeleteKilled, "delete_killed", OfAdmin),
+        (R::InSteps, "in_steps", OfAdmin),
+        (R::Steps, "steps", OfAdmin),
+        (R::Move, "move", OfAdmin),
+        (R::Setup, "setup", Admin),
+        (R::Increment, "increment", Application),
+        (R::Add, "add", Application),
+        (R::AddMany, "add_many", Application),
+        (R::Take, "take", Application),
+        (R::Reset, "reset", Admin),
+        (R::Resize, "resize", Admin),
+        (R::Compact, "compact", Admin),
+        (R::CompactIdle, "compact_idle", Admin),
+        (R::Rollup, "rollup", Admin),
+        (R::Delete, "delete", Admin),
+        (R::Drop, "drop", Admin),
+        (R::Get, "get", Application),
+    ]
+};
+
 impl Routine {
     /// All routines, in the order in which scripts create them.
-    pub const ALL: [Self; 26] = [
-        Self::Fail,
-        Self::Check,
-        Self::CheckSlots,
-        Self::Unknown,
-        Self::AddElsewhere,
-        Self::First,
-        Self::TakeElsewhere,
-        Self::Reject,
-        Self::AddManyUnknown,
-        Self::DeleteKilled,
-        Self::InSteps,
-        Self::Steps,
-        Self::Move,
-        Self::Setup,
-        Self::Increment,
-        Self::Add,
-        Self::AddMany,
-        Self::Take,
-        Self::Reset,
-        Self::Resize,
-        Self::Compact,
-        Self::CompactIdle,
-        Self::Rollup,
-        Self::Delete,
-        Self::Drop,
-        Self::Get,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        ROUTINES.into_iter().map(|(routine, ..)| routine)
+    }
+
+    fn spec(self) -> (&'static str, Caller) {
+        let spec = ROUTINES.iter().find(|(routine, ..)| *routine == self);
+        let (_, suffix, caller) = spec.expect("every routine is in the table");
+        (suffix, *caller)
+    }
 
     /// The end of the routine's name, after the prefix.
     pub fn suffix(self) -> &'static str {
-        match self {
-            Self::Fail => "fail",
-            Self::Check => "check",
-            Self::CheckSlots => "check_slots",
-            Self::Unknown => "unknown",
-            Self::AddElsewhere => "add_elsewhere",
-            Self::First => "first",
-            Self::Reject => "reject",
-            Self::TakeElsewhere => "take_elsewhere",
-            Self::AddManyUnknown => "add_many_unknown",
-            Self::DeleteKilled => "delete_killed",
-            Self::InSteps => "in_steps",
-            Self::Steps => "steps",
-            Self::Move => "move",
-            Self::Setup => "setup",
-            Self::Increment => "increment",
-            Self::Add => "add",
-            Self::AddMany => "add_many",
-            Self::Take => "take",
-            Self::Reset => "reset",
-            Self::Resize => "resize",
-            Self::Compact => "compact",
-            Self::CompactIdle => "compact_idle",
-            Self::Rollup => "rollup",
-            Self::Delete => "delete",
-            Self::Drop => "drop",
-            Self::Get => "get",
-        }
+        self.spec().0
     }
 
     /// Whether only routines of the package call it. Its name begins with an underscore.
     pub fn is_private(self) -> bool {
-        matches!(
-            self,
+        matches!(self.spec().1, Caller::OfApplication | Caller::OfAdmin)
+    }
+
+    /// Whether a package has it. None if no package of this kind has it.
+    fn is_in(self, options: &Options) -> Option<bool> {
+        let (named, bounded) = (options.kind == Kind::Counters, options.bounded);
+        let (of_kind, included) = match self {
             Self::Fail
-                | Self::Check
-                | Self::CheckSlots
-                | Self::Unknown
-                | Self::AddElsewhere
-                | Self::First
-                | Self::Reject
-                | Self::TakeElsewhere
-                | Self::AddManyUnknown
-                | Self::DeleteKilled
-                | Self::InSteps
-                | Self::Steps
-                | Self::Move
-        )
+            | Self::Check
+            | Self::Increment
+            | Self::Add
+            | Self::AddMany
+            | Self::Reset
+            | Self::Delete => (true, true),
+            Self::CheckSlots
+            | Self::Unknown
+            | Self::AddElsewhere
+            | Self::AddManyUnknown
+            | Self::Resize
+            | Self::Drop => (named, true),
+            Self::First | Self::DeleteKilled | Self::Compact => (!named, true),
+            Self::InSteps | Self::Steps => (!bounded, true),
+            Self::Reject | Self::TakeElsewhere | Self::Take => (bounded, true),
+            Self::Setup => (named || bounded, true),
+            // A roll-up deletes the slots that have stayed 0.
+            Self::CompactIdle => (!named, options.column.is_none()),
+            Self::Rollup | Self::Move => (!named && !bounded, options.column.is_some()),
+            Self::Get => (true, options.function),
+        };
+        of_kind.then_some(included)
     }
 
     /// The errors that the routine signals, in the order of their numbers. A private routine signals those of its callers.
     pub fn errors(self, options: &Options) -> Vec<PackageError> {
         use PackageError as E;
-        let mut errors = self.errors_unbounded(options);
-        if options.bounded {
-            let more: &[E] = match self {
-                Self::Setup if options.kind == Kind::SlottedCounters => &[E::CounterExists, E::ValueNegative],
-                Self::Setup | Self::Reset => &[E::ValueNegative],
-                Self::Add => &[E::NotEnough],
-                Self::AddMany => &[E::EntryNegative],
-                _ => &[],
-            };
-            // The server rejects the sum of slots that exceeds the range.
-            errors.retain(|error| {
-                matches!(self, Self::Get | Self::Compact | Self::Resize) || *error != E::TotalOutOfRange
-            });
-            errors.extend(more);
-            errors.sort_by_key(|error| error.number());
-        }
-        errors
-    }
-
-    fn errors_unbounded(self, options: &Options) -> Vec<PackageError> {
-        use PackageError as E;
-        if self.is_private() {
-            return Vec::new();
-        }
-        match self {
-            Self::CompactIdle => return vec![E::SecondsOutOfRange, E::RecordsOutOfRange],
-            Self::Rollup => return vec![E::RecordsOutOfRange, E::TotalRejected],
-            Self::AddMany if options.kind == Kind::SlottedCounters => {
-                return vec![E::NotArray, E::EntryMisfit];
-            }
-            Self::AddMany => return vec![E::UnknownCounter, E::NotArray, E::EntryMisfit],
-            _ => {}
-        }
-        if options.kind == Kind::SlottedCounters {
-            let own: &[E] = match self {
-                Self::Add => &[E::AmountNull],
-                Self::Take => &[E::NotEnough, E::AmountNotPositive],
-                Self::Compact if options.column().is_some() => &[E::TotalRejected],
-                Self::Get | Self::Compact => &[E::TotalOutOfRange],
-                _ => &[],
-            };
-            let misfit = options.key.0.iter().any(|column| column.kind.is_limited());
-            let key: &[E] = if misfit {
-                &[E::KeyNull, E::KeyMisfit]
-            } else {
-                &[E::KeyNull]
-            };
-            let mut errors = [own, key].concat();
-            errors.sort_by_key(|error| error.number());
-            return errors;
-        }
-        let own: &[E] = match (self, options.slots) {
-            (Self::Setup, Slots::PerCounter) => &[E::CounterExists, E::SlotsOutOfRange, E::SlotsOfNodes],
-            (Self::Setup, Slots::Fixed(_)) => &[E::CounterExists, E::SlotsFixed, E::SlotsOfNodes],
-            (Self::Increment | Self::Reset | Self::Delete | Self::Drop, _) => &[E::UnknownCounter],
-            (Self::Add, _) => &[E::UnknownCounter, E::AmountNull],
-            (Self::Take, _) => &[E::UnknownCounter, E::NotEnough, E::AmountNotPositive],
-            (Self::Resize, Slots::Fixed(_)) => &[E::UnknownCounter, E::SlotsFixed, E::TotalOutOfRange],
-            (Self::Resize, Slots::PerCounter) => &[
-                E::UnknownCounter,
+        let (named, bounded) = (options.kind == Kind::Counters, options.bounded);
+        let (per_counter, of_column) = (options.per_counter(), options.column.is_some());
+        // These have no argument that identifies a counter.
+        let keyed = !matches!(self, Self::AddMany | Self::CompactIdle | Self::Rollup);
+        let misfit = options.key.0.iter().any(|column| column.kind.is_limited());
+        let is = |routines: &[Self]| routines.contains(&self);
+        let errors = [
+            (E::NameEmpty, named && keyed),
+            (E::NameTooLong, named && keyed),
+            (E::UnknownCounter, named && !is(&[Self::Setup])),
+            (E::CounterExists, is(&[Self::Setup])),
+            (
                 E::SlotsOutOfRange,
+                named && per_counter && is(&[Self::Setup, Self::Resize]),
+            ),
+            (
+                E::SlotsFixed,
+                named && !per_counter && is(&[Self::Setup, Self::Resize]),
+            ),
+            (E::AmountNull, is(&[Self::Add])),
+            (
                 E::TotalOutOfRange,
+                is(&[Self::Get, Self::Resize]) || is(&[Self::Compact]) && !of_column,
+            ),
+            (E::KeyNull, !named && keyed),
+            (E::KeyMisfit, !named && keyed && misfit),
+            (E::SecondsOutOfRange, is(&[Self::CompactIdle])),
+            (E::RecordsOutOfRange, is(&[Self::CompactIdle, Self::Rollup])),
+            (
+                E::TotalRejected,
+                is(&[Self::Rollup]) || is(&[Self::Compact]) && of_column,
+            ),
+            (E::NotArray, is(&[Self::AddMany])),
+            (E::EntryMisfit, is(&[Self::AddMany])),
+            (E::NotEnough, is(&[Self::Take]) || bounded && is(&[Self::Add])),
+            (E::AmountNotPositive, is(&[Self::Take])),
+            (
                 E::SlotsOfNodes,
-            ],
-            (Self::Compact | Self::CompactIdle | Self::Rollup | Self::AddMany, _) => {
-                &[E::UnknownCounter, E::SlotsOutOfRange, E::TotalOutOfRange]
-            }
-            (Self::Get, _) => &[E::UnknownCounter, E::TotalOutOfRange],
-            _ => unreachable!("private routines have no errors of their own"),
-        };
-        [&[E::NameEmpty, E::NameTooLong], own].concat()
+                named && (is(&[Self::Setup]) || per_counter && is(&[Self::Resize])),
+            ),
+            (E::ValueNegative, bounded && is(&[Self::Setup, Self::Reset])),
+            (E::EntryNegative, bounded && is(&[Self::AddMany])),
+        ];
+        let signalled = errors
+            .into_iter()
+            .filter(|(_, signals)| *signals && !self.is_private());
+        signalled.map(|(error, _)| error).collect()
     }
 
     /// Whether the role of applications calls the routine. The role of administrators calls all of them. An application deletes the counts
     /// of its rows, with SQL SECURITY INVOKER by a trigger: otherwise it would need DELETE on the table of the slots.
     pub fn of_applications(self, options: &Options) -> bool {
         match self {
-            Self::Increment | Self::Add | Self::AddMany | Self::Take | Self::Get => true,
-            Self::Delete => options.column().is_some() && options.security != Security::Invoker,
-            _ => false,
+            Self::Delete => options.column.is_some() && options.security != Security::Invoker,
+            _ => self.spec().1 == Caller::Application,
         }
-    }
-
-    /// Whether a routine that applications call calls it.
-    fn serves_applications(self) -> bool {
-        matches!(
-            self,
-            Self::Fail
-                | Self::Check
-                | Self::Unknown
-                | Self::AddElsewhere
-                | Self::Reject
-                | Self::TakeElsewhere
-                | Self::AddManyUnknown
-        )
     }
 
     /// The keyword after CREATE and DROP: PROCEDURE or FUNCTION.
@@ -310,6 +287,14 @@ pub struct Package {
 }
 
 impl Package {
+    /// The package whose options [`Options::arguments`] has written, as `counters --slots 20`.
+    ///
+    /// # Errors
+    /// The text is not the words of a package and its options, or the options contradict each other.
+    pub fn parse(arguments: &str) -> Result<Self, OptionsError> {
+        Self::new(Options::parse(arguments)?)
+    }
+
     /// Names every object of a package with these options.
     ///
     /// # Errors
@@ -317,66 +302,15 @@ impl Package {
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         options.check()?;
         let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
-        let private = |suffix: &str| {
-            Ident::new(format!("_{}{suffix}", options.prefix.name())).map_err(OptionsError::Prefix)
-        };
         let (mut names, mut absent) = (Vec::new(), Vec::new());
-        for routine in Routine::ALL {
-            let named = options.kind == Kind::Counters;
-            let (of_kind, included) = match routine {
-                Routine::Fail | Routine::Check => (true, true),
-                Routine::CheckSlots | Routine::Unknown | Routine::AddElsewhere | Routine::AddManyUnknown => {
-                    (named, true)
-                }
-                Routine::First | Routine::DeleteKilled => (!named, true),
-                Routine::InSteps | Routine::Steps => (!options.bounded, options.steps()),
-                Routine::Reject | Routine::TakeElsewhere | Routine::Take => (options.bounded, true),
-                Routine::Setup => (named || options.bounded, true),
-                Routine::Resize | Routine::Drop => (named, true),
-                Routine::Compact => (!named, true),
-                // A roll-up deletes the slots that have stayed 0.
-                Routine::CompactIdle => (!named, options.column().is_none()),
-                Routine::Rollup | Routine::Move => (!named && !options.bounded, !options.rollups.is_empty()),
-                Routine::Get => (true, options.function),
-                Routine::Increment | Routine::Add | Routine::AddMany | Routine::Reset | Routine::Delete => {
-                    (true, true)
-                }
+        for (routine, suffix, _) in ROUTINES {
+            let Some(included) = routine.is_in(&options) else {
+                continue;
             };
-            if of_kind {
-                let list = if included { &mut names } else { &mut absent };
-                let name = if routine.is_private() {
-                    private(routine.suffix())
-                } else {
-                    name(routine.suffix())
-                };
-                list.push((routine, name?));
-                if routine == Routine::Move {
-                    for number in 2..=options.rollups.len() {
-                        list.push((routine, private(&format!("{}_{number}", routine.suffix()))?));
-                    }
-                }
-            }
-        }
-        // MySQL drops a routine in an executable comment before it creates it.
-        let dropped = names
-            .iter()
-            .filter(|(routine, _)| !routine.is_private())
-            .map(|(_, name)| name);
-        // MariaDB tries a change of a column in one.
-        let tried = options
-            .rollups
-            .iter()
-            .flat_map(|rollup| rollup.ids.iter().chain([&rollup.table, &rollup.target]));
-        let ends = |name: &&Ident| name.name().contains("*/");
-        // accounts.sql gives the definer a role in one.
-        let of_definer = options.definer.iter().flat_map(Definer::parts);
-        let role = options.definer.as_ref().and(options.roles.as_ref());
-        let accounts = of_definer.chain(role.map(|roles| &roles.application));
-        let ending = dropped.chain(tried).chain(accounts).find(ends);
-        if options.servers == Servers::Both
-            && let Some(name) = ending
-        {
-            return Err(OptionsError::EndOfComment(name.clone()));
+            let list = if included { &mut names } else { &mut absent };
+            let private = if routine.is_private() { "_" } else { "" };
+            let name = format!("{private}{}{suffix}", options.prefix.name());
+            list.push((routine, Ident::new(name).map_err(OptionsError::Prefix)?));
         }
         let (totals, package) = (name("totals")?, name("package")?);
         // Views and tables share a name space. Under lower_case_table_names = 1 or 2 their names ignore case.
@@ -394,15 +328,9 @@ impl Package {
         })
     }
 
-    /// Whether a routine is the roll-up or serves it. A package without roll-ups has none.
-    pub fn serves_rollups(&self, routine: Routine) -> bool {
-        !self.options.rollups.is_empty() && (routine == Routine::Rollup || routine.is_private())
-    }
-
-    /// The roll-ups, each with the name of the routine that moves its counts.
-    pub fn rollups(&self) -> impl Iterator<Item = (&Rollup, &Ident)> {
-        let moves = self.routines().filter(|(routine, _)| *routine == Routine::Move);
-        self.options.rollups.iter().zip(moves.map(|(_, name)| name))
+    /// Whether a routine is the roll-up or serves it. A package without a column has none.
+    pub fn serves_rollup(&self, routine: Routine) -> bool {
+        self.options.column.is_some() && (routine == Routine::Rollup || routine.is_private())
     }
 
     /// The routines of the package with their names, in the order of creation.
@@ -415,7 +343,7 @@ impl Package {
         let invoker = self.options.security == Security::Invoker;
         self.routines().filter(move |(routine, _)| {
             if routine.is_private() {
-                invoker && (admin || routine.serves_applications())
+                invoker && (admin || routine.spec().1 == Caller::OfApplication)
             } else {
                 admin || routine.of_applications(&self.options)
             }
@@ -425,17 +353,6 @@ impl Package {
     /// The routines that the package does not have, but that a package of this kind and prefix has with other options.
     pub fn absent(&self) -> impl Iterator<Item = (Routine, &Ident)> {
         self.absent.iter().map(|(routine, name)| (*routine, name))
-    }
-
-    /// The beginning of the names of the routines that move the counts of the second roll-up and of further ones, before the number.
-    /// None if packages of this kind have no roll-ups.
-    pub fn further_moves(&self) -> Option<String> {
-        self.event()?;
-        Some(format!(
-            "_{}{}_",
-            self.options.prefix.name(),
-            Routine::Move.suffix()
-        ))
     }
 
     /// The name of the EVENT that calls the roll-ups, also if the package does not have it; None if packages of this kind
@@ -449,8 +366,7 @@ impl Package {
 
     /// The roles of `grants.sql`.
     pub fn roles(&self) -> Roles {
-        let roles = &self.options.roles;
-        roles.clone().unwrap_or_else(|| Roles::of(&self.options.prefix))
+        Roles::of(&self.options.prefix)
     }
 
     /// The name of a routine; None if the package does not have the routine.
@@ -475,12 +391,7 @@ impl Package {
 
 /// The packages whose files are committed under `generated/`.
 pub fn committed() -> Vec<Package> {
-    let fixed = Options {
-        slots: Slots::Fixed(20),
-        ..Options::default()
-    };
-    let bounded = Options::bounded(Kind::Counters);
-    [Options::default(), fixed, Options::slotted_counters(), bounded]
+    Options::all_named()
         .map(|options| Package::new(options).expect("committed options are sound"))
-        .into()
+        .collect()
 }

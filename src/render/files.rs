@@ -9,7 +9,7 @@ use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{
-    Ident, Interval, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
+    Ident, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
 };
 use crate::script;
 
@@ -205,14 +205,6 @@ struct RecordTotals<'a> {
     table: Table<'a>,
 }
 
-#[derive(Template)]
-#[template(path = "slotted_counters/slotted_counter_rollup_event.sql")]
-struct Event<'a> {
-    package: &'a Package,
-    name: &'a Ident,
-    every: &'a Interval,
-}
-
 /// Drops and creates a routine.
 #[derive(Template)]
 #[template(path = "files/_routine.sql")]
@@ -333,14 +325,6 @@ impl Script<'_> {
         objects.push(view(&package.totals, totals));
         objects.push(view(&package.package, fragment(&PackageView { package })));
         objects.extend(procedures.into_iter().map(replace));
-        if let Some(every) = &package.options.rollup_every {
-            let name = package.routine(R::Rollup).expect("there is a roll-up to call");
-            objects.push(Object {
-                kind: ObjectKind::Event,
-                name: name.clone(),
-                text: fragment(&Event { package, name, every }),
-            });
-        }
         objects.extend(function.into_iter().map(replace));
         objects
     }

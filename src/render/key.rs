@@ -151,10 +151,6 @@ impl<'a> Key<'a> {
         self.with_collation(column, column.kind.text())
     }
 
-    pub(super) fn variable_type(&self, column: &KeyColumn) -> String {
-        self.with_collation(column, column.kind.variable())
-    }
-
     pub(super) fn parameter_type(&self, column: &KeyColumn) -> String {
         self.with_all_characters(column, column.kind.parameter())
     }

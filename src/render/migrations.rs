@@ -1,7 +1,7 @@
 //! The files for migration tools, which send statements through a driver: DELIMITER is a command of the client.
 
 use super::files::{File, files};
-use crate::package::{Package, Routine as R};
+use crate::package::{Package, Routine};
 use crate::script;
 
 /// How the files of a package separate statements.
@@ -16,116 +16,49 @@ pub enum Format {
     Statements,
 }
 
-/// A file for migration tools: its name, the file of the client with its statements, and whether it drops the tables.
-struct Part {
-    plain: &'static str,
-    json: &'static str,
-    source: &'static str,
-    drops_tables: bool,
-    purpose: &'static str,
-}
-
-const PARTS: [Part; 6] = [
-    Part {
-        plain: "up.sql",
-        json: "up.json",
-        source: "setup.sql",
-        drops_tables: false,
-        purpose: "Creates the table, the routines and the views.",
-    },
-    Part {
-        plain: "down.sql",
-        json: "down.json",
-        source: "uninstall.sql",
-        drops_tables: true,
-        purpose: "Drops the routines, the views and the table WITH ALL COUNTS.",
-    },
-    Part {
-        plain: "tables_up.sql",
-        json: "tables_up.json",
-        source: "create_tables.sql",
-        drops_tables: false,
-        purpose: "Creates the table.",
-    },
-    Part {
-        plain: "tables_down.sql",
-        json: "tables_down.json",
-        source: "create_tables.sql",
-        drops_tables: true,
-        purpose: "Drops the table WITH ALL COUNTS.",
-    },
-    Part {
-        plain: "routines_up.sql",
-        json: "routines_up.json",
-        source: "create_procedures.sql",
-        drops_tables: false,
-        purpose: "Creates or replaces the routines and the views.",
-    },
-    Part {
-        plain: "routines_down.sql",
-        json: "routines_down.json",
-        source: "uninstall.sql",
-        drops_tables: false,
-        purpose: "Drops the routines and the views. The table and its counts are kept.",
-    },
-];
-
 /// The files of a package in a format.
 pub fn files_of(package: &Package, format: Format) -> Vec<File> {
     let client = files(package);
-    if format == Format::Client {
-        return client;
-    }
-    let part = |part: Part| {
-        let of = |name: &str| {
-            let file = client.iter().find(|file| file.name == name);
-            let statements = script::statements(&file.expect("every package has it").text);
-            statements.into_iter().map(not_empty).collect::<Vec<String>>()
-        };
-        let mut statements = of(part.source);
-        if part.drops_tables {
-            let is_table = |statement: &String| statement.contains("CREATE TABLE ");
-            statements.retain(|statement| !is_table(statement));
-            // Before the session has its own time to wait for a table again.
-            let drop = format!("DROP TABLE IF EXISTS {}", package.options.table);
-            statements.insert(statements.len() - 1, drop);
-            // The last roll-up reads the table, which a migration that failed at once has not created.
-            if part.source == "uninstall.sql"
-                && package.routine(R::Rollup).is_some()
-                && let Some(create) = of("create_tables.sql").into_iter().find(is_table)
-                && let Some(first) = statements
-                    .iter()
-                    .position(|statement| statement.starts_with("DROP "))
-            {
-                statements.insert(
-                    first,
-                    create.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1),
-                );
-            }
-        }
-        if format == Format::Statements {
-            let text = serde_json::to_string_pretty(&statements).expect("strings");
-            return File {
-                name: part.json,
-                text: text + "\n",
-            };
-        }
-        // The banner of setup.sql says how the file is rendered.
-        let banner = client
-            .first()
-            .map(|file| file.text.lines().take(2).collect::<Vec<_>>().join("\n"));
-        let text = format!(
-            "{}\n--\n-- {}\n\n{};\n",
-            banner.unwrap_or_default(),
-            part.purpose,
-            statements.join(";\n\n")
-        );
-        File {
-            name: part.plain,
-            text,
-        }
+    let statements = |name: &str| -> Vec<String> {
+        let file = client.iter().find(|file| file.name == name);
+        let statements = script::statements(&file.expect("every package has it").text);
+        statements.into_iter().map(not_empty).collect()
     };
-    PARTS.into_iter().map(part).collect()
+    let up = statements("setup.sql");
+    let mut down = statements("uninstall.sql");
+    // Before the session has its own time to wait for a table again.
+    let drop = format!("DROP TABLE IF EXISTS {}", package.options.table);
+    down.insert(down.len() - 1, drop);
+    // The last roll-up reads the table, which a migration that failed at once has not created.
+    if package.routine(Routine::Rollup).is_some()
+        && let Some(create) = up.iter().find(|statement| statement.contains("CREATE TABLE "))
+        && let Some(first) = down.iter().position(|statement| statement.starts_with("DROP "))
+    {
+        let create = create.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
+        down.insert(first, create);
+    }
+    // The banner of setup.sql says how the file is rendered.
+    let banner = client[0].text.lines().take(2).collect::<Vec<_>>().join("\n");
+    let plain = |name, purpose: &str, statements: &[String]| File {
+        name,
+        text: format!("{banner}\n--\n-- {purpose}\n\n{};\n", statements.join(";\n\n")),
+    };
+    let json = |name, statements: &[String]| File {
+        name,
+        text: serde_json::to_string_pretty(statements).expect("strings") + "\n",
+    };
+    match format {
+        Format::Client => client,
+        Format::Plain => vec![
+            plain("up.sql", "Creates the table, the routines and the views.", &up),
+            plain(
+                "down.sql",
+                "Drops the routines, the views and the table WITH ALL COUNTS.",
+                &down,
+            ),
+        ],
+        Format::Statements => vec![json("up.json", &up), json("down.json", &down)],
+    }
 }
 
 /// The statement, not empty on the server that does not execute its comment: in a text with many statements, both servers

@@ -1,6 +1,6 @@
 //! From a package to its files. Pure: no I/O, no clock, so the same options give the same bytes.
 //!
-//! `files` renders the scripts, `routine` and `rollup` the objects that they create, `table` and `key` the parts of
+//! `files` renders the scripts, `routine` and `rollup` the objects that they create, `table`, `slots` and `key` the parts of
 //! statements. The SQL is in the templates: a line of SQL is in one of them.
 
 mod files;
@@ -8,6 +8,7 @@ mod key;
 mod migrations;
 mod rollup;
 mod routine;
+mod slots;
 mod table;
 
 pub use files::{DDL_TIMEOUT, File, Object, ObjectKind, SQL_MODE, file, files, objects, setup};

@@ -130,21 +130,12 @@ impl<'a> Routine<'a> {
 
     /// Whether the counts of the package belong to a column.
     fn of_column(&self) -> bool {
-        self.package.options.column().is_some()
+        self.package.options.column.is_some()
     }
 
-    /// The roll-ups of the package.
-    fn rollups(&self) -> Vec<Rollup<'_>> {
-        self.table.rollups()
-    }
-
-    /// The roll-up whose counts this routine moves.
+    /// The roll-up of the package, in its routines.
     fn rollup(&self) -> Rollup<'_> {
-        let rollup = self
-            .rollups()
-            .into_iter()
-            .find(|rollup| rollup.routine == self.name);
-        rollup.expect("a roll-up for each routine")
+        self.table.rollup().expect("the package has a column")
     }
 
     pub(super) fn signal(&self, error: E) -> String {
@@ -179,7 +170,7 @@ impl<'a> Routine<'a> {
             // The longest name that a routine passes.
             None => Speaker::Parameter(options.prefix.name().chars().count() + "increment".len()),
         };
-        let signal = package::signal_by(options, speaker, error, about);
+        let signal = package::signal(options, speaker, error, about);
         let fail = self.sibling(R::Fail);
         fragment(&Statement { signal, fail })
     }
@@ -215,15 +206,12 @@ impl Routine<'_> {
         let sample = |(column, number): (&KeyColumn, &str)| {
             let (sql, json): (String, String) = match column.kind {
                 KeyType::Name => ("'downloads'".into(), "downloads".into()),
-                KeyType::Integer("YEAR", ..) => return ("YEAR(CURRENT_DATE)".into(), "2026".into()),
                 KeyType::Integer(_, _, most) => {
                     let number = if most < 1000 { "12" } else { number };
                     return (number.into(), number.into());
                 }
                 KeyType::Date("DATE") => ("CURRENT_DATE".into(), "2026-12-31".into()),
                 KeyType::Date(..) => ("NOW()".into(), "2026-12-31 23:59:59".into()),
-                KeyType::Enum(ref values) => (SqlStr(&values[0]).to_string(), values[0].replace('"', "\\\"")),
-                KeyType::Uuid => ("UUID()".into(), "123e4567-e89b-12d3-a456-426614174000".into()),
                 KeyType::Text(..) => ("'/'".into(), "/".into()),
                 KeyType::Binary("BINARY", n) => (format!("REPEAT('x', {n})"), "78".repeat(n as usize)),
                 KeyType::Binary(..) => ("'x'".into(), "78".into()),

@@ -46,7 +46,9 @@ BEGIN
   END IF;
   -- If a resize has removed a slot, the first statement changes no row. A resize keeps the lowest slot of each node.
   WHILE v_rows = 0 AND v_counters > 0 DO
-    {{ table.update_many("v_amounts", table.slot_of_try(), "v_counters")|indent(4) }}
+    {# The slot of the connection, then the lowest one of its node. -#}
+    {% let slot = "IF(v_tries = 0, entries.slot, 1 + MOD(entries.slot - 1, {}))"|format(table.nodes()) -%}
+    {{ table.update_many("v_amounts", slot.as_str(), "v_counters")|indent(4) }}
     SET v_rows = ROW_COUNT(),
         v_tries = v_tries + 1;
     IF v_rows = 0 AND v_tries > 1 THEN

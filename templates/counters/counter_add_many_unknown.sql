@@ -9,7 +9,14 @@ BEGIN
   DECLARE v_entry BIGINT;
 
   -- A locking read sees what the statements of the package change. A read of the snapshot can see less or more.
-  {{ table.missing_counter("p_amounts")|indent(2) }}
+  {{ table.over_snapshot()|before(2) }}SELECT MIN(entries.entry)
+    INTO v_entry
+    FROM {{ table.entries("p_amounts", "")|indent(4) }}
+    LEFT JOIN {{ table.name }} AS existing
+      ON existing.counter_name = entries.p_counter_name
+     AND existing.counter_id = 1
+   WHERE existing.counter_id IS NULL
+     FOR UPDATE{{ table.package.options.servers.of("existing") }};
   IF v_entry IS NOT NULL THEN
     {{ r.signal_named(E::UnknownCounter, "JSON_UNQUOTE(JSON_EXTRACT(p_amounts, CONCAT('$[', v_entry - 1, '][0]')))")|indent(4) }}
   END IF;

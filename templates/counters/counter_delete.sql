@@ -6,7 +6,7 @@
   COMMENT {% filter sql_string -%}
 Description
   Deletes a counter with all its slots in one statement.
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   On a node of a cluster and outside a transaction, a statement deletes each slot, and is repeated after a conflict.
 {%- else if package.options.bounded %}
   On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
@@ -24,12 +24,12 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_rows BIGINT DEFAULT 0;
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   DECLARE v_steps BOOLEAN;
 {%- endif %}
 
   {{ r.check()|indent(2) }}
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
     CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, p_counter_name, NULL, NULL);

@@ -9,10 +9,8 @@
 Description
   Sets the total of a counter in one statement: slot 1 gets the value, all other slots get 0.
   A concurrent increment takes effect either before the reset, which overwrites it, or after the reset.
-{%- if table.in_steps() %}
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 1 last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
-{%- endif %}
 
 Parameters
   p_counter_name VARCHAR: name of the counter, at most {{ NAME_MAX }} characters
@@ -27,9 +25,7 @@ Example
 {%- endfilter %}
 BEGIN
   DECLARE v_slots, v_rows, v_wrong BIGINT;
-{%- if table.in_steps() %}
   DECLARE v_steps BOOLEAN;
-{%- endif %}
   -- A cursor: MariaDB counts the row of a SELECT .. INTO as affected, and SET v = (SELECT ..) locks what it reads.
   DECLARE counted CURSOR FOR
    SELECT COUNT(*)
@@ -40,15 +36,21 @@ BEGIN
   OPEN counted;
   FETCH counted INTO v_slots;
   CLOSE counted;
-{%- if table.in_steps() %}
   CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
     CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, p_counter_name, p_value, p_restart);
     SET v_wrong = 0;
   END IF;
-{%- endif %}
   WHILE COALESCE(v_rows, 0) = 0 AND COALESCE(v_wrong, 1) <> 0 DO
-    {{ table.reset("p_value", "p_restart")|indent(4) }}
+    -- The subquery locks slot 1, then the others starting with the highest, as increments do, and counts them. If there are other slots than
+    -- before, nothing is changed. LIMIT ends the range at the last slot: the next row belongs to another counter.
+    {{ table.over_snapshot()|before(4) }}UPDATE {{ table.name }}
+       SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
+           start_date = IF(p_restart, NOW(), start_date)
+     WHERE {{ table.key.equals("") }}
+       AND v_slots = (SELECT COUNT(*) FROM {{ table.all_slots()|indent(7) }})
+     ORDER BY counter_name DESC, counter_id DESC
+     LIMIT v_slots;
     SET v_rows = ROW_COUNT();
     IF v_rows = 0 THEN
       -- The counter is unknown, has other slots than in the snapshot, or has these values. A locking read tells.

@@ -16,7 +16,7 @@ Description
 {%- else %}
   Growing is one statement. Shrinking gives the highest slots negative numbers, one in each statement, then moves their counts.
 {%- endif %}
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   On a node of a cluster and outside a transaction, the slots of this node are the first, and a statement that conflicts with
   another node is repeated. After 1213, 3101 or 1180, call it on each node in turn until a call succeeds.
 {%- endif %}
@@ -42,7 +42,7 @@ BEGIN
   DECLARE v_first, v_last, v_slots, v_slot, v_retired, v_met BIGINT;
   DECLARE v_total DECIMAL(65, 0);
   DECLARE v_done BOOLEAN DEFAULT FALSE;
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   DECLARE v_steps BOOLEAN;
   DECLARE v_home, v_step BIGINT DEFAULT 1;
   DECLARE v_passes, v_tries INT DEFAULT 0;
@@ -65,7 +65,7 @@ BEGIN
   IF v_total NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
     {{ r.signal(E::TotalOutOfRange)|indent(4) }}
   END IF;
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
     -- The first pass removes the slots of this node, which other nodes do not change.
@@ -78,7 +78,7 @@ BEGIN
       -- A resize that was interrupted or runs at the same time has left a retired slot of the same number. The next pass tries again.
       DECLARE CONTINUE HANDLER FOR 1062
         SET v_met = v_met + 1;
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
       -- A conflict with another node.
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
@@ -93,7 +93,7 @@ BEGIN
       -- A locking read, because the snapshot of a transaction can have other slots. It also waits for increments that have
       -- not found their slot and go on to lower ones: the new slots of this resize could deadlock with them.
       {{ table.last_slot("v_last", "FOR UPDATE")|indent(6) }}
-      SET v_slot = v_last{% if table.in_steps() %} - MOD(v_last + v_step - v_home, v_step){% endif %},
+      SET v_slot = v_last{% if !table.bounded() %} - MOD(v_last + v_step - v_home, v_step){% endif %},
           v_met = 0;
       WHILE v_slot > {{ table.slots_wanted() }} DO
 {%- if table.bounded() %}
@@ -101,7 +101,7 @@ BEGIN
 {%- else %}
         {{ table.retire_slot("v_slot")|indent(8) }}
 {%- endif %}
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
         SET v_tries = IF(ROW_COUNT() > 0, 0, v_tries);
 {%- endif %}
         SET v_slot = v_slot - {{ table.step() }};
@@ -123,7 +123,7 @@ BEGIN
       END IF;
       -- The snapshot can differ from what the statements change: three passes are enough. NULL: the counter was deleted.
       SET v_passes = v_passes + 1,
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
           v_step = 1,
 {%- endif %}
           v_done = COALESCE(v_first = 1 AND {{ table.slots_wanted() }} = v_slot AND {{ table.slots_wanted() }} = v_slots OR v_passes > 2 AND v_last <= {{ table.slots_wanted() }}, TRUE);

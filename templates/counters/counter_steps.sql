@@ -25,15 +25,15 @@ BEGIN
         END;
 
       {{ table.over_snapshot()|before(6) }}SELECT COALESCE(
-               MAX(IF({{ table.lowest_slots() }}, NULL, counter_id)),
-               MAX(IF({{ table.lowest_slots() }}, counter_id, NULL)),
+               MAX(IF(counter_id BETWEEN 1 AND {{ table.nodes() }}, NULL, counter_id)),
+               MAX(IF(counter_id BETWEEN 1 AND {{ table.nodes() }}, counter_id, NULL)),
                1)
         INTO v_next
         FROM {{ table.name }}
        WHERE {{ table.key.equals("") }}
          AND IF(v_slot BETWEEN 1 AND {{ table.nodes() }},
                 counter_id BETWEEN 1 AND v_slot - 1,
-                counter_id < v_slot OR {{ table.lowest_slots() }});
+                counter_id < v_slot OR counter_id BETWEEN 1 AND {{ table.nodes() }});
       IF p_routine = {{ r.sibling(R::Delete).name()|sql_string }} THEN
         -- With slot 1, also the slots that a resize has inserted meanwhile.
         {{ table.over_checks()|before(8) }}DELETE FROM {{ table.name }}

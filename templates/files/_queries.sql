@@ -10,10 +10,8 @@
 {%- endif %}
 {%- if !package.options.random() %}
 --
--- A connection always selects the same slot.
-{%- if package.options.nodes.is_none() %} On a multi-primary cluster, use the statements whose names end with on_nodes: each
+-- A connection always selects the same slot. On a multi-primary cluster, use the statements whose names end with on_nodes: each
 -- node has its own value of auto_increment_offset, so that no two nodes select the same slot.
-{%- endif %}
 -- If connection IDs are not evenly distributed (TiDB assigns odd ones only), render with --pick random.
 {%- endif %}
 {%- include "files/_notes.sql" %}

@@ -24,9 +24,9 @@ GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ definer }};
 -- On the database, because on MySQL DROP removes the privileges on a routine: calls would fail after an upgrade.
 GRANT EXECUTE ON * TO {{ definer }};
 {%- endif %}
-{%- for (rollup, _) in package.rollups() %}
-GRANT SELECT ({{ rollup.ids_and_target() }}), UPDATE ({{ rollup.changed() }}) ON {{ rollup.table }} TO {{ definer }};
-{%- endfor %}
+{%- if let Some(rollup) = table.rollup() %}
+GRANT SELECT ({{ rollup.read() }}), UPDATE ({{ rollup.changed() }}) ON {{ rollup.parent }} TO {{ definer }};
+{%- endif %}
 {%- if package.options.servers != Servers::Mariadb %}
 
 -- MySQL rejects a view for an account with an active role (1356) if the definer has SELECT on the table and no active role. The
@@ -36,10 +36,6 @@ GRANT SELECT ({{ rollup.ids_and_target() }}), UPDATE ({{ rollup.changed() }}) ON
 {{ begin }}CREATE ROLE IF NOT EXISTS {{ role }}{{ end }};
 {{ begin }}GRANT {{ role }} TO {{ definer }}{{ end }};
 {{ begin }}SET DEFAULT ROLE ALL TO {{ definer }}{{ end }};
-{%- endif %}
-{%- if package.options.rollup_every.is_some() %}
--- An event runs only if its definer has this privilege.
-GRANT EVENT ON * TO {{ definer }};
 {%- endif %}
 
 {% include "files/_session_end.sql" %}

@@ -22,7 +22,9 @@
 {% include "files/_check_slots.sql" %}
 {%- endif %}
 {%- let leftovers = script.leftovers() %}
-{% include "files/_routines_and_views.sql" %}
+
+{{ script.routines_and_views_text() }}
+
 {% if !leftovers.is_empty() -%}
 -- Other options may have created these.
 {{- leftovers }}

@@ -4,6 +4,6 @@
 
 {% include "files/_session_begin.sql" %}
 
-{% include "files/_table.sql" %}
+{{ script.create_table() }}
 
 {% include "files/_session_end.sql" %}

@@ -8,10 +8,10 @@
 --   GRANT {{ roles.application }} TO 'app'@'%';
 --   SET DEFAULT ROLE {{ roles.application }} TO 'app'@'%';   MySQL
 --   SET DEFAULT ROLE {{ roles.application }} FOR 'app'@'%';  MariaDB
-{% if package.options.servers != Servers::Mysql %}-- An account of MariaDB has one default role: give several packages of an application the same roles with --roles.
+{% if package.options.servers != Servers::Mysql %}-- An account of MariaDB has one default role: give several packages of an application the same roles, with other names in this file.
 {% endif %}-- The privileges are granted routine by routine, because the database in GRANT ON * is a pattern, in which _ matches any
--- character. A role has the privileges of each database in which this script was sourced: render with --roles to
--- give each database roles of its own.
+-- character. A role has the privileges of each database in which this script was sourced: write other names
+-- into this file to give each database roles of its own.
 --
 -- Your account needs CREATE ROLE and, to grant the roles, ROLE_ADMIN (MySQL), or CREATE USER (MariaDB), and the granted privileges with
 -- GRANT OPTION. An account without the first can grant the privileges below to accounts in place of roles.
@@ -28,17 +28,16 @@ GRANT EXECUTE ON {{ routine.kind() }} {{ name }} TO {{ role }};
 {%- endfor %}
 GRANT SELECT ON {{ package.totals }} TO {{ role }};
 GRANT SELECT ON {{ package.package }} TO {{ role }};
-{%- if package.options.security != Security::Invoker && !package.options.rollups.is_empty() %}
+{%- if package.options.security != Security::Invoker && package.options.column.is_some() %}
 -- For lists of records: the pending counts.
 GRANT SELECT ON {{ table.name }} TO {{ role }};
 {%- endif %}
 {%- if package.options.security == Security::Invoker %}
 -- SQL SECURITY INVOKER: the routines use the privileges of the caller.
 GRANT SELECT, INSERT, UPDATE{% if admin %}, DELETE{% endif %} ON {{ table.name }} TO {{ role }};
-{%- for (rollup, _) in package.rollups() %}
-{%- let ids = rollup.ids_and_target() %}
-GRANT SELECT ({{ ids }}){% if admin %}, UPDATE ({{ rollup.changed() }}){% endif %} ON {{ rollup.table }} TO {{ role }};
-{%- endfor %}
+{%- if let Some(rollup) = table.rollup() %}
+GRANT SELECT ({{ rollup.read() }}){% if admin %}, UPDATE ({{ rollup.changed() }}){% endif %} ON {{ rollup.parent }} TO {{ role }};
+{%- endif %}
 {%- endif %}
 {% endfor %}
 {% include "files/_session_end.sql" %}

@@ -65,10 +65,10 @@ SELECT slot
 
 -- name: get
 -- Returns the total as DECIMAL, or 0 if the record has no rows. Locks no row.
--- Parameters: {{ table.column_parameters() }}{{ key }}
+-- Parameters: {% if table.rollup().is_some() %}{{ key }}, {% endif %}{{ key }}
 SELECT COALESCE(SUM({{ table.count() }}), 0)
-{%- for rollup in table.rollups() %} + {{ rollup.column_of_arguments("")|indent(7) }}
-{%- endfor %} AS total
+{%- if let Some(rollup) = table.rollup() %} + {{ rollup.column_of_arguments("")|indent(7) }}
+{%- endif %} AS total
   FROM {{ table.name }}
  WHERE {{ table.key.equals("") }};
 
@@ -84,7 +84,7 @@ SELECT COALESCE(SUM({{ table.count() }}), 0)
 
 -- name: reset
 -- Sets the total{% if bounded %} to a value of at least 0{% endif %}.
--- Parameters: {{ key }}, value, {{ table.column_parameters() }}{{ key }}, {{ key }}
+-- Parameters: {{ key }}, value, {% if table.rollup().is_some() %}{{ key }}, {% endif %}{{ key }}, {{ key }}
 {{ table.reset_upsert("?", "") }}
 
 -- name: delete
@@ -101,23 +101,23 @@ SELECT COALESCE(SUM({{ table.count() }}), 0)
 -- Deletes the slots whose count is 0.
 -- Parameters: {{ key }}, {{ key }}, {{ key }}
 {{ table.delete_empty() }}
-{%- for rollup in table.rollups() %}
+{%- if let Some(rollup) = table.rollup() %}
 
--- name: page_of_{{ rollup.name() }}
--- Returns rows of {{ rollup.model.table.plain() }} with their exact totals, in the order of the column, which is the total up to the last roll-up.
+-- name: page_of_{{ rollup.statement_name() }}
+-- Returns rows of {{ rollup.parent.plain() }} with their exact totals, in the order of the column, which is the total up to the last roll-up.
 -- Parameters: number
 SELECT parent.*,
-       COALESCE(parent.{{ rollup.model.target.typed() }}, 0) + COALESCE((
+       COALESCE(parent.{{ rollup.column.typed() }}, 0) + COALESCE((
          SELECT SUM(slots.`count`)
            FROM {{ table.name }} AS slots
-          WHERE {{ rollup.slots_of_parent()|indent(9) }}
+          WHERE {{ rollup.all("slots.{} = parent.{}")|indent(9) }}
        ), 0) AS total
-  FROM {{ rollup.model.table }} AS parent
- ORDER BY parent.{{ rollup.model.target.typed() }} DESC
+  FROM {{ rollup.parent }} AS parent
+ ORDER BY parent.{{ rollup.column.typed() }} DESC
  LIMIT ?;
 
--- name: pending_of_{{ rollup.name() }}
--- Returns the records that have pending counts, and whether they have a row in {{ rollup.model.table.plain() }}.
+-- name: pending_of_{{ rollup.statement_name() }}
+-- Returns the records that have pending counts, and whether they have a row in {{ rollup.parent.plain() }}.
 -- Parameters: none
 {{ rollup.pending_counts() }}
-{%- endfor %}
+{%- endif %}

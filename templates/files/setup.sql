@@ -12,8 +12,10 @@
 {% include "files/_check_function.sql" %}
 {%- endif %}
 
-{% include "files/_table.sql" %}
+{{ script.create_table() }}
 SET @slotted_rest = IF(@@error_count = 0, @slotted_read_only, 1);
 SET SESSION {% include "files/_read_only.sql" %} = @slotted_rest;
-{% include "files/_routines_and_views.sql" %}
+
+{{ script.routines_and_views_text() }}
+
 {% include "files/_session_end.sql" %}

@@ -50,9 +50,9 @@ BEGIN
   CALL {{ rollup }}(NULL);
   -- It skips what another transaction has locked. Waits for these rows.
   START TRANSACTION;
-{%- for rollup in table.rollups() %}
-  {{ rollup.lock_rows()|indent(2) }}
-{%- endfor %}
+{%- if let Some(pending) = table.rollup() %}
+  {{ pending.lock_rows()|indent(2) }}
+{%- endif %}
   CALL {{ rollup }}(NULL);
   COMMIT AND NO CHAIN NO RELEASE;
   SELECT {{ table.key.list() }},

@@ -2,8 +2,8 @@
 SELECT {{ table.key.arguments() }}, slot, {% if !table.keyed() %}NOW(), {% endif %}share
   FROM (
     SELECT slot,
-           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0){{ table.less_columns()|indent(11) }}, 0) AS share
-{%- if table.rollups().is_empty() %},
+           IF(slot = {{ table.first_slot() }}, COALESCE({{ value }}, 0){{ table.less_column()|indent(11) }}, 0) AS share
+{%- if table.rollup().is_none() %},
            SUM(slot = {{ table.first_slot() }}) OVER () AS firsts
       FROM {{ table.all_slots()|indent(6) }}
   ) AS found

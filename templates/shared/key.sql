@@ -41,14 +41,14 @@
 {#- For each argument that may equal a stored value although it does not fit: that it does not fit. -#}
 {% block or_unfit -%}
 {%- for column in key.columns() -%}
-{%- if column.kind.may_equal_unfit() %} OR {{ key.misfit(column) }}{% endif -%}
+{%- if column.kind.is_text() %} OR {{ key.misfit(column) }}{% endif -%}
 {%- endfor -%}
 {%- endblock %}
 
 {#- For each argument that may equal a stored value although it does not fit: that it fits. -#}
 {% block and_fits -%}
 {%- for column in key.columns() -%}
-{%- if column.kind.may_equal_unfit() %} AND NOT ({{ key.misfit(column) }}){% endif -%}
+{%- if column.kind.is_text() %} AND NOT ({{ key.misfit(column) }}){% endif -%}
 {%- endfor -%}
 {%- endblock %}
 

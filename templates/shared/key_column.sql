@@ -28,7 +28,6 @@
 {%- when KeyType::Name -%} CHAR_LENGTH({{ p }}) <= {{ NAME_MAX }}
 {%- when KeyType::Integer(_, least, most) -%} {{ p }} BETWEEN {{ least }} AND {{ most }}
 {%- when KeyType::Date(_) -%} {{ p }} BETWEEN TIMESTAMP '1000-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999' AND MONTH({{ p }}) > 0 AND DAYOFMONTH({{ p }}) > 0
-{%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) <= {{ column.kind.length() }} AND {{ key.converted(column) }} IN ({{ column.kind.literals() }}){% if key.lacks_characters(column) %} AND {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) <= {{ n }}{% if key.lacks_characters(column) %} AND {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Binary("BINARY", n) -%} LENGTH({{ p }}) = {{ n }}
 {%- when KeyType::Binary(_, n) -%} LENGTH({{ p }}) <= {{ n }}
@@ -43,7 +42,6 @@
 {%- when KeyType::Name -%} CHAR_LENGTH({{ p }}) > {{ NAME_MAX }}
 {%- when KeyType::Integer(_, least, most) -%} {{ p }} NOT BETWEEN {{ least }} AND {{ most }}
 {%- when KeyType::Date(_) -%} {{ p }} NOT BETWEEN '1000-01-01' AND '9999-12-31 23:59:59.999999' OR '00' IN (SUBSTRING({{ p }}, 6, 2), SUBSTRING({{ p }}, 9, 2))
-{%- when KeyType::Enum(_) -%} CHAR_LENGTH({{ p }}) > {{ column.kind.length() }} OR {{ key.converted(column) }} NOT IN ({{ column.kind.literals() }}){% if key.lacks_characters(column) %} OR NOT {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Text(_, n) -%} CHAR_LENGTH({{ p }}) > {{ n }}{% if key.lacks_characters(column) %} OR NOT {{ key.converts(column) }}{% endif %}
 {%- when KeyType::Binary("BINARY", n) -%} LENGTH({{ p }}) <> {{ n }}
 {%- when KeyType::Binary(_, n) -%} LENGTH({{ p }}) > {{ n }}
@@ -66,7 +64,6 @@ JSON_TYPE({{ json }}) IN ('INTEGER', 'UNSIGNED INTEGER') AND CAST({{ json }} AS 
    AND JSON_UNQUOTE({{ json }}) REGEXP '^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$'
 {%- when KeyType::Binary("BINARY", n) -%} JSON_TYPE({{ json }}) = 'STRING' AND LENGTH(UNHEX({{ p }})) = {{ n }}
 {%- when KeyType::Binary(_, n) -%} JSON_TYPE({{ json }}) = 'STRING' AND LENGTH(UNHEX({{ p }})) <= {{ n }}
-{%- when KeyType::Uuid -%} JSON_TYPE({{ json }}) = 'STRING' AND CAST({{ p }} AS UUID) IS NOT NULL
 {%- when _ -%} JSON_TYPE({{ json }}) = 'STRING' AND {{ key.fits(column) }}
 {%- endmatch -%}
 {%- endblock %}
@@ -75,7 +72,6 @@ JSON_TYPE({{ json }}) IN ('INTEGER', 'UNSIGNED INTEGER') AND CAST({{ json }} AS 
 {% block json_value -%}
 {%- match column.kind -%}
 {%- when KeyType::Binary(..) -%} UNHEX({{ p }})
-{%- when KeyType::Uuid -%} CAST({{ p }} AS UUID)
 {%- when _ -%} {{ key.value(column) }}
 {%- endmatch -%}
 {%- endblock %}

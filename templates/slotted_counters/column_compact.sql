@@ -1,3 +1,4 @@
+{%- let rollup = r.rollup() -%}
 {{ r.create_as("PROCEDURE") }}({{ table.key.parameters("IN ") }}
 )
   MODIFIES SQL DATA
@@ -19,11 +20,9 @@ BEGIN
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
 
   {{ r.check()|indent(2) }}
-{%- for rollup in r.rollups() %}
-  CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_rejected);
+  CALL {{ rollup.routine }}({{ table.key.arguments() }}, {{ table.key.arguments() }}, v_rejected);
   IF v_rejected IS NOT NULL THEN
     SET v_rejected = LEFT(CONCAT({{ rollup.cannot_have()|sql_string }}, {{ rollup.text_of_arguments() }}, ': ', v_rejected), {{ MESSAGE_MAX }});
     {{ r.signal(E::TotalRejected)|indent(4) }}
   END IF;
-{%- endfor %}
 END

@@ -7,7 +7,7 @@ Description
   Moves all counts of a record to slot 0 and deletes the other slots. The total does not change, and concurrent changes are
   not lost. Compact a record that is no longer hot, to free space and to read fewer rows.
   A compaction waits for transactions that have changed the record.
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   On a node of a cluster and outside a transaction, statements move each slot. A slot that another node changes at the same time
   is left.
 {%- else if package.options.bounded %}
@@ -27,7 +27,7 @@ Example
 BEGIN
   DECLARE v_last BIGINT;
   DECLARE v_total DECIMAL(65, 0);
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   DECLARE v_steps BOOLEAN DEFAULT FALSE;
 {%- endif %}
 
@@ -41,7 +41,7 @@ BEGIN
   END IF;
   IF v_last > 0 THEN
     CALL {{ r.sibling(R::First) }}({{ table.key.arguments() }});
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
     CALL {{ r.sibling(R::InSteps) }}(v_steps);
   END IF;
   IF v_steps THEN

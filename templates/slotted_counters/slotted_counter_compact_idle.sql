@@ -23,7 +23,7 @@ Example
 {%- endfilter %}
 BEGIN
 {%- for column in table.key.columns() %}
-  DECLARE {{ table.key.variables().argument(column) }} {{ table.key.variable_type(column) }};
+  DECLARE {{ table.key.variables().argument(column) }} {{ table.key.column_type(column) }};
 {%- endfor %}
   DECLARE v_slots BIGINT;
   DECLARE v_total DECIMAL(65, 0);

@@ -5,7 +5,7 @@
   COMMENT {% filter sql_string -%}
 Description
   Deletes all slots of a record in one statement. If the record has no rows, the call has no effect.
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   On a node of a cluster and outside a transaction, a statement deletes each slot, slot 0 last, and is repeated if it conflicts
   with another node.
 {%- else if package.options.bounded %}
@@ -23,11 +23,11 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }});
 {%- endfilter %}
 BEGIN
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   DECLARE v_steps BOOLEAN;
 {% endif %}
   {{ r.check()|indent(2) }}
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
     CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, {{ table.key.arguments() }}, NULL);

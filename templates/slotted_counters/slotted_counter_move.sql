@@ -5,7 +5,7 @@
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-Private. Moves the pending counts of the records from p_first to p_last into {{ rollup.column() }}, in a transaction of its own if there is
+Private. Moves the pending counts of the records from p_first to p_last into {{ rollup.name() }}, in a transaction of its own if there is
   none. p_rejected is the message of the server if the table of the column rejects a total: then nothing is moved.
 {%- endfilter %}
 BEGIN
@@ -25,21 +25,23 @@ BEGIN
     END;
 {%- if package.options.servers != Servers::Mariadb %}
   -- MySQL 9.7.4 crashes if a statement with SET_VAR fails because a table is temporary (1137): fails before. Aliases as below, for LOCK TABLES.
-  DO (SELECT COUNT(*) FROM {{ table.name }} AS slots, {{ table.name }} AS target, {{ rollup.model.table }} AS parent
-       WHERE FALSE AND EXISTS (SELECT * FROM {{ rollup.model.table }}));
+  DO (SELECT COUNT(*) FROM {{ table.name }} AS slots, {{ table.name }} AS target, {{ rollup.parent }} AS parent
+       WHERE FALSE AND EXISTS (SELECT * FROM {{ rollup.parent }}));
 {%- endif %}
   -- Slots whose count is 0. LIMIT keeps the subquery apart, and the settings find the rows by the key: no other rows are locked.
   {{ table.set_statement(settings)|before(2) }}DELETE{{ table.by_index() }} target
     FROM (
-      SELECT {{ rollup.record_list("") }}, slot
+      SELECT {{ rollup.list("{}") }}, slot
         FROM {{ table.name }}
        WHERE {{ rollup.in_range("")|indent(6) }}
-         {{ rollup.of_node("")|before(9) }}AND `count` = 0
+         AND {{ rollup.of_node("") }}
+         AND `count` = 0
        LIMIT 18446744073709551615
          FOR UPDATE SKIP LOCKED
     ) AS idle
    STRAIGHT_JOIN {{ table.name }} AS target
-      ON {{ rollup.slot_of("target", "idle")|indent(2) }};
+      ON {{ rollup.all("target.{} = idle.{}")|indent(2) }}
+     AND target.slot = idle.slot;
   {{ table.outside_transaction("v_own")|indent(2) }}
   IF v_own THEN
     -- Without gap locks: connections can insert slots. READ COMMITTED needs a binary log of rows (1665).
@@ -53,27 +55,30 @@ BEGIN
     INTO v_pending
     {{ rollup.pending()|indent(2) }};
 {%- if table.mariadb() %}
-  {{ table.only_mariadb("begin") }}IF v_pending > 0 AND {{ rollup.one_record() }} THEN
+  {{ table.only_mariadb("begin") }}IF v_pending > 0 AND {% for (first, last) in rollup.bounds("p_first").into_iter().zip(rollup.bounds("p_last")) %}{{ first }} = {{ last }}{% if !loop.last %} AND {% endif %}{% endfor %} THEN
     -- Handlers of MariaDB catch CHECK (4025), 1062 and 1452 only for the first table of an UPDATE of several tables.
     SET v_pending = 0;{{ table.only_mariadb("end") }}
-    {{ table.set_statement(settings)|before(4) }}{{ table.only_mariadb("begin") }}UPDATE {{ rollup.model.table }} AS parent
+    {{ table.set_statement(settings)|before(4) }}{{ table.only_mariadb("begin") }}UPDATE {{ rollup.parent }} AS parent
      STRAIGHT_JOIN (
        {{ rollup.moved()|indent(7) }}
      ) AS moved
      STRAIGHT_JOIN {{ table.name }} AS slots
-        ON {{ rollup.slot_of("slots", "moved")|indent(4) }}
+        ON {{ rollup.all("slots.{} = moved.{}")|indent(4) }}
+       AND slots.slot = moved.slot
        SET {{ rollup.changes()|indent(7) }}
-     WHERE {{ rollup.parent_of("p_first")|indent(5) }};
+     WHERE {% for (column, first) in rollup.compared("parent.{}", "p_first") %}{{ column }} = {{ first }}{% if !loop.last %}
+        AND {% endif %}{% endfor %};
   END IF;{{ table.only_mariadb("end") }}
 {%- endif %}
   IF v_pending > 0 THEN
     {{ table.set_statement(settings)|before(4) }}UPDATE{{ table.by_index() }} (
       {{ rollup.moved()|indent(6) }}
     ) AS moved
-     STRAIGHT_JOIN {{ rollup.model.table }} AS parent
-        ON {{ rollup.joined("moved")|indent(4) }}
+     STRAIGHT_JOIN {{ rollup.parent }} AS parent
+        ON {{ rollup.all("parent.{} = moved.{}")|indent(4) }}
      STRAIGHT_JOIN {{ table.name }} AS slots
-        ON {{ rollup.slot_of("slots", "moved")|indent(4) }}
+        ON {{ rollup.all("slots.{} = moved.{}")|indent(4) }}
+       AND slots.slot = moved.slot
        SET {{ rollup.changes()|indent(7) }};
   END IF;
   SET v_pending = NULL;

@@ -5,17 +5,17 @@
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
 Description
-  Sets the total of a record in one statement: slot 0 gets the value{% if !r.rollups().is_empty() %} less the column{% endif %}, all other slots get 0.
+  Sets the total of a record in one statement: slot 0 gets the value{% if table.rollup().is_some() %} less the column{% endif %}, all other slots get 0.
   A concurrent call takes effect either before the reset, which overwrites it, or after the reset.
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   On a node of a cluster and outside a transaction, a statement resets each slot, slot 0 last, and is repeated if it conflicts
   with another node. Until the call ends, a read can return less than the old and the new total.
 {%- else if package.options.bounded %}
   On a cluster, the call changes slots of all nodes. If another node changes one at the same time, the server returns 1213, 3101
   or 1180 and nothing is changed: call it again.
 {%- endif %}
-{%- if !r.rollups().is_empty() %}
-  Then the column gets the value, unless another transaction has locked its row{% if table.on_nodes() %}, or another node writes slot 0{% endif %}: then the next roll-up moves it.
+{%- if table.rollup().is_some() %}
+  Then the column gets the value, unless another transaction has locked its row, or another node writes slot 0: then the next roll-up moves it.
 {%- endif %}
 
 Parameters
@@ -29,9 +29,9 @@ Example
   CALL {{ r.name.typed() }}({{ r.example() }}, 100);
 {%- endfilter %}
 BEGIN
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   DECLARE v_steps BOOLEAN;
-{%- if !r.rollups().is_empty() %}
+{%- if table.rollup().is_some() %}
   DECLARE v_message VARCHAR(512) CHARACTER SET utf8mb4;
 {%- endif %}
 {% endif %}
@@ -42,7 +42,7 @@ BEGIN
   END IF;
 {%- endif %}
   CALL {{ r.sibling(R::First) }}({{ table.key.arguments() }});
-{%- if table.in_steps() %}
+{%- if !table.bounded() %}
   CALL {{ r.sibling(R::InSteps) }}(v_steps);
   IF v_steps THEN
     CALL {{ r.sibling(R::Steps) }}({{ r.speaker_text() }}, {{ table.key.arguments() }}, p_value);
@@ -53,13 +53,7 @@ BEGIN
   -- Without slot 0, the record was deleted after the last statement, which makes the reset the earlier one.
   {{ table.reset_upsert("p_value", "")|indent(2) }}
 {%- endif %}
-{%- for rollup in r.rollups() %}
-{%- if rollup.model.same.is_empty() %}
-  CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_message);
-{%- else %}
-  IF {{ rollup.is_argument() }} THEN
-    CALL {{ rollup.routine }}({{ rollup.record_arguments() }}, {{ rollup.record_arguments() }}, v_message);
-  END IF;
+{%- if let Some(rollup) = table.rollup() %}
+  CALL {{ rollup.routine }}({{ table.key.arguments() }}, {{ table.key.arguments() }}, v_message);
 {%- endif %}
-{%- endfor %}
 END

@@ -4,7 +4,7 @@
 )
   SQL SECURITY {{ package.options.security.sql() }}
   COMMENT {% filter sql_string -%}
-{%- if package.options.column().is_none() -%}
+{%- if package.options.column.is_none() -%}
 Private. Resets, compacts or deletes a record on a node of a cluster, one slot in each statement, starting with the highest, slot 0
   last. Repeats a statement that conflicts with another node. A compaction leaves the slot instead.
 {%- else -%}
@@ -22,7 +22,7 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
           SET v_tries = v_tries + 1;
-          {% if package.options.column().is_none() %}IF p_routine = {{ r.sibling(R::Compact).name()|sql_string }} THEN
+          {% if package.options.column.is_none() %}IF p_routine = {{ r.sibling(R::Compact).name()|sql_string }} THEN
             SET v_slot = v_next;
           ELSEIF{% else %}IF{% endif %} v_tries > {{ STEP_TRIES }} THEN
             RESIGNAL;
@@ -41,7 +41,7 @@ BEGIN
          WHERE {{ table.key.equals("")|indent(8) }}
            AND slot = v_next;
       ELSEIF p_routine = {{ r.sibling(R::Reset).name()|sql_string }} THEN
-{%- if table.rollups().is_empty() %}
+{%- if package.options.column.is_none() %}
         {{ table.over_snapshot()|before(8) }}UPDATE {{ table.name }}
            SET `count` = IF(slot = 0, COALESCE(p_value, 0), 0)
          WHERE {{ table.key.equals("")|indent(8) }}
@@ -51,11 +51,11 @@ BEGIN
         {{ table.over_snapshot()|before(8) }}INSERT INTO {{ table.name }} ({{ table.key.list() }}, slot, `count`)
         SELECT {{ table.key.arguments() }}, v_next, found.share
           FROM (
-            SELECT IF(v_next = 0, COALESCE(p_value, 0){{ table.less_columns()|indent(12) }}, 0) AS share
+            SELECT IF(v_next = 0, COALESCE(p_value, 0){{ table.less_column()|indent(12) }}, 0) AS share
           ) AS found
         ON DUPLICATE KEY UPDATE `count` = found.share;
 {%- endif %}
-{%- if package.options.column().is_none() %}
+{%- if package.options.column.is_none() %}
       ELSEIF v_next > 0 THEN
         -- Moves what the two slots have now, not what was read before: a reset in steps can have emptied the slot.
         {{ table.fold_record(table.first_and("v_next").as_str())|indent(8) }}

@@ -147,38 +147,24 @@ pub fn a_resize_ends_at_full_speed(cluster: &Cluster) {
     }
 }
 
-pub fn compactions_and_rollups_end_under_load_and_keep_the_counts(cluster: &Cluster) {
+pub fn compactions_end_under_load_and_keep_the_counts(cluster: &Cluster) {
     let schema = cluster.node(0);
     let schema = schema.schema();
-    let rollup = "record_type=1:pages.id:views".parse().expect("a roll-up");
-    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
-    schema.install(&keyed(|options| {
-        options.slots = Slots::Fixed(99);
-        options.rollups = vec![rollup];
-    }));
-    schema.run("INSERT INTO pages VALUES (2, 0); CREATE VIEW totals AS SELECT total FROM slotted_counter_totals");
+    schema.install(&keyed(|options| options.slots = Slots::Fixed(99)));
+    schema.run("CREATE VIEW totals AS SELECT total FROM slotted_counter_totals");
     schema.run("CALL slotted_counter_increment(1, 2)");
     let mut done = 1;
     // Without a pause, a compaction leaves the slots of other nodes that are ahead.
     for (hold, pace) in [(None, PACE), (None, Duration::ZERO), (Some(HOLD), Duration::ZERO)] {
         let call = paced("CALL slotted_counter_increment(1, 2)", pace);
-        let counted = under_enough_calls(cluster, &schema, &*call, hold, || {
-            repeated(&schema, "CALL slotted_counter_compact(1, 2)");
-            repeated(&schema, "CALL slotted_counter_rollup(NULL)");
-        });
+        let compact = || repeated(&schema, "CALL slotted_counter_compact(1, 2)");
+        let counted = under_enough_calls(cluster, &schema, &*call, hold, compact);
         done += counted.done as i64;
         assert_eq!(totals(cluster, &schema, "SELECT slotted_counter_get(1, 2)"), [Some(done); 3]);
     }
     // Without a load, a compaction on any node leaves one slot.
     schema.run("CALL slotted_counter_compact(1, 2)");
     assert_eq!(totals(cluster, &schema, "SELECT COUNT(*) FROM slotted_counters"), [Some(1); 3]);
-    // Each node moves the slots that it writes itself.
-    for node in 0..3 {
-        cluster.node(node).client(&schema.name);
-        let mut connection = cluster.reader(node, &schema.name);
-        connection.query_drop("CALL slotted_counter_rollup(NULL)").expect("a roll-up");
-    }
-    assert_eq!(totals(cluster, &schema, "SELECT views FROM pages"), [Some(done); 3]);
 }
 
 /// Each node moves the slots that it writes itself, under a load of all nodes.
@@ -321,48 +307,4 @@ pub fn a_change_of_all_slots_in_a_transaction_is_one_change(cluster: &Cluster) {
     schema.run("CALL counter_delete('hot'); CALL slotted_counter_delete(1, 2)");
     let rows = "SELECT (SELECT COUNT(*) FROM counters) + (SELECT COUNT(*) FROM slotted_counters)";
     assert_eq!(totals(cluster, &schema, rows), [Some(0); 3]);
-}
-
-/// As on Galera with wsrep_auto_increment_control = OFF.
-pub fn nodes_without_increments_count_by_another_variable(cluster: &Cluster) {
-    let first = cluster.node(0);
-    let schema = first.schema();
-    schema.install(&package(|options| {
-        let variable = "server_id".parse().expect("a variable");
-        options.nodes = Some(slotted::package::Nodes { count: 3, variable });
-    }));
-    schema.run("CALL counter_setup('hot', NULL, 99, 0)");
-    let set = |to: &dyn Fn(u8) -> (u8, u8)| {
-        for (node, server) in (1..).zip(cluster.nodes()) {
-            let (increment, offset) = to(node);
-            let mut connection = server.connect();
-            let statements = if cluster.is_galera() {
-                // Sets both variables. OFF sets them to the values before ON.
-                vec![format!("SET GLOBAL wsrep_auto_increment_control = {}", if increment == 1 { "OFF" } else { "ON" })]
-            } else {
-                vec![
-                    format!("SET GLOBAL auto_increment_increment = {increment}"),
-                    format!("SET GLOBAL auto_increment_offset = {offset}"),
-                ]
-            };
-            for statement in statements {
-                connection.query_drop(&statement).expect(&statement);
-            }
-            let now: Option<u8> = connection.query_first("SELECT @@GLOBAL.auto_increment_increment").expect("an increment");
-            assert_eq!(now, Some(increment));
-        }
-    };
-    let usual = if cluster.is_galera() { 3 } else { 7 };
-    let offsets: Vec<u8> = cluster
-        .nodes()
-        .iter()
-        .map(|node| node.connect().query_first("SELECT @@GLOBAL.auto_increment_offset").expect("an offset").expect("a row"))
-        .collect();
-    set(&|_| (1, 1));
-    let run = || under_load(cluster, &schema.name, "CALL counter_increment('hot')", None, || thread::sleep(Duration::from_secs(2)));
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    set(&|node| (usual, offsets[usize::from(node) - 1]));
-    let ((), counted) = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    assert!(counted.failed.is_empty() && counted.done > 0, "{counted:?}");
-    assert_eq!(totals(cluster, &schema, "SELECT counter_get('hot')"), [Some(counted.done as i64); 3]);
 }

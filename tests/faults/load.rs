@@ -17,7 +17,8 @@ use slotted::script;
 use super::Fault;
 use super::ledger::{Changes, Fate, Key, Ledger, documented};
 use crate::exactness::SetOnDrop;
-use crate::support::{Schema, Server, file, keyed, package};
+use crate::rollup::of_column;
+use crate::support::{Schema, Server, file, package};
 
 /// The sessions that count.
 const SESSIONS: u64 = 8;
@@ -69,10 +70,7 @@ impl<'a> Load<'a> {
         let definer = || Some("slotted@localhost".parse().expect("an account"));
         let packages = [
             package(|options| options.definer = definer()),
-            keyed(|options| {
-                options.definer = definer();
-                options.rollups = vec!["record_type=1:pages.id:total".parse().expect("a roll-up")];
-            }),
+            of_column("pages.total", "id BIGINT", |options| options.definer = definer()),
         ];
         let schema = server.schema();
         schema.run(
@@ -219,20 +217,15 @@ impl<'a> Load<'a> {
         if slots.len() != COUNTERS as usize || slots.iter().any(|(_, slots, incomplete)| (*slots, *incomplete) != (SLOTS, 0)) {
             problems.insert(format!("after a resize to {SLOTS} slots: {slots:?}"));
         }
-        connection.query_drop("CALL slotted_counter_rollup(NULL)").expect("a roll-up");
-        let stale = "SELECT id, total FROM pages WHERE total <> slotted_counter_get(1, id)";
+        connection.query_drop("CALL pages_total_rollup(NULL)").expect("a roll-up");
+        let stale = "SELECT id, total FROM pages WHERE total <> pages_total_get(id)";
         let stale: Vec<(u64, i64)> = connection.query(stale).expect(stale);
         if !stale.is_empty() {
             problems.insert(format!("a roll-up has not written the totals of {stale:?}"));
         }
         for record in 1..=RECORDS {
-            let compact = format!("CALL slotted_counter_compact(1, {record})");
+            let compact = format!("CALL pages_total_compact({record})");
             connection.query_drop(&compact).expect(&compact);
-        }
-        let spread = "SELECT record_id FROM slotted_counter_totals WHERE slots > 1";
-        let spread: Vec<u64> = connection.query(spread).expect(spread);
-        if !spread.is_empty() {
-            problems.insert(format!("after a compaction, {spread:?} have several slots"));
         }
         let after = self.totals(&mut connection);
         if after != totals {
@@ -256,7 +249,7 @@ impl<'a> Load<'a> {
 fn arguments(key: Key) -> (&'static str, String) {
     match key {
         Key::Counter(number) => ("counter", format!("'counter {number}'")),
-        Key::Record(number) => ("slotted_counter", format!("1, {number}")),
+        Key::Record(number) => ("pages_total", number.to_string()),
     }
 }
 
@@ -390,9 +383,9 @@ impl Session<'_> {
     fn reset(&mut self, connection: &mut Conn) -> mysql::Result<(Key, i64)> {
         let (key, slots, column) = if self.random.random_bool(0.5) {
             let record = self.random.random_range(1..=RECORDS);
-            let key = format!("record_type = 1 AND record_id = {record}");
-            let order = "record_type DESC, record_id DESC, slot DESC";
-            let slots = format!("SELECT count AS amount FROM slotted_counters WHERE {key} ORDER BY {order}");
+            let key = format!("id = {record}");
+            let order = "id DESC, slot DESC";
+            let slots = format!("SELECT count AS amount FROM pages_total WHERE {key} ORDER BY {order}");
             (Key::Record(record), slots, format!(" UNION ALL (SELECT total FROM pages WHERE id = {record} FOR UPDATE)"))
         } else {
             let counter = self.random.random_range(0..COUNTERS);
@@ -437,7 +430,7 @@ impl Session<'_> {
                 let changes: Changes = keys.into_iter().zip(amount..).collect();
                 let entry = |(key, amount): &(Key, i64)| match key {
                     Key::Counter(number) => format!(r#"["counter {number}", {amount}]"#),
-                    Key::Record(number) => format!("[1, {number}, {amount}]"),
+                    Key::Record(number) => format!("[{number}, {amount}]"),
                 };
                 let entries: Vec<_> = changes.iter().map(entry).collect();
                 (format!("CALL {prefix}_add_many('[{}]')", entries.join(", ")), changes)
@@ -452,8 +445,8 @@ impl Session<'_> {
         let (counter, record) = (self.random.random_range(0..COUNTERS), self.random.random_range(1..=RECORDS));
         let call = match self.random.random_range(0..3) {
             0 => format!("CALL counter_resize('counter {counter}', {})", self.random.random_range(2..=12)),
-            1 => format!("CALL slotted_counter_compact(1, {record})"),
-            _ => "CALL slotted_counter_rollup(10)".to_owned(),
+            1 => format!("CALL pages_total_compact({record})"),
+            _ => "CALL pages_total_rollup(10)".to_owned(),
         };
         let result = connection.query_drop(call);
         let usable = result.inspect_err(|error| drop(self.fate(Step::Commit, error))).is_ok() || connection.ping().is_ok();

@@ -109,7 +109,7 @@ impl Execution<'_> {
 
     /// The name of a statement that selects a slot.
     fn of_slot(&self, name: &str) -> String {
-        let suffix = if self.plain.on_nodes && !self.statements.kind.nodes { "_on_nodes" } else { "" };
+        let suffix = if self.plain.on_nodes { "_on_nodes" } else { "" };
         format!("{name}{suffix}")
     }
 

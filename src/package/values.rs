@@ -1,0 +1,220 @@
+//! The values of options. The documentation of a value is its help on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+use super::MAX_SLOTS;
+
+/// What the rows of a table of slots belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Kind {
+    /// Counters with a name. counter_setup creates their slots.
+    Counters,
+    /// Counters of records, identified by key columns. The first increment of a slot inserts the slot.
+    SlottedCounters,
+}
+
+impl Kind {
+    /// The word before the options of a package.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counters => "counters",
+            Self::SlottedCounters => "slotted_counters",
+        }
+    }
+}
+
+/// The number of slots of a counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slots {
+    /// Each counter has its own number, which each increment queries.
+    PerCounter,
+    /// Every counter has this number, which is written into the routines.
+    Fixed(u32),
+}
+
+impl fmt::Display for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerCounter => f.write_str("per-counter"),
+            Self::Fixed(n) => write!(f, "{n}"),
+        }
+    }
+}
+
+impl FromStr for Slots {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "per-counter" {
+            return Ok(Self::PerCounter);
+        }
+        slot_count(text)
+            .map(Self::Fixed)
+            .map_err(|error| format!("{error}, or 'per-counter'"))
+    }
+}
+
+/// Parses a number of slots.
+///
+/// # Errors
+/// The text is not an integer between 1 and [`MAX_SLOTS`].
+pub fn slot_count(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if (1..=MAX_SLOTS).contains(&n) => Ok(n),
+        _ => Err(format!("expected a number of slots between 1 and {MAX_SLOTS}")),
+    }
+}
+
+/// The slot selection of an increment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Pick {
+    /// A connection increments the same slot of a counter in every call, so transactions that increment one counter
+    /// several times cannot deadlock.
+    Connection,
+    /// Each increment selects a random slot.
+    Random,
+}
+
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connection => "connection",
+            Self::Random => "random",
+        })
+    }
+}
+
+/// SQL SECURITY of the routines: the account whose privileges they run with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Security {
+    /// The account that created the routines. An application needs only EXECUTE.
+    Definer,
+    /// The account that calls. The routines continue to work when the account that created them is dropped.
+    Invoker,
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sql().to_lowercase())
+    }
+}
+
+impl Security {
+    /// The keyword after SQL SECURITY.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Definer => "DEFINER",
+            Self::Invoker => "INVOKER",
+        }
+    }
+}
+
+/// The servers that the SQL is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Servers {
+    /// MySQL and MariaDB. What only one of them executes is in executable comments.
+    Both,
+    /// MySQL only. The SQL has no statement of MariaDB.
+    Mysql,
+    /// MariaDB only, from 10.11.8 on. The SQL has no executable comment, which some tools remove.
+    Mariadb,
+}
+
+impl Servers {
+    /// The words after CREATE that replace an existing routine or event, which only MariaDB supports.
+    pub fn or_replace(self) -> &'static str {
+        match self {
+            Self::Both => " /*M!100103 OR REPLACE */",
+            Self::Mysql => "",
+            Self::Mariadb => " OR REPLACE",
+        }
+    }
+
+    /// The table of a locking clause. MySQL requires it if the statement also reads a table function (3569). MariaDB does
+    /// not support it.
+    pub fn of(self, table: &str) -> String {
+        match self {
+            Self::Both => format!(" /*!80000 OF {table} */"),
+            Self::Mysql => format!(" OF {table}"),
+            Self::Mariadb => String::new(),
+        }
+    }
+
+    /// The locking clause for shared locks on the rows of a table. The same as for [`Servers::of`].
+    pub fn share(self, table: &str) -> String {
+        match self {
+            Self::Both => format!("/*!80000 FOR SHARE OF {table} */ /*M!100000 LOCK IN SHARE MODE */"),
+            Self::Mysql => format!("FOR SHARE OF {table}"),
+            Self::Mariadb => "LOCK IN SHARE MODE".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Both => "both",
+            Self::Mysql => "mysql",
+            Self::Mariadb => "mariadb",
+        })
+    }
+}
+
+/// The character set that has the characters of all others.
+const ALL_CHARACTERS: &str = "utf8mb4";
+
+/// The collation by which counter names and text keys are compared. Its name begins with its character set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collation(String);
+
+impl Collation {
+    /// Whether comparisons distinguish trailing spaces (NO PAD).
+    pub fn keeps_spaces(&self) -> bool {
+        self.0.contains("_0900_") || self.0.contains("nopad")
+    }
+
+    /// The character set.
+    pub fn charset(&self) -> &str {
+        self.0.split('_').next().unwrap_or_default()
+    }
+
+    /// Whether the character set has all characters.
+    pub fn has_all_characters(&self) -> bool {
+        self.charset() == ALL_CHARACTERS
+    }
+
+    /// The collation of a session and of arguments, whose character set has all characters.
+    pub fn of_arguments(&self) -> &str {
+        if self.has_all_characters() {
+            &self.0
+        } else {
+            "utf8mb4_bin"
+        }
+    }
+}
+
+impl fmt::Display for Collation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Collation {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let plain = name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if plain
+            && name
+                .split_once('_')
+                .is_some_and(|(charset, rest)| !charset.is_empty() && !rest.is_empty())
+        {
+            return Ok(Self(name.to_owned()));
+        }
+        Err("expected the name of a collation, such as utf8mb4_general_ci or latin1_swedish_ci".into())
+    }
+}

@@ -1,0 +1,185 @@
+//! The options of a package as words: of a command line, and of the view of the package.
+
+use std::borrow::Cow;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
+
+use super::column::TableColumn;
+use super::ident::Definer;
+use super::key::Key;
+use super::options::{FIXED_SLOTS, Options, OptionsError};
+use super::values::{Kind, Slots};
+
+/// The name of a package, its help, and the options that it stands for.
+type Named = (&'static str, &'static str, fn() -> Options);
+
+/// The packages that have a name of their own.
+const NAMED: [Named; 4] = [
+    (
+        "counters",
+        "Counters with a name, each with its own number of slots",
+        Options::default,
+    ),
+    (
+        "counters-fixed",
+        "The same with --slots 20: every counter has 20 slots",
+        || Options {
+            slots: Slots::Fixed(FIXED_SLOTS),
+            ..Options::default()
+        },
+    ),
+    (
+        "slotted_counters",
+        "Counters of records, identified by key columns",
+        Options::slotted_counters,
+    ),
+    (
+        "bounded_counters",
+        "Counters with a name that never fall below 0: stock, seats, quotas",
+        || Options::bounded(Kind::Counters),
+    ),
+];
+
+/// Reads the name of a package. Which of the packages it is decides [`Given`].
+pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
+    let names = NAMED.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names)
+        .map(|name| Options::named(&name).map_or(Kind::Counters, |options| options.kind))
+}
+
+/// The options on a command line. None if it names neither a package nor a column.
+#[derive(Debug, Clone)]
+pub struct Given(pub Option<Options>);
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        // What the command line does not say is the default of its package.
+        Options::augment_args_for_update(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let name = matches
+            .get_raw("kind")
+            .and_then(|mut words| words.next()?.to_str());
+        let column = matches.get_one::<TableColumn>("column");
+        let Some(name) = name.or(column.map(|_| Kind::SlottedCounters.name())) else {
+            return Ok(Self(None));
+        };
+        let mut options = Options::named(name).expect("a possible value");
+        if matches.get_flag("bounded") {
+            options = Options::bounded(options.kind);
+        } else if let Some(column) = column {
+            options = Options::of_column(column).unwrap_or(options);
+            // The key of its table is not known here.
+            options.key = Key(Vec::new());
+        }
+        let bounded = options.bounded;
+        options.update_from_arg_matches(matches)?;
+        options.bounded = bounded;
+        Ok(Self(Some(options)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Options {
+    /// The options that the name of a package stands for.
+    pub fn named(name: &str) -> Option<Self> {
+        let named = NAMED.into_iter().find(|(one, ..)| *one == name);
+        named.map(|(.., options)| options())
+    }
+
+    /// The packages that have a name of their own.
+    pub(super) fn all_named() -> impl Iterator<Item = Self> {
+        NAMED.into_iter().map(|(.., options)| options())
+    }
+
+    /// The words after `slotted generate` that render these options, quoted for a POSIX shell.
+    pub fn arguments(&self) -> String {
+        let default = self.defaults();
+        let mut arguments = self.kind.name().to_owned();
+        if self.bounded {
+            arguments += " --bounded";
+        }
+        let mut say = |flag: &str, differs: bool, value: &str| {
+            if differs {
+                // After a space, a value that begins with a dash would be parsed as a flag.
+                let between = if value.starts_with('-') { '=' } else { ' ' };
+                arguments += &format!(" --{flag}{between}{}", shell_word(value));
+            }
+        };
+        let (definer, column) = (self.definer.as_ref(), self.column.as_ref());
+        say(
+            "key",
+            column.is_some() || self.key != default.key,
+            &self.key.to_string(),
+        );
+        say("slots", self.slots != default.slots, &self.slots.to_string());
+        say("pick", self.pick != default.pick, &self.pick.to_string());
+        say("table", self.table != default.table, self.table.name());
+        say("prefix", self.prefix != default.prefix, self.prefix.name());
+        say(
+            "collation",
+            self.collation != default.collation,
+            &self.collation.to_string(),
+        );
+        say(
+            "security",
+            self.security != default.security,
+            &self.security.to_string(),
+        );
+        say(
+            "definer",
+            definer.is_some(),
+            &definer.map(Definer::plain).unwrap_or_default(),
+        );
+        say(
+            "server",
+            self.servers != default.servers,
+            &self.servers.to_string(),
+        );
+        say(
+            "column",
+            column.is_some(),
+            &column.map(TableColumn::to_string).unwrap_or_default(),
+        );
+        say("keep", !self.keep.0.is_empty(), &self.keep.to_string());
+        if !self.function {
+            arguments += " --no-function";
+        }
+        arguments
+    }
+
+    /// The options that [`Options::arguments`] has written.
+    ///
+    /// # Errors
+    /// The text is not the words of a package and its options.
+    pub fn parse(arguments: &str) -> Result<Self, OptionsError> {
+        #[derive(Parser)]
+        #[command(no_binary_name = true)]
+        struct Words {
+            #[command(flatten)]
+            given: Given,
+        }
+        let options = shlex::split(arguments).and_then(|words| Words::try_parse_from(words).ok()?.given.0);
+        options.ok_or_else(|| OptionsError::Words(arguments.to_owned()))
+    }
+}
+
+/// A word of a command line, quoted for a shell if necessary.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let quoter = shlex::Quoter::new().allow_nul(true);
+    quoter
+        .quote(word)
+        .expect("NUL is the only character that can be rejected, and it is allowed")
+}

@@ -1,1 +1,0 @@
-counter_id BETWEEN 1 AND {{ table.nodes() }}

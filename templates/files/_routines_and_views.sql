@@ -1,3 +1,0 @@
-
-{{ script.routines_and_views_text() }}
-

@@ -1,1 +1,0 @@
-{{ script.create_table() }}
