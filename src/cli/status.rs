@@ -217,11 +217,7 @@ fn table(counters: &[Counter], pending: bool) -> Table {
         .load_style(UTF8_HORIZONTAL_ONLY)
         .set_header(["counter", total, "slots"]);
     for one in counters {
-        table.add_row([
-            in_line(&one.name),
-            one.total.to_string(),
-            one.slots.to_string(),
-        ]);
+        table.add_row([in_line(&one.name), one.total.to_string(), one.slots.to_string()]);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

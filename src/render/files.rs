@@ -8,9 +8,7 @@ use super::key::Arguments;
 use super::routine::Routine;
 use super::table::Table;
 use super::{filters, fragment};
-use crate::package::{
-    Ident, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers,
-};
+use crate::package::{Ident, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers};
 use crate::script;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
