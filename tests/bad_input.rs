@@ -329,7 +329,7 @@ fn adding_zero_changes_nothing_and_succeeds(server: &Server) {
             connection.query_drop("CALL counter_reset('same', 4, FALSE)").expect("reset to the same");
             connection.query_drop("CALL counter_delete('same')").expect("delete");
             if package.options.slots == Slots::PerCounter {
-                connection.query_drop("CALL counter_resize('x', 3)").expect("resize to the same");
+                connection.query_drop("CALL counter_resize('x', 5)").expect("resize to the same");
             }
         }
         let after: Vec<Vec<Value>> = schema.rows(&package.options.table);

@@ -144,7 +144,7 @@ fn every_command_connects_with_tls(server: &Server) {
         connects(&mut command(&words, &["-D", "app"]));
     }
     // The connections of a load use TLS too.
-    connects(&mut command(&["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "--contenders", "counters"], &[]));
+    connects(&mut command(&["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "counters"], &[]));
 }
 
 fn a_password_can_have_every_character(server: &Server) {

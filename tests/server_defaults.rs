@@ -118,7 +118,7 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
         unusual.command(&["status", "--json"], "SELECT views FROM pages", "40");
         unusual.command(&["uninstall", "pages.views", "--with-data", "--yes"], "SELECT views FROM pages", "42");
         // The connections that open the load are idle for longer than wait_timeout.
-        let bench = ["bench", "--contenders", "single-row,counters", "--seconds", "2.5", "--rounds", "1", "--connections", "4"];
+        let bench = ["bench", "single-row", "counters", "--seconds", "2.5", "--rounds", "1", "--connections", "4"];
         unusual.command(&bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
         unusual.command(&["uninstall", "counters", "--with-data", "--yes"], ROUTINES, "0");
     }

@@ -4,8 +4,7 @@
 
 use askama::Template;
 
-use super::report::Report;
-use super::rounds::Summary;
+use super::figures::{Report, Summary};
 use super::thousands;
 
 /// The left and the right end of the plot, in units of the picture, and the top and the height of the lines.

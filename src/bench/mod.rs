@@ -2,6 +2,7 @@
 
 mod chart;
 mod contender;
+mod figures;
 mod load;
 mod report;
 mod rounds;
@@ -10,9 +11,10 @@ use std::time::Duration;
 
 pub use chart::svg;
 pub use contender::{BUILT_IN, Contender, ContenderError, Statement, description};
+pub use figures::{Report, Summary};
 pub use load::{BenchError, Measured, SCHEMA, run};
-pub use report::{Report, html, table};
-pub use rounds::{Summary, compare};
+pub use report::{html, table};
+pub use rounds::compare;
 
 /// The parameters of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

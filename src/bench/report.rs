@@ -1,92 +1,14 @@
-//! The report: a table for a terminal, JSON by serde, and a page. Pure, except for the properties of the server.
+//! The report: a table for a terminal, and a page. Pure.
 
 use askama::Template;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
-use mysql::Conn;
-use mysql::prelude::Queryable;
 
-use super::load::{BenchError, at};
-use super::rounds::Summary;
+use super::figures::{Report, Summary};
 use super::{chart, thousands};
-use crate::server::Version;
 
 /// The length of the longest bar in a table, characters.
 const BAR: usize = 12;
-
-/// The result of a benchmark.
-#[derive(Debug, Clone, serde::Serialize)]
-pub struct Report {
-    /// The properties of the server and of the client that the figures depend on.
-    #[serde(serialize_with = "as_map")]
-    pub environment: Vec<(&'static str, String)>,
-    /// Slots of a counter.
-    pub slots: u32,
-    /// The time between increment and commit, milliseconds. None is autocommit.
-    pub hold_ms: Option<u64>,
-    /// The duration of a load, seconds.
-    pub seconds: f64,
-    /// One for each number of connections and contender.
-    pub results: Vec<Summary>,
-}
-
-fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-}
-
-/// The properties of a server and of this machine.
-///
-/// # Errors
-/// Errors of the server or of the connection.
-pub(super) fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, String)>, BenchError> {
-    const VARIABLES: [&str; 5] = [
-        "version",
-        "log_bin",
-        "sync_binlog",
-        "innodb_flush_log_at_trx_commit",
-        "innodb_buffer_pool_size",
-    ];
-    let failed = at("cannot read the settings of the server");
-    let mut environment = vec![("server", Version::of(connection).map_err(&failed)?.to_string())];
-    for name in VARIABLES {
-        let value: Option<String> = connection
-            .query_first(format!("SELECT @@GLOBAL.{name}"))
-            .map_err(&failed)?;
-        environment.push((name, value.unwrap_or_default()));
-    }
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    environment.push(("cores of the client", cores.to_string()));
-    Ok(environment)
-}
-
-impl Report {
-    /// What was measured: `one counter of 100 slots, autocommit, median of 3 rounds of 1 s`.
-    pub fn setting(&self) -> String {
-        let hold = self.hold_ms.map_or_else(
-            || "autocommit".to_owned(),
-            |ms| format!("transactions of {ms} ms"),
-        );
-        let rounds = self.results.iter().map(|one| one.rounds).max().unwrap_or(0);
-        let s = |number: u32| if number == 1 { "" } else { "s" };
-        format!(
-            "one counter of {} slot{}, {hold}, median of {rounds} round{} of {} s",
-            self.slots,
-            s(self.slots),
-            s(rounds as u32),
-            self.seconds
-        )
-    }
-
-    /// The properties in one line.
-    fn environment_line(&self) -> String {
-        let line: Vec<_> = self
-            .environment
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
-        line.join(", ")
-    }
-}
 
 /// The headings of the columns.
 const HEADINGS: [&str; 9] = [

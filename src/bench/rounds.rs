@@ -5,43 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mysql::Opts;
 
 use super::contender::Contender;
+use super::figures::{Report, Summary, environment};
 use super::load::{BenchError, Measured, connect, run};
-use super::report::{Report, environment};
 use super::{Setting, median};
 
 /// The contender that the others are compared with.
 const REFERENCE: &str = "uncontended";
-
-/// The result of a contender over all rounds.
-#[derive(Debug, Clone, serde::Serialize)]
-pub struct Summary {
-    /// The contender.
-    pub contender: String,
-    /// The connections that incremented at the same time.
-    pub connections: u32,
-    /// Increments per second, the median of the rounds. A batch counts as its increments.
-    pub per_second: f64,
-    /// The same of the slowest round.
-    pub lowest: f64,
-    /// The same of the fastest round.
-    pub highest: f64,
-    /// The ratio to `uncontended` in the same round, the median of the rounds. None if it was not measured.
-    pub to_uncontended: Option<f64>,
-    /// The 50th percentile of the time of a call, milliseconds, the median of the rounds.
-    pub p50_ms: f64,
-    /// The 99th percentile.
-    pub p99_ms: f64,
-    /// The time of a read after the load, milliseconds, the median of the rounds.
-    pub read_ms: f64,
-    /// The calls of all rounds that failed with 1213, 1205 or 1020, and were repeated.
-    pub retries: u64,
-    /// The counts of all rounds that the server has acknowledged.
-    pub acknowledged: u64,
-    /// The growth of the total in all rounds, which is the same.
-    pub grown: i64,
-    /// The number of rounds.
-    pub rounds: usize,
-}
 
 /// A contender with a setting, and its loads.
 struct Series<'a> {

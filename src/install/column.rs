@@ -14,8 +14,6 @@ pub struct Parent {
     pub collation: Option<Collation>,
     /// The columns with ON UPDATE CURRENT_TIMESTAMP.
     pub on_update: Vec<Ident>,
-    /// Whether a column of the key has a type that MySQL does not have.
-    pub mariadb: bool,
 }
 
 /// A table that cannot have a package, and what to do.
@@ -64,9 +62,6 @@ impl Column {
         };
         let kind = match kind.to_uppercase() {
             kind if kind.ends_with("INT") => format!("{kind}{unsigned}"),
-            kind if kind == "YEAR" => kind,
-            // The values of an ENUM keep their case.
-            kind if kind == "ENUM" => whole,
             _ => whole.to_uppercase(),
         };
         Self {
@@ -80,7 +75,7 @@ impl Column {
     }
 
     fn is_integer(&self) -> bool {
-        matches!(KeyType::parse(&self.kind), Some(KeyType::Integer(name, ..)) if name != "YEAR")
+        matches!(KeyType::parse(&self.kind), Some(KeyType::Integer(..)))
     }
 }
 
@@ -272,7 +267,6 @@ impl Table {
             })?,
             collation: self.collation(&columns)?,
             on_update: on_update.map(|column| Ident::stored(&column.name)).collect(),
-            mariadb: columns.iter().any(|column| column.kind == "UUID"),
         })
     }
 }

@@ -139,11 +139,10 @@ impl PackageError {
             Self::TotalOutOfRange if options.kind == Kind::SlottedCounters => {
                 plain("the total exceeds the range of BIGINT".into())
             }
-            Self::TotalOutOfRange => (
-                "total of counter ".into(),
-                Detail::Name,
-                " exceeds the range of BIGINT",
-            ),
+            Self::TotalOutOfRange => {
+                let tail = " exceeds the range of BIGINT";
+                ("total of counter ".into(), Detail::Name, tail)
+            }
             Self::KeyNull => ("column '".into(), Detail::Column, "' cannot be NULL"),
             Self::KeyMisfit => {
                 let head = "value out of range or of wrong length for column '";
@@ -155,8 +154,9 @@ impl PackageError {
             Self::NotArray => plain(format!(
                 "p_amounts must be a JSON array of at most {ENTRIES_MAX} entries"
             )),
-            Self::EntryMisfit => {
+            Self::EntryMisfit | Self::EntryNegative => {
                 let tail = match options.kind {
+                    _ if self == Self::EntryNegative => " must have an amount of at least 0",
                     Kind::Counters => " must be an array of a name and an integer",
                     Kind::SlottedCounters => " must be an array of the key and an integer",
                 };
@@ -165,10 +165,6 @@ impl PackageError {
             Self::NotEnough => ("not enough: ".into(), Detail::Left, ""),
             Self::AmountNotPositive => plain("p_amount must be at least 1".into()),
             Self::ValueNegative => plain("p_value must be at least 0".into()),
-            Self::EntryNegative => {
-                let tail = " must have an amount of at least 0";
-                ("entry ".into(), Detail::Entry, tail)
-            }
         }
     }
 

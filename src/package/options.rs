@@ -1,12 +1,12 @@
 //! The options of a package: one struct for the command line and the templates.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args};
 
 use super::column::{Columns, TableColumn};
 use super::ident::{Definer, Ident, IdentError, Prefix};
 use super::key::{Key, KeyColumn};
 use super::values::{Collation, Kind, Pick, Security, Servers, Slots};
-use super::words::kind;
 
 /// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
 pub const DEFAULT_SLOTS: u32 = 5;
@@ -17,6 +17,43 @@ pub const RECORD_SLOTS: u32 = 521;
 
 /// The number of slots of each counter of `counters-fixed`.
 pub const FIXED_SLOTS: u32 = 20;
+
+/// The name of a package, its help, and the options that it stands for.
+type Named = (&'static str, &'static str, fn() -> Options);
+
+/// The packages that have a name of their own.
+const NAMED: [Named; 4] = [
+    (
+        "counters",
+        "Counters with a name, each with its own number of slots",
+        Options::default,
+    ),
+    (
+        "counters-fixed",
+        "The same with --slots 20: every counter has 20 slots",
+        || Options {
+            slots: Slots::Fixed(FIXED_SLOTS),
+            ..Options::default()
+        },
+    ),
+    (
+        "slotted_counters",
+        "Counters of records, identified by key columns",
+        Options::slotted_counters,
+    ),
+    (
+        "bounded_counters",
+        "Counters with a name that never fall below 0: stock, seats, quotas",
+        || Options::bounded(Kind::Counters),
+    ),
+];
+
+/// Reads the name of a package. Which of the packages it is decides [`Given`].
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let names = NAMED.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names)
+        .map(|name| Options::named(&name).map_or(Kind::Counters, |options| options.kind))
+}
 
 /// The options of a package: what a command line says, over the defaults of the package that it names.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -166,6 +203,17 @@ pub enum OptionsError {
 }
 
 impl Options {
+    /// The options that the name of a package stands for.
+    pub fn named(name: &str) -> Option<Self> {
+        let named = NAMED.into_iter().find(|(one, ..)| *one == name);
+        named.map(|(.., options)| options())
+    }
+
+    /// The packages that have a name of their own.
+    pub(super) fn all_named() -> impl Iterator<Item = Self> {
+        NAMED.into_iter().map(|(.., options)| options())
+    }
+
     /// The defaults of the package `slotted_counters`.
     pub fn slotted_counters() -> Self {
         Self {

@@ -2,51 +2,13 @@
 
 use std::borrow::Cow;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 
 use super::column::TableColumn;
 use super::ident::Definer;
 use super::key::Key;
-use super::options::{FIXED_SLOTS, Options, OptionsError};
-use super::values::{Kind, Slots};
-
-/// The name of a package, its help, and the options that it stands for.
-type Named = (&'static str, &'static str, fn() -> Options);
-
-/// The packages that have a name of their own.
-const NAMED: [Named; 4] = [
-    (
-        "counters",
-        "Counters with a name, each with its own number of slots",
-        Options::default,
-    ),
-    (
-        "counters-fixed",
-        "The same with --slots 20: every counter has 20 slots",
-        || Options {
-            slots: Slots::Fixed(FIXED_SLOTS),
-            ..Options::default()
-        },
-    ),
-    (
-        "slotted_counters",
-        "Counters of records, identified by key columns",
-        Options::slotted_counters,
-    ),
-    (
-        "bounded_counters",
-        "Counters with a name that never fall below 0: stock, seats, quotas",
-        || Options::bounded(Kind::Counters),
-    ),
-];
-
-/// Reads the name of a package. Which of the packages it is decides [`Given`].
-pub(super) fn kind() -> impl TypedValueParser<Value = Kind> {
-    let names = NAMED.map(|(name, help, _)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(names)
-        .map(|name| Options::named(&name).map_or(Kind::Counters, |options| options.kind))
-}
+use super::options::{Options, OptionsError};
+use super::values::Kind;
 
 /// The options on a command line. None if it names neither a package nor a column.
 #[derive(Debug, Clone)]
@@ -93,17 +55,6 @@ impl FromArgMatches for Given {
 }
 
 impl Options {
-    /// The options that the name of a package stands for.
-    pub fn named(name: &str) -> Option<Self> {
-        let named = NAMED.into_iter().find(|(one, ..)| *one == name);
-        named.map(|(.., options)| options())
-    }
-
-    /// The packages that have a name of their own.
-    pub(super) fn all_named() -> impl Iterator<Item = Self> {
-        NAMED.into_iter().map(|(.., options)| options())
-    }
-
     /// The words after `slotted generate` that render these options, quoted for a POSIX shell.
     pub fn arguments(&self) -> String {
         let default = self.defaults();

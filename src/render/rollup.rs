@@ -32,6 +32,21 @@ macro_rules! parts {
     };
 }
 
+impl<'a> Table<'a> {
+    /// The roll-up, if the counts of the package belong to a column.
+    pub(super) fn rollup(self) -> Option<Rollup<'a>> {
+        Rollup::of(self)
+    }
+
+    /// What the slots of a record have less than its total: the column, after a minus sign, or nothing.
+    pub(super) fn less_column(&self) -> String {
+        let column = self
+            .rollup()
+            .map(|rollup| rollup.column_of_arguments("FOR UPDATE"));
+        column.map(|column| format!(" - {column}")).unwrap_or_default()
+    }
+}
+
 impl<'a> Rollup<'a> {
     /// The roll-up of a package whose counts belong to a column.
     pub(super) fn of(table: Table<'a>) -> Option<Self> {

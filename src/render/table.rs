@@ -3,7 +3,6 @@
 use askama::Template;
 
 use super::key::{Arguments, Key, text_type};
-use super::rollup::Rollup;
 use super::{filters, fragment};
 use crate::package::{
     DESCRIPTION_MAX, ENTRIES_MAX, IDENT_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers,
@@ -211,19 +210,6 @@ impl<'a> Table<'a> {
                 " /*+ SET_VAR(max_seeks_for_key = 1) SET_VAR(optimizer_switch = 'hypergraph_optimizer=off') NO_BNL() */"
             }
         }
-    }
-
-    /// The roll-up, if the counts of the package belong to a column.
-    pub(super) fn rollup(self) -> Option<Rollup<'a>> {
-        Rollup::of(self)
-    }
-
-    /// What the slots of a record have less than its total: the column, after a minus sign, or nothing.
-    pub(super) fn less_column(&self) -> String {
-        let column = self
-            .rollup()
-            .map(|rollup| rollup.column_of_arguments("FOR UPDATE"));
-        column.map(|column| format!(" - {column}")).unwrap_or_default()
     }
 
     /// How many numbers slots of a bounded record can have.
