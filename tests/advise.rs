@@ -145,7 +145,7 @@ fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
         let run = (one == "pages").then(|| format!("slotted install --database {} --column pages.qty", schema.name));
         assert_eq!(row["run"].as_str(), run.as_deref(), "{row}");
         let sentence = row["sentence"].as_str().expect("text");
-        assert_eq!(sentence.starts_with("look at it: columns.md "), one != "pages", "{row}");
+        assert_eq!(sentence.starts_with("look at it: docs/columns.md "), one != "pages", "{row}");
         if let Some(run) = run {
             let arguments: Vec<_> = run.split(' ').skip(1).collect();
             let output = slotted(&[&arguments[..], &["--url", &server.url()]].concat());

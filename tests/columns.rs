@@ -425,7 +425,7 @@ fn columns_with_names_in_quotes_are_kept_and_uninstalled(server: &Server) {
     let rejected = slotted(&schema, &[&["install", "--column", "items.n"], &keep[..]].concat());
     assert_eq!(rejected.status.code(), Some(2), "{}", printed(&rejected));
     assert!(printed(&rejected).contains("each roll-up changes items.geändert, am"), "{}", printed(&rejected));
-    succeeds(&schema, &[&["install", "--column", "items.n"], &["--key", "id INT", "--keep", "`upd at`,plain,`a``b`,`geändert, am`"]].concat());
+    succeeds(&schema, &["install", "--column", "items.n", "--key", "id INT", "--keep", "`upd at`,plain,`a``b`,`geändert, am`"]);
     schema.run("CALL items_n_increment(1)");
     succeeds(&schema, &["uninstall"]);
     assert_eq!(schema.first::<(i64, i64)>(row), (2, 8000));

@@ -18,7 +18,7 @@ const WAITING: f64 = 0.5;
 /// The key of several rows, each with few waits.
 const SEVERAL: &str = "several rows";
 
-const LOOK: &str = "look at it: columns.md of the documentation describes which statements slots can replace; \
+const LOOK: &str = "look at it: docs/columns.md of the repository describes which statements slots can replace; \
     a statement with a condition such as qty >= 2 needs a bounded counter";
 
 /// The unique keys of a table. One row without a key if the table has none, and no row if the account cannot see the table.
