@@ -100,7 +100,7 @@ impl<'a> Application<'a> {
         let network = server.network();
         let schema = network.server.schema();
         let package = package(|_| {});
-        schema.run("SET GLOBAL innodb_lock_wait_timeout = 1; SET GLOBAL log_bin_trust_function_creators = ON");
+        schema.run("SET GLOBAL innodb_lock_wait_timeout = 1");
         schema.install(&package);
         schema.run(&file(&package, "grants.sql"));
         for counter in ["orders", "views", "clicks"] {

@@ -53,7 +53,6 @@ impl<'a> Application<'a> {
     fn new(server: &'a Server) -> Self {
         let network = server.network();
         let schema = network.server.schema();
-        schema.run("SET GLOBAL log_bin_trust_function_creators = ON");
         network.account(&format!("'{}'@'localhost'", schema.name), "secret", "");
         let folder = tempfile::tempdir().expect("a folder");
         Self { folder, network, schema }

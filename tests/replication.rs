@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
-use serde_json::Value as Json;
 use slotted::package::{Options, Package, Slots};
 
-use crate::advise::{printed, slotted, url};
+
 use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, bounded_keyed, calls, error_of, file, free_ports, keyed, package, repeatable, root};
 
@@ -18,7 +17,6 @@ pub fn promises(mut module: Module<'_>) {
     module
         .private()
         .on_servers(a_replica_has_the_same_rows_and_can_become_the_source)
-        .on_servers(status_of_a_source_and_its_replica_finds_nothing)
         .on_servers(statements_leave_the_totals_of_the_page);
 }
 
@@ -110,36 +108,6 @@ impl Pair {
         let options = server.options().user(Some("app")).pass(Some("secret"));
         Conn::new(options.db_name(Some(SCHEMA))).expect("a connection")
     }
-}
-
-fn status_of_a_source_and_its_replica_finds_nothing(server: &Server) {
-    let pair = Pair::start(server);
-    let schema = Schema::named(&pair.source, SCHEMA, "");
-    schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('hot', NULL, 100, 7)");
-    pair.wait();
-    let (source, replica) = (url(&pair.source, &schema), url(&pair.replica, &schema));
-    // A replica that accepts writes, too, and two servers that each select half of the slots.
-    for (increment, read_only) in [(1, true), (1, false), (2, false)] {
-        pair.replica.connect().query_drop(format!("SET GLOBAL read_only = {read_only}")).expect("a setting");
-        for (number, one) in [&pair.source, &pair.replica].into_iter().enumerate() {
-            let offset = number % increment + 1;
-            let set = format!("SET GLOBAL auto_increment_increment = {increment}, GLOBAL auto_increment_offset = {offset}");
-            one.connect().query_drop(set).expect("a setting");
-        }
-        let output = slotted(&["status", "--url", &source, "--url", &replica, "--json"]);
-        assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-        let found: Json = serde_json::from_slice(&output.stdout).expect("JSON");
-        assert_eq!((&found["clashes"], &found["cannot_see"]), (&Json::Array(vec![]), &Json::Array(vec![])), "{found:#}");
-        let of_node = &found["packages"][0]["counters"][0]["slots_per_node"];
-        assert_eq!(of_node.as_u64(), (increment > 1).then_some(50), "{found:#}");
-    }
-    // A routine that differs on the replica.
-    let mut replica = Conn::new(pair.replica.options().db_name(Some(SCHEMA))).expect("a connection");
-    replica.query_drop("DROP PROCEDURE counter_add").expect("a routine");
-    let output = slotted(&["status", "--url", &source, "--url", &url(&pair.replica, &schema)]);
-    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
-    assert!(printed(&output).contains(": procedure counter_add: missing"), "{}", printed(&output));
 }
 
 /// All rows of all tables, and the definitions of all routines and events.
@@ -469,16 +437,6 @@ fn statements_leave_the_totals_of_the_page(server: &Server) {
         let call = format!("CALL {}{}", load.package.options.prefix.name(), filled(load.calls[1], 1, 5));
         let called = connection.query_drop(&call);
         assert_eq!(error_of(called).0, 1665, "{call}");
-        let said = printed(&slotted(&["status", "--url", &url(&pair.source, schema)]));
-        let of_column = load.package.options.column.as_ref().map(|column| format!("--column {column}"));
-        let install = of_column.unwrap_or_else(|| load.package.options.arguments());
-        let install = format!("install {install} --url {}", url(&pair.source, schema));
-        let installed = printed(&slotted(&install.split(' ').collect::<Vec<_>>()));
-        for said in [said, installed] {
-            assert!(said.contains("warning: binlog_format is STATEMENT: calls at READ COMMITTED fail (1665)"), "{said}");
-            assert_eq!(said.contains("after takes"), load.package.options.bounded, "{said}");
-            assert_eq!(said.contains("another part of the total"), load.package.options.column.is_some(), "{said}");
-        }
     }
     differs_after_a_take(&pair, &page);
     differs_after_a_deletion(&pair, &page);

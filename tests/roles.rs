@@ -1,7 +1,5 @@
 //! What the roles of grants.sql can do: the table in docs/reference.md, cell by cell.
 
-use std::collections::BTreeSet;
-
 use mysql::prelude::Queryable;
 use mysql::Row;
 use slotted::package::{Kind, Package, Routine, Slots};
@@ -14,7 +12,6 @@ use crate::support::{Module, Schema, Server, bounded, bounded_keyed, error_of, k
 pub fn promises(mut module: Module<'_>) {
     module.on_one_server(the_table_of_roles_has_each_routine);
     module.on_servers(each_role_can_do_what_the_table_says);
-    module.on_servers(what_a_role_cannot_see_is_hidden_until_it_has_the_privileges_that_status_names);
 }
 
 /// A row of the table: the action, the packages, and what each role gets.
@@ -172,61 +169,9 @@ fn each_role_can_do_what_the_table_says(server: &Server) {
                 assert_eq!(schema.first::<i64>("SELECT articles_views_get(2)"), 0, "the trigger");
             }
         }
-        drops_the_roles_as_printed(&account, &package);
+        schema.run(&format!("DROP ROLE {}, {}", roles.application, roles.admin));
     }
     eprintln!("{}: {cells} cells", server.version);
-}
-
-fn what_a_role_cannot_see_is_hidden_until_it_has_the_privileges_that_status_names(server: &Server) {
-    for package in [package(|_| {}), of_column("articles.views", "id BIGINT", |_| {})] {
-        let schema = server.schema();
-        let account = Account::new(&schema);
-        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB");
-        schema.install(&package);
-        let url = server.url_of(&account.name, Some("secret"));
-        let status = || {
-            let output = slotted(&["status", "--url", &url, "--database", &schema.name]);
-            (output.status.code(), printed(&output))
-        };
-        let roles = account.roles();
-        let mut said = String::new();
-        for role in [&roles.application, &roles.admin] {
-            account.grant_role(&package, role);
-            let of_role = status();
-            said = of_role.1;
-            assert_eq!(of_role.0, Some(2), "{said}");
-            assert!(!["missing", "foreign", "changed", "slotted install"].iter().any(|word| said.contains(word)), "{role}: {said}");
-        }
-        let needed: BTreeSet<_> = said.lines().filter_map(|line| line.split_once(" without ")).map(|(_, needed)| needed.replace(" on ", " ON ")).collect();
-        for needed in &needed {
-            let needed = needed.replace("the database", &format!("{}.*", schema.ident()));
-            schema.run(&format!("GRANT {needed} TO '{}'@'%'", account.name));
-        }
-        let (code, said) = status();
-        assert_eq!(code, Some(0), "{needed:?}: {said}");
-        // Now it can tell the two apart.
-        let prefix = package.options.prefix.name();
-        schema.run(&format!("DROP PROCEDURE _{prefix}fail; DROP VIEW {}", package.totals));
-        let (code, said) = status();
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains(&format!("procedure _{prefix}fail: missing\n")), "{said}");
-        assert!(said.contains(&format!("view {}: missing\n", package.totals.name())) && !said.contains("hidden"), "{said}");
-    }
-}
-
-fn drops_the_roles_as_printed(account: &Account<'_>, package: &Package) {
-    let schema = account.schema;
-    if package.options.column.is_some() {
-        schema.run("DELETE FROM articles_views; DROP TRIGGER articles_deleted");
-    }
-    let output = slotted(&["uninstall", "--url", &schema.server.url(), "--database", &schema.name, "--with-data", "--yes"]);
-    let said = printed(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let statement = said.lines().find_map(|line| line.find("DROP ROLE").map(|at| &line[at..])).expect("a statement");
-    let statement = account.with_roles(package, statement);
-    schema.run(&statement);
-    let role = &account.roles().application;
-    assert!(schema.connect().query_drop(format!("DROP ROLE {role}")).is_err(), "{statement}");
 }
 
 /// No routine that is not private is missing in the table.

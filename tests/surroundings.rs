@@ -436,6 +436,8 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
     let string = any::<String>();
     let mut runner = TestRunner::new(ProptestConfig { cases: cases(300), failure_persistence: None, ..ProptestConfig::default() });
     let result = runner.run(&(identifier, string), |(name, text)| {
+        // It ends an executable comment, and is rejected.
+        prop_assume!(!name.contains("*/"));
         let mut connection = connection.borrow_mut();
         let ident = Ident::new(&name).map_err(|error| TestCaseError::fail(format!("{name:?}: {error}")))?;
         let query = format!("SELECT named.{ident} FROM (SELECT {} AS {ident}) AS named", SqlStr(&text));
