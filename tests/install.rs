@@ -476,7 +476,7 @@ fn each_role_has_its_privileges_and_no_others(server: &Server) {
                     // A session may keep the privileges of a role until the next change of any privilege.
                     let granted = format!("SELECT COUNT(*) FROM mysql.procs_priv WHERE USER = '{}'", role.name());
                     assert_eq!(schema.first::<u64>(&granted), 0);
-                    source(&mut schema.connect(), &file(&package, "grants.sql")).expect("the privileges again");
+                    source(&mut schema.connect(), &account.renamed(&package, "grants.sql")).expect("the privileges again");
                 }
             }
             let mut connection = account.connect();
