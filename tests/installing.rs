@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_package_that_a_client_has_installed_is_the_same)
         .on_servers(status_tells_differences_apart)
         .on_servers(status_of_an_account_that_sees_a_part_is_incomplete)
+        .on_one_server(status_prints_one_line_for_each_counter)
         .on_families(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
         .on_servers(twenty_installations_at_the_same_time_give_one_package)
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
@@ -262,6 +263,16 @@ fn status_of_an_account_that_sees_a_part_is_incomplete(server: &Server) {
     schema.run(&format!("GRANT {all} TO '{}'@'%'", account.name));
     let (code, said) = account.run(&["status"]);
     assert_eq!(code, Some(0), "{said}");
+}
+
+fn status_prints_one_line_for_each_counter(server: &Server) {
+    let schema = server.schema();
+    succeeds(&schema, &["install", "counters"]);
+    schema.run("CALL counter_setup('a', NULL, 3, 7); CALL counter_setup('b', NULL, 2, 30); CALL counter_setup('c', NULL, NULL, 0)");
+    let said = succeeds(&schema, &["status"]);
+    let (_, table) = said.split_once("objects are the same\n").expect("the objects");
+    let cells: Vec<Vec<_>> = table.lines().map(|line| line.split_whitespace().collect()).filter(|cells: &Vec<_>| !cells.is_empty()).collect();
+    assert_eq!(cells, [["counter", "total", "slots"], ["b", "30", "2"], ["a", "7", "3"], ["c", "0", "5"]], "{said}");
 }
 
 /// The privileges of an account on routines.

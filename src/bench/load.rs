@@ -198,7 +198,7 @@ fn read(connection: &mut Conn, statement: &Statement) -> Result<f64, BenchError>
 }
 
 /// What one connection has counted.
-struct Counted {
+struct ConnectionResult {
     /// The increments of the warm-up.
     warm_up: usize,
     begin: Instant,
@@ -214,7 +214,7 @@ fn load(
     contender: &Contender,
     setting: &Setting,
     stop: &AtomicBool,
-) -> Result<Vec<Counted>, mysql::Error> {
+) -> Result<Vec<ConnectionResult>, mysql::Error> {
     let barrier = Barrier::new(connections.len());
     let failed = AtomicBool::new(false);
     let goes_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
@@ -231,7 +231,7 @@ fn load(
         let (sender, warm_up) = warm_up?;
         let counted = count(&mut connection, &sender, setting, setting.duration, goes_on);
         counted
-            .map(|counted| Counted { warm_up, ..counted })
+            .map(|counted| ConnectionResult { warm_up, ..counted })
             .inspect_err(fails)
     };
     thread::scope(|scope| {
@@ -257,9 +257,9 @@ fn count(
     setting: &Setting,
     duration: Duration,
     goes_on: impl Fn() -> bool,
-) -> Result<Counted, mysql::Error> {
+) -> Result<ConnectionResult, mysql::Error> {
     let begin = Instant::now();
-    let mut counted = Counted {
+    let mut counted = ConnectionResult {
         warm_up: 0,
         begin,
         end: begin,

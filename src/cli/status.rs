@@ -1,7 +1,7 @@
 //! `slotted status`: compares the packages of a database with the rendered ones.
 
 use clap::Args;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::install::database;
 use super::output::{JSON_VERSION, in_line, out, outln};
 use super::package::{Found, Name};
-use crate::install::column;
+use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
 use crate::package::{KeyType, Kind, Package, SqlStr};
 use crate::server::Version;
@@ -60,15 +60,8 @@ struct Pending {
     counts: String,
 }
 
-/// What is wrong outside of the objects of the package.
-#[derive(Debug, Serialize)]
-struct Problem {
-    problem: String,
-    remedy: String,
-}
-
 /// What the command has found of a package.
-struct Report {
+struct PackageReport {
     package: Package,
     version: String,
     objects: Vec<ObjectState>,
@@ -84,17 +77,17 @@ impl Status {
         let server = Version::of(&mut connection)?.to_string();
         let mut reports = Vec::new();
         for found in self.name.packages(&mut connection, &database)? {
-            reports.push(Report::read(&mut connection, found)?);
+            reports.push(PackageReport::read(&mut connection, found)?);
         }
         let outcome = reports
             .iter()
-            .map(Report::outcome)
+            .map(PackageReport::outcome)
             .fold(Outcome::Fine, |all, one| match (all, one) {
                 (Outcome::Differs, _) | (_, Outcome::Fine) => all,
                 _ => one,
             });
         if self.json {
-            let packages: Vec<_> = reports.iter().map(Report::json).collect();
+            let packages: Vec<_> = reports.iter().map(PackageReport::json).collect();
             let report = json!({
                 "schema_version": JSON_VERSION,
                 "server": server,
@@ -115,7 +108,7 @@ impl Status {
     }
 }
 
-impl Report {
+impl PackageReport {
     fn read(connection: &mut Conn, Found { package, version }: Found) -> anyhow::Result<Self> {
         let mut objects = compare::states(connection, &package)?;
         compare::hide(&mut objects);
@@ -137,13 +130,6 @@ impl Report {
         }
         let mut problems = column::problems(connection, &package)?;
         problems.extend(column::event_problem(connection, &package)?);
-        let problems = problems
-            .into_iter()
-            .map(|column::Problem { what, remedy }| Problem {
-                problem: what,
-                remedy,
-            })
-            .collect();
         Ok(Self {
             package,
             version,
@@ -191,8 +177,8 @@ impl Report {
         if same < self.objects.len() {
             text += &format!("  To install what differs: slotted install {arguments}\n");
         }
-        for Problem { problem, remedy } in &self.problems {
-            text += &format!("  {}\n    {}\n", in_line(problem), in_line(remedy));
+        for Problem { what, remedy } in &self.problems {
+            text += &format!("  {}\n    {}\n", in_line(what), in_line(remedy));
         }
         if let Some(Pending {
             column,
@@ -213,9 +199,7 @@ impl Report {
 fn table(counters: &[Counter], pending: bool) -> Table {
     let mut table = Table::new();
     let total = if pending { "pending" } else { "total" };
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY)
-        .set_header(["counter", total, "slots"]);
+    table.load_style(NOTHING).set_header(["counter", total, "slots"]);
     for one in counters {
         table.add_row([in_line(&one.name), one.total.to_string(), one.slots.to_string()]);
     }

@@ -2,6 +2,7 @@
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
+use serde::Serialize;
 
 use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn};
 
@@ -17,9 +18,10 @@ pub struct Parent {
 }
 
 /// A table that cannot have a package, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The problem.
+    #[serde(rename = "problem")]
     pub what: String,
     /// What to do.
     pub remedy: String,
@@ -33,15 +35,15 @@ fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
 }
 
 /// A table as information_schema describes it.
-struct Table {
+struct ParentTable {
     name: String,
     engine: String,
-    columns: Vec<Column>,
+    columns: Vec<ParentColumn>,
     /// The columns of each unique index without NULL, the primary key first.
     unique: Vec<Vec<String>>,
 }
 
-struct Column {
+struct ParentColumn {
     name: String,
     /// As an option of the tool has it: `BIGINT UNSIGNED`. MariaDB writes a display width.
     kind: String,
@@ -51,7 +53,7 @@ struct Column {
     on_update: bool,
 }
 
-impl Column {
+impl ParentColumn {
     fn of(row: Row) -> Self {
         type Fields = (String, String, String, Option<String>, bool, bool, bool);
         let (name, kind, whole, collation, null, generated, on_update): Fields = mysql::from_row(row);
@@ -79,7 +81,7 @@ impl Column {
     }
 }
 
-impl Table {
+impl ParentTable {
     /// None if the database has no such table, or this account cannot see it.
     fn read(connection: &mut Conn, name: &str) -> mysql::Result<Option<Self>> {
         let query = "SELECT COALESCE(ENGINE, 'a view') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
@@ -95,7 +97,7 @@ impl Table {
               ORDER BY ORDINAL_POSITION",
             (name,),
         )?;
-        let columns: Vec<_> = columns.into_iter().map(Column::of).collect();
+        let columns: Vec<_> = columns.into_iter().map(ParentColumn::of).collect();
         // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read. A part of
         // an index on an expression has no column.
         let parts: Vec<(String, Option<String>)> = connection.exec(
@@ -131,7 +133,7 @@ impl Table {
         }))
     }
 
-    fn column(&self, name: &str) -> Option<&Column> {
+    fn column(&self, name: &str) -> Option<&ParentColumn> {
         self.columns
             .iter()
             .find(|column| column.name.to_lowercase() == name.to_lowercase())
@@ -169,7 +171,7 @@ impl Table {
     }
 
     /// The collation of the text columns of a key.
-    fn collation(&self, key: &[&Column]) -> Result<Option<Collation>, Problem> {
+    fn collation(&self, key: &[&ParentColumn]) -> Result<Option<Collation>, Problem> {
         let mut collations: Vec<_> = key.iter().filter_map(|column| column.collation.clone()).collect();
         collations.dedup();
         match &collations[..] {
@@ -252,7 +254,7 @@ impl Table {
         };
         let columns: Vec<_> = names.iter().filter_map(|name| self.column(name)).collect();
         let definition =
-            |column: &&Column| format!("{} {}", Ident::stored(&column.name).plain(), column.kind);
+            |column: &&ParentColumn| format!("{} {}", Ident::stored(&column.name).plain(), column.kind);
         let definitions = columns.iter().map(definition).collect::<Vec<_>>().join(", ");
         let on_update = self.columns.iter().filter(|column| column.on_update);
         Ok(Parent {
@@ -276,7 +278,7 @@ impl Table {
 /// # Errors
 /// The connection fails. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
-    let table = Table::read(connection, column.table.name())?;
+    let table = ParentTable::read(connection, column.table.name())?;
     Ok(match table {
         None => Err(no_table(column)),
         Some(table) => table.check(column).and_then(|()| table.parent()),
@@ -301,14 +303,14 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     let Some(column) = &package.options.column else {
         return Ok(Vec::new());
     };
-    let Some(table) = Table::read(connection, column.table.name())? else {
+    let Some(table) = ParentTable::read(connection, column.table.name())? else {
         return Ok(vec![no_table(column)]);
     };
     let mut problems: Vec<_> = table.check(column).err().into_iter().collect();
     let again =
         format!("run slotted install --column {column}, which reads the table, or change the table back");
     problems.extend(table.key_problems(package, &again));
-    let kept = |column: &&Column| {
+    let kept = |column: &&ParentColumn| {
         !package
             .options
             .keep

@@ -5,7 +5,7 @@ use std::fmt;
 use askama::Template;
 
 use super::key::Arguments;
-use super::routine::Routine;
+use super::routine::RoutineText;
 use super::table::Table;
 use super::{filters, fragment};
 use crate::package::{Ident, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers};
@@ -290,7 +290,7 @@ impl Script<'_> {
         let (package, table) = (self.package, self.table);
         let replace = |(routine, name): (R, &Ident)| {
             let errors = routine.errors(&package.options);
-            let create = Routine {
+            let create = RoutineText {
                 package,
                 of: routine,
                 name,

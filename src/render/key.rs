@@ -20,7 +20,7 @@ pub(super) enum Arguments {
 
 /// The key of a package as statements write it.
 #[derive(Clone, Copy)]
-pub(super) struct Key<'a> {
+pub(super) struct KeyParts<'a> {
     columns: &'a [KeyColumn],
     collation: &'a Collation,
     source: Arguments,
@@ -33,7 +33,7 @@ macro_rules! parts {
         pub(super) fn $name(&self $(, $argument: &str)?) -> String {
             #[derive(Template)]
             #[template(path = "shared/key.sql", block = $block)]
-            struct Part<'a> { key: &'a Key<'a> $(, $argument: &'a str)? }
+            struct Part<'a> { key: &'a KeyParts<'a> $(, $argument: &'a str)? }
             fragment(&Part { key: self $(, $argument)? })
         })*
     };
@@ -47,14 +47,14 @@ macro_rules! column_parts {
             #[derive(Template)]
             #[template(path = "shared/key_column.sql", block = $block)]
             #[allow(dead_code, reason = "few blocks use all")]
-            struct Part<'a> { key: &'a Key<'a>, column: &'a KeyColumn, p: String $(, $argument: &'a str)? }
+            struct Part<'a> { key: &'a KeyParts<'a>, column: &'a KeyColumn, p: String $(, $argument: &'a str)? }
             let p = column.parameter.typed();
             fragment(&Part { key: self, column, p $(, $argument: $argument.as_ref())? }).trim().to_owned()
         })*
     };
 }
 
-impl<'a> Key<'a> {
+impl<'a> KeyParts<'a> {
     column_parts! {
         /// A parameter in the character set of its column.
         converted() "converted"

@@ -12,7 +12,7 @@ use crate::package::{
 };
 
 /// A routine that a template creates.
-pub(super) struct Routine<'a> {
+pub(super) struct RoutineText<'a> {
     pub(super) package: &'a Package,
     pub(super) of: package::Routine,
     pub(super) name: &'a Ident,
@@ -24,7 +24,7 @@ pub(super) struct Routine<'a> {
 /// A template each, with the routine only.
 macro_rules! templates {
     ($(($kind:pat, $bounded:pat, $routine:pat) $(if $of_column:ident)? $path:literal)*) => {
-        impl Routine<'_> {
+        impl RoutineText<'_> {
             /// The CREATE statement of a routine of the package.
             pub(super) fn create(&self, routine: package::Routine) -> String {
                 let (r, package, table) = (self, self.package, self.table);
@@ -34,7 +34,7 @@ macro_rules! templates {
                         #[template(path = $path)]
                         #[allow(dead_code, reason = "few templates use all three")]
                         struct Statement<'a> {
-                            r: &'a Routine<'a>,
+                            r: &'a RoutineText<'a>,
                             package: &'a Package,
                             table: Table<'a>,
                         }
@@ -101,7 +101,7 @@ macro_rules! parts {
             #[template(path = $path)]
             #[allow(dead_code, reason = "few templates use all three")]
             struct Part<'a> {
-                r: &'a Routine<'a>,
+                r: &'a RoutineText<'a>,
                 package: &'a Package,
                 table: Table<'a>,
                 $($argument: $type,)*
@@ -111,7 +111,7 @@ macro_rules! parts {
     };
 }
 
-impl<'a> Routine<'a> {
+impl<'a> RoutineText<'a> {
     parts! {
         /// The beginning of the CREATE statement, up to the name. `kind` is PROCEDURE or FUNCTION.
         create_as(kind: &'a str) "shared/_create.sql"
@@ -200,7 +200,7 @@ impl<'a> Routine<'a> {
 }
 
 /// The manual.
-impl Routine<'_> {
+impl RoutineText<'_> {
     /// Values of the key columns in an example, each as an SQL expression and as JSON.
     fn samples(&self) -> impl Iterator<Item = (String, String)> {
         let sample = |(column, number): (&KeyColumn, &str)| {

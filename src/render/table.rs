@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::key::{Arguments, Key, text_type};
+use super::key::{Arguments, KeyParts, text_type};
 use super::{filters, fragment};
 use crate::package::{
     DESCRIPTION_MAX, ENTRIES_MAX, IDENT_MAX, Ident, Kind, MAX_SLOTS, NAME_MAX, Options, Package, Servers,
@@ -14,7 +14,7 @@ use crate::package::{
 pub(super) struct Table<'a> {
     pub(super) package: &'a Package,
     pub(super) name: &'a Ident,
-    pub(super) key: Key<'a>,
+    pub(super) key: KeyParts<'a>,
 }
 
 /// The number of nodes of the cluster, as an expression.
@@ -28,7 +28,7 @@ pub(super) const FEW: u32 = 10;
 pub(super) const STEP_TRIES: u32 = 20;
 
 /// A column of a package's table.
-pub(super) struct Column {
+pub(super) struct SlotColumn {
     pub(super) name: Ident,
     /// The type in SQL, without the character set.
     pub(super) kind: String,
@@ -38,7 +38,7 @@ pub(super) struct Column {
     pub(super) null: bool,
 }
 
-impl Column {
+impl SlotColumn {
     /// The type as in `COLUMN_TYPE` of `information_schema.COLUMNS`.
     pub(super) fn column_type(&self) -> String {
         self.kind.to_lowercase()
@@ -64,7 +64,7 @@ impl<'a> Table<'a> {
         Self {
             package,
             name: &package.options.table,
-            key: Key::of(package, source),
+            key: KeyParts::of(package, source),
         }
     }
 
@@ -304,15 +304,15 @@ impl<'a> Table<'a> {
     }
 
     /// The columns, in the order of the table.
-    pub(super) fn columns(&self) -> Vec<Column> {
-        let column = |name: &str, kind: String, text: bool, null: bool| Column {
+    pub(super) fn columns(&self) -> Vec<SlotColumn> {
+        let column = |name: &str, kind: String, text: bool, null: bool| SlotColumn {
             name: Ident::new(name).expect("a plain name"),
             kind,
             text,
             null,
         };
         let number = |name: &str, kind: &str| column(name, kind.into(), false, false);
-        let key = self.package.options.key.0.iter().map(|key| Column {
+        let key = self.package.options.key.0.iter().map(|key| SlotColumn {
             name: key.name.clone(),
             kind: key.kind.text(),
             text: key.kind.is_text(),
