@@ -506,7 +506,7 @@ fn sequence(case: &Case, schema: &Schema<'_>, callers: &mut [Caller], seed: u64)
 fn random_calls_of_three_connections_agree_with_a_number(server: &Server) {
     for case in cases() {
         let schema = case.install(server);
-        let sequences = random_cases(150);
+        let sequences = random_cases(75);
         let caller = |at: u32| Caller { connection: case.connection(&schema, 3 * at), level: "", open: false, changed: false };
         let mut callers = [0, 1, 2].map(caller);
         (0..sequences).for_each(|seed| sequence(&case, &schema, &mut callers, seed.into()));

@@ -41,10 +41,10 @@ pub fn promises(mut module: Module<'_>) {
 }
 
 /// The sequences of a promise in a test run, for each of two packages. They take a few seconds.
-const CASES: u32 = 50;
+const CASES: u32 = 30;
 
 /// The interleaved sequences of a promise. Each waits for some locks for a second.
-const INTERLEAVED_CASES: u32 = 24;
+const INTERLEAVED_CASES: u32 = 16;
 
 /// The fixed number of slots in the model.
 const FIXED: i64 = 4;

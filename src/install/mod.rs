@@ -31,7 +31,7 @@ const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a statement of the last roll-up waits for a row, in seconds.
-const ROW_TIMEOUT: u32 = 5;
+const ROW_TIMEOUT: u32 = 2;
 
 /// A package that cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
