@@ -1,20 +1,14 @@
-//! Ctrl-C ends a command at once. What a command has made is removed before: `demo::ctrl_c_removes_all_files_and_processes` is the
-//! private server.
+//! Ctrl-C ends a command at once. What a command has made is removed before: `bench::ctrl_c_drops_the_schema` and
+//! `demo::ctrl_c_removes_all_files_and_processes`.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::prelude::Queryable;
-
-use crate::support::{Module, Server};
+use crate::support::Module;
 
 pub fn promises(mut module: Module<'_>) {
-    module
-        .plain(ctrl_c_ends_a_command_at_once)
-        .waits()
-        .on_families(bench_drops_its_schema_when_it_is_interrupted);
+    module.plain(ctrl_c_ends_a_command_at_once);
 }
 
 fn start(arguments: &[&str]) -> Child {
@@ -39,20 +33,4 @@ fn ctrl_c_ends_a_command_at_once() {
         let _connection = listener.accept().expect("a connection");
         interrupted(process, signal);
     }
-}
-
-fn bench_drops_its_schema_when_it_is_interrupted(server: &Server) {
-    let mut witness = server.connect();
-    let mut schemas = || {
-        let found: Vec<String> = witness.query("SHOW DATABASES LIKE 'slotted\\_bench%'").expect("schemas");
-        found.len()
-    };
-    let process = start(&["bench", "--url", &server.url()]);
-    let end = Instant::now() + Duration::from_secs(60);
-    while schemas() == 0 {
-        assert!(Instant::now() < end, "no schema");
-        thread::sleep(Duration::from_millis(20));
-    }
-    interrupted(process, "-INT");
-    assert_eq!(schemas(), 0);
 }

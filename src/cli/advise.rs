@@ -106,6 +106,9 @@ fn print(watched: &Watched, advice: &[Advice]) -> io::Result<()> {
             outln!("  {}", in_line(line))?;
         }
     }
+    if advice.is_empty() {
+        outln!("No counter and no row that this command has watched needs a change.")?;
+    }
     for (what, remedy) in &watched.unseen {
         let (what, remedy) = (in_line(what), in_line(remedy));
         outln!("\nThis account cannot see {what}:\n  {remedy}")?;

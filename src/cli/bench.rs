@@ -33,11 +33,11 @@ const COMPARED: usize = 8;
 /// increment adds N to the total.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// The ways to count [default: the first eight]
+    /// The ways to count [default: the first eight, unless --contender gives a file]
     #[arg(value_name = "CONTENDER", value_parser = names())]
     names: Vec<String>,
 
-    /// A way to count of your own: a file of SQL, see above; can be given several times
+    /// A way to count of your own: a file of SQL, see below; can be given several times
     #[arg(long = "contender", value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -149,6 +149,11 @@ impl Bench {
             }
             report => report.map_err(explained)?,
         };
+        let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
+        if interrupted && report.results.is_empty() {
+            note!("interrupted; the schema {SCHEMA} has been dropped");
+            return Ok(Outcome::Interrupted);
+        }
         if self.json {
             let mut object = serde_json::to_value(&report)?;
             object["schema_version"] = JSON_VERSION.into();
@@ -164,7 +169,7 @@ impl Bench {
                 write(path, &text(&report))?;
             }
         }
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+        if interrupted {
             note!("interrupted; the schema {SCHEMA} has been dropped");
             return Ok(Outcome::Interrupted);
         }

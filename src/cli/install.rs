@@ -81,7 +81,7 @@ impl Install {
             }
             tried => tried.map_err(explained)?,
         };
-        let (name, database) = (package.options.kind.name(), in_line(&database));
+        let (name, database) = (package.folder(), in_line(&database));
         let version = env!("CARGO_PKG_VERSION");
         if !changed {
             note!("{name} {version} in {database} is already installed; nothing to do");

@@ -79,7 +79,7 @@ impl Uninstall {
         let table = package.options.table.name();
         if !remain.is_empty() {
             note!(
-                "{} records keep their counts in the table, because they have no row or their column rejects the total:",
+                "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
                 remain.len()
             );
             remain

@@ -112,7 +112,7 @@ pub struct Settings {
     #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
 
-    /// The database of the package
+    /// The database
     #[arg(short = 'D', long, value_name = "NAME")]
     pub database: Option<String>,
 
