@@ -107,23 +107,34 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     let Some(column) = &package.options.column else {
         return Ok(None);
     };
-    if let Some(problem) = column::problems(connection, package)?.into_iter().next() {
+    if let Some(problem) = column::problems(connection, package, true)?.into_iter().next() {
         return Ok(Some(problem));
     }
-    // The packages of `user.post_count` and `user_post.count` have the same names.
-    let same = |column: &TableColumn| column.to_string().to_lowercase();
-    let others = installed(connection)?
-        .into_iter()
-        .filter(|one| one.package.package == package.package);
-    let other = others
-        .filter_map(|one| one.package.options.column)
-        .find(|other| same(other) != same(column));
-    Ok(other.map(|other| Problem {
-        what: format!(
-            "the package of {other} has these names: it would move the counts of {other} into {column}"
-        ),
-        remedy: "choose another --table and --prefix, or uninstall the other package first".into(),
-    }))
+    let same = |other: &TableColumn| other.to_string().to_lowercase() == column.to_string().to_lowercase();
+    for other in installed(connection)? {
+        let Some(of_other) = &other.package.options.column else {
+            continue;
+        };
+        let view = other.package.package.name();
+        let (what, remedy) = match (other.package.package == package.package, same(of_other)) {
+            // The packages of `user.post_count` and `user_post.count`.
+            (true, false) => (
+                format!(
+                    "the package of {of_other} has these names: it would move the counts of {of_other} into {column}"
+                ),
+                "choose another --table and --prefix, or uninstall the other package first",
+            ),
+            // Each of them would have a part of the counts.
+            (false, true) => (
+                format!("the package of the view {view} already counts {column}"),
+                "give its --table and --prefix, or uninstall it first",
+            ),
+            _ => continue,
+        };
+        let remedy = remedy.to_owned();
+        return Ok(Some(Problem { what, remedy }));
+    }
+    Ok(None)
 }
 
 /// What to change in the application whose column has counts.
@@ -228,9 +239,13 @@ pub(super) fn explained(error: InstallError) -> anyhow::Error {
             "nothing has been changed; give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; for an \
              empty table, run slotted uninstall first"
         ),
-        InstallError::OtherRoutine(..) => {
-            "nothing has been changed; run slotted install with the options of the package first, which replaces it".to_owned()
+        InstallError::Differs(..) => {
+            "nothing has been changed; run slotted install with the options of the package first, which replaces routines, or correct it".to_owned()
         }
+        InstallError::Parent(problem) => format!(
+            "nothing has been changed; {}; or source uninstall.sql of slotted generate, which keeps the counts in the table",
+            problem.remedy
+        ),
         InstallError::HiddenGrants(..) => {
             "run as an administrator: GRANT SELECT ON mysql.procs_priv TO this account; or let an administrator install".to_owned()
         }

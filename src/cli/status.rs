@@ -128,7 +128,7 @@ impl PackageReport {
                 });
             }
         }
-        let mut problems = column::problems(connection, &package)?;
+        let mut problems = column::problems(connection, &package, true)?;
         problems.extend(column::event_problem(connection, &package)?);
         Ok(Self {
             package,

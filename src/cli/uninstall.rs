@@ -52,6 +52,7 @@ impl Uninstall {
                 ),
             ));
         };
+        install::check_removal(&mut connection, package).map_err(explained)?;
         let table = package.options.table.name();
         if self.with_data {
             not_shared(&mut connection, package)?;

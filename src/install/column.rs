@@ -4,7 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn};
+use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn, shell_word};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -295,11 +295,12 @@ fn no_table(column: &TableColumn) -> Problem {
     )
 }
 
-/// What the package of a column depends on and its table does not have any more: the column, the key, columns that keep their time.
+/// What the package of a column depends on and its table does not have any more: the column, the key and its unique index, and if
+/// `keeps`, that each column with ON UPDATE CURRENT_TIMESTAMP keeps its time.
 ///
 /// # Errors
 /// The connection fails.
-pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
+pub fn problems(connection: &mut Conn, package: &Package, keeps: bool) -> mysql::Result<Vec<Problem>> {
     let Some(column) = &package.options.column else {
         return Ok(Vec::new());
     };
@@ -307,32 +308,32 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
         return Ok(vec![no_table(column)]);
     };
     let mut problems: Vec<_> = table.check(column).err().into_iter().collect();
-    let again =
-        format!("run slotted install --column {column}, which reads the table, or change the table back");
-    problems.extend(table.key_problems(package, &again));
+    problems.extend(table.key_problems(package, &again(package, column)));
     let kept = |column: &&ParentColumn| {
-        !package
-            .options
-            .keep
-            .0
-            .iter()
-            .any(|name| name.name().to_lowercase() == column.name.to_lowercase())
+        let mut keep = package.options.keep.0.iter();
+        !keep.any(|name| name.name().to_lowercase() == column.name.to_lowercase())
     };
-    let changed = table
+    let on_update = table
         .columns
         .iter()
-        .filter(|column| column.on_update)
+        .filter(|one| keeps && one.on_update)
         .filter(kept);
-    problems.extend(changed.map(|column| {
-        problem(
-            format!(
-                "each roll-up changes {}.{}, which has ON UPDATE CURRENT_TIMESTAMP",
-                table.name, column.name
-            ),
-            again.clone(),
-        )
+    problems.extend(on_update.map(|one| {
+        let (table, name) = (&table.name, &one.name);
+        let what = format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP");
+        problem(what, again(package, column))
     }));
     Ok(problems)
+}
+
+/// The installation that reads the table again, with the names of the package.
+fn again(package: &Package, column: &TableColumn) -> String {
+    let [table, prefix] = [package.options.table.name(), package.options.prefix.name()].map(shell_word);
+    let column = column.to_string();
+    format!(
+        "run slotted install --column {} --table {table} --prefix {prefix}, which reads the table, or change the table back",
+        shell_word(&column)
+    )
 }
 
 /// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.

@@ -271,6 +271,14 @@ fn exists(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
     Ok(found != Some(0))
 }
 
+/// Whether a name is that of a view.
+pub(super) fn is_view(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
+    let query =
+        "SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let found: Option<u64> = connection.exec_first(query, (name,))?;
+    Ok(found != Some(0))
+}
+
 /// The check of the script compares the table.
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
     let table = &package.options.table;

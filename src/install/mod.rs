@@ -55,9 +55,12 @@ pub enum InstallError {
     /// The table with the counts does not exist, but the database has routines of the package.
     #[error("the table {0} does not exist, but the database has {1}: the table was renamed or dropped")]
     LostTable(String, String),
-    /// A routine that the last roll-up would call is not that of the package.
-    #[error("{0} would be called, but {1}")]
-    OtherRoutine(String, String),
+    /// What an uninstallation would read or call is not that of the package.
+    #[error("{0}: {1}")]
+    Differs(String, String),
+    /// The last roll-up would change other rows than those of the counts, or none.
+    #[error("{}", .0.what)]
+    Parent(column::Problem),
     /// MySQL would drop a routine with privileges that this account cannot read.
     #[error(
         "MySQL removes the privileges on {0} when it is replaced, and this account cannot read them: {1}"
@@ -132,21 +135,39 @@ pub fn files(package: &Package, states: &[ObjectState]) -> Result<&'static [&'st
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
 pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
     lock(connection)?;
-    if package.options.column.is_some() {
-        // The file calls the last roll-up, which could be one that somebody else has written.
-        let states = compare::states(connection, package)?;
-        let differs = |object: &&ObjectState| {
-            object.is_routine() && !matches!(object.state, State::Same | State::Missing)
-        };
-        if let Some(object) = states.iter().find(differs) {
-            return Err(InstallError::OtherRoutine(
-                object.to_string(),
-                object.state.to_string(),
-            ));
-        }
-    }
+    check_removal(connection, package)?;
     connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
     source(connection, package, &[], "uninstall.sql", say)
+}
+
+/// Checks what an uninstallation reads and calls: a view in the place of the table, or a routine that somebody else has written, would be
+/// executed as this account, and without its unique key a row would get the counts of another.
+///
+/// # Errors
+/// The connection fails, or something differs.
+pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<(), InstallError> {
+    let states = compare::states(connection, package)?;
+    let differs = |object: &&ObjectState| {
+        let mut routines = package.routines();
+        let called =
+            routines.any(|(routine, name)| package.serves_rollup(routine) && name.name() == object.name);
+        let read = object.kind == "table" && package.options.column.is_some();
+        (called || read) && !matches!(object.state, State::Same | State::Missing)
+    };
+    if let Some(object) = states.iter().find(differs) {
+        return Err(InstallError::Differs(
+            object.to_string(),
+            object.state.to_string(),
+        ));
+    }
+    if compare::is_view(connection, package.options.table.name())? {
+        let table = package.options.table.name().to_owned();
+        return Err(InstallError::Differs(table, "it is a view".into()));
+    }
+    match column::problems(connection, package, false)?.into_iter().next() {
+        Some(problem) => Err(InstallError::Parent(problem)),
+        None => Ok(()),
+    }
 }
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
