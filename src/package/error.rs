@@ -129,11 +129,8 @@ impl PackageError {
                     Slots::Fixed(n) => n.to_string(),
                     Slots::PerCounter => "N".into(),
                 };
-                (
-                    format!("p_slots must be NULL or {fixed}, not "),
-                    Detail::Slots,
-                    "",
-                )
+                let head = format!("p_slots must be NULL or {fixed}, not ");
+                (head, Detail::Slots, "")
             }
             Self::AmountNull => plain("p_amount is NULL".into()),
             Self::TotalOutOfRange if options.kind == Kind::SlottedCounters => {
