@@ -26,10 +26,10 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(status_tells_differences_apart)
         .on_servers(status_of_an_account_that_sees_a_part_is_incomplete)
         .on_one_server(status_prints_one_line_for_each_counter)
-        .on_families(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
+        .on_servers(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
         .on_servers(twenty_installations_at_the_same_time_give_one_package)
         .on_servers(calls_of_unchanged_routines_never_fail_during_an_upgrade)
-        .on_families(an_upgrade_that_is_killed_at_any_moment_leaves_all_routines_and_their_privileges)
+        .on_servers(an_upgrade_that_is_killed_at_any_moment_leaves_all_routines_and_their_privileges)
         .on_servers(other_options_replace_and_drop_what_differs)
         .on_servers(the_trial_finds_what_fails_and_leaves_nothing)
         .on_servers(each_missing_privilege_is_named_by_the_server_with_a_hint)
@@ -40,7 +40,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(uninstall_keeps_the_counts_unless_it_is_told_otherwise)
         .private()
         .waits()
-        .on_families(calls_go_on_while_an_upgrade_waits)
+        .on_servers(calls_go_on_while_an_upgrade_waits)
         .on(|name| name.starts_with("mysql"), an_upgrade_keeps_privileges_on_a_server_that_requires_primary_keys);
 }
 
