@@ -46,7 +46,7 @@ struct Line {
     color: usize,
     name: String,
     points: Vec<Point>,
-    /// The height of the name beside the last point.
+    /// The height of the name at the last point.
     label: f64,
 }
 

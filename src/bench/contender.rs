@@ -63,7 +63,7 @@ pub struct Statement {
     pub sql: String,
 }
 
-/// What is wrong with a file.
+/// Why a file is no contender.
 #[derive(Debug, thiserror::Error)]
 pub enum ContenderError {
     /// A section is missing.

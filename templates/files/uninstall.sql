@@ -39,7 +39,7 @@ DELIMITER ;;
 CREATE PROCEDURE {{ last }}()
   MODIFIES SQL DATA
 BEGIN
-  -- 1305 and 1146: a routine or a table is gone. This script was here before. 1054: a column was renamed.
+  -- 1305 and 1146: a routine or a table does not exist, because this script was sourced before. 1054: a column was renamed.
   -- 30013: the column rejects the total of a record. All others are moved.
   DECLARE CONTINUE HANDLER FOR 1054, 1146, 1305, 30013
     BEGIN
