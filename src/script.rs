@@ -33,7 +33,9 @@ pub fn statements(script: &str) -> Vec<String> {
                 continue;
             }
         }
-        if let Some(after) = rest.strip_prefix(delimiter.as_str()) {
+        let packet = delimiter == ";;";
+        let in_packet = || next_in_packet(rest).filter(|_| packet);
+        if let Some(after) = rest.strip_prefix(delimiter.as_str()).or_else(in_packet) {
             statements.push(std::mem::take(&mut statement));
             rest = after;
             continue;
@@ -48,6 +50,13 @@ pub fn statements(script: &str) -> Vec<String> {
         !statement.is_empty()
     });
     statements
+}
+
+/// The text after a semicolon that ends a statement although the delimiter is `;;`, so that a client sends several statements together:
+/// the next one begins at the beginning of a line.
+fn next_in_packet(rest: &str) -> Option<&str> {
+    let after = rest.strip_prefix(";\n")?.trim_start_matches('\n');
+    (!after.starts_with(char::is_whitespace) && !after.starts_with("END")).then_some(after)
 }
 
 /// A named statement of `queries.sql`.
@@ -82,49 +91,15 @@ pub fn queries(script: &str) -> Vec<Query> {
     queries
 }
 
-/// How a server reads an executable comment such as `/*!80000 ... */` or `/*M!101108 ... */`.
-///
-/// Source: MySQL manual, "Comments"; MariaDB manual, "Comment Syntax".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dialect {
-    /// Whether the server is MariaDB.
-    pub mariadb: bool,
-    /// The version as in an executable comment: 101108 is 10.11.8.
-    pub version: u32,
-}
-
-impl Dialect {
-    /// The text of an executable comment if the server executes it. None for any other comment.
-    fn executed(self, comment: &str) -> Option<&str> {
-        let text = comment.strip_prefix("/*")?.strip_suffix("*/")?;
-        let (text, only_mariadb) = match text.strip_prefix("M!") {
-            Some(text) => (text, true),
-            None => (text.strip_prefix('!')?, false),
-        };
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count().min(6);
-        let needed: u32 = text[..digits].parse().unwrap_or(0);
-        // MariaDB executes comments for MySQL 5.6 and older, and those for its own versions.
-        let only_mysql = (50_700..100_000).contains(&needed) && !only_mariadb;
-        let of_family = if self.mariadb { !only_mysql } else { !only_mariadb };
-        (of_family && self.version >= needed).then_some(&text[digits..])
-    }
-}
-
-/// The tokens of a statement as a server reads it: without comments, with the text of the executable comments that this
-/// server executes, and with string literals as one quote and their value. Two statements with the same tokens are the
-/// same statement to the server.
-pub fn tokens(statement: &str, dialect: Dialect) -> Vec<String> {
+/// The tokens of a statement as a server reads it: without comments, and with string literals as one quote and their value. Two
+/// statements with the same tokens are the same statement to the server. An executable comment, which no package contains, is one token.
+pub fn tokens(statement: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut before = ' ';
     for text in pieces(statement) {
         let c = text.chars().next().unwrap_or(' ');
-        if text.starts_with("/*") {
-            let executed = dialect.executed(text);
-            tokens.extend(
-                executed
-                    .map(|text| self::tokens(text, dialect))
-                    .unwrap_or_default(),
-            );
+        if text.starts_with("/*!") || text.starts_with("/*M!") {
+            tokens.push(text.to_owned());
         } else if let Some(value) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
             let value = unescaped(value);
             match tokens.last_mut().filter(|_| before == c) {
@@ -230,7 +205,7 @@ fn quoted(text: &str, quote: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dialect, statements, tokens};
+    use super::{statements, tokens};
 
     #[test]
     fn a_delimiter_inside_quotes_names_and_comments_does_not_split() {
@@ -246,16 +221,12 @@ mod tests {
 
     #[test]
     fn tokens_are_those_that_the_server_reads() {
-        let of =
-            |statement: &str, mariadb, version| tokens(statement, Dialect { mariadb, version }).join("|");
-        let call =
-            "/*!80000 DROP `a b` */ /*M!101108 SET x=1 FOR */ -- no\n UPDATE t /* no */ SET a = 'it''s' # no";
-        assert_eq!(of(call, false, 90_704), "DROP|`a b`|UPDATE|t|SET|a|=|'it's");
-        assert_eq!(of(call, true, 101_107), "UPDATE|t|SET|a|=|'it's");
-        assert_eq!(of(call, true, 101_108), "SET|x|=|1|FOR|UPDATE|t|SET|a|=|'it's");
+        let of = |statement: &str| tokens(statement).join("|");
+        let call = "DROP `a b` -- no\n UPDATE t /* no */ SET a = 'it''s' # no\n /*!80000 LIMIT 1 */";
+        assert_eq!(of(call), "DROP|`a b`|UPDATE|t|SET|a|=|'it's|/*!80000 LIMIT 1 */");
         // A server prints a COMMENT with other escapes than the statement had.
         let (rendered, printed) = ("'a\nb \\\\ ''c'''", "'a\\nb \\\\ \\'c\\''");
-        assert_eq!(of(rendered, false, 90_704), of(printed, false, 90_704));
+        assert_eq!(of(rendered), of(printed));
     }
 
     #[test]
@@ -265,6 +236,18 @@ mod tests {
         assert_eq!(
             statements(script),
             ["DROP x", "CREATE x BEGIN a; b; END", "SELECT 1"]
+        );
+    }
+
+    #[test]
+    fn several_statements_can_be_sent_together() {
+        let create = "CREATE x() COMMENT 'a;\nb;'\nBEGIN\n  IF a THEN\n    b;\n\n    c;\n  END IF;\nEND";
+        let script = format!(
+            "DELIMITER ;;\nDROP x;\n-- why\n{create};\n\nCALL x();\nSELECT 1;;\nDELIMITER ;\nSELECT 2;"
+        );
+        assert_eq!(
+            statements(&script),
+            ["DROP x", create, "CALL x()", "SELECT 1", "SELECT 2"]
         );
     }
 
@@ -283,7 +266,7 @@ mod tests {
 mod properties {
     use proptest::prelude::*;
 
-    use super::{Dialect, pieces, statements, tokens};
+    use super::{pieces, statements, tokens};
     use crate::package::{SqlStr, quoted};
 
     proptest! {
@@ -301,9 +284,8 @@ mod properties {
         }
 
         #[test]
-        fn a_string_is_one_token(text: String, mariadb: bool) {
-            let dialect = Dialect { mariadb, version: 110_802 };
-            prop_assert_eq!(tokens(&SqlStr(&text).to_string(), dialect), [format!("'{text}")]);
+        fn a_string_is_one_token(text: String) {
+            prop_assert_eq!(tokens(&SqlStr(&text).to_string()), [format!("'{text}")]);
         }
     }
 }

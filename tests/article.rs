@@ -8,7 +8,7 @@ use slotted::package::{Package, Pick};
 use slotted::script;
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{self, Module, Schema, Server, file, package, root};
+use crate::support::{self, Module, Schema, Server, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -119,7 +119,7 @@ fn counter_drop_and_counter_delete_remove_one_counter(server: &Server) {
 
 /// Loads the data of the article with the client, as a DBA does.
 fn insert_test_data(schema: &Schema<'_>, package: &Package) {
-    let text = file(package, "test_insertdata.sql");
+    let text = schema.file(package, "test_insertdata.sql");
     let start = Instant::now();
     let said = schema.client().pipe(&["-t"], &text);
     let took = start.elapsed();
@@ -182,7 +182,7 @@ fn the_load_of_the_article_is_counted_exactly(server: &Server) {
 }
 
 fn insert_test_data_again(schema: &Schema<'_>, package: &Package) {
-    let text = file(package, "test_insertdata.sql");
+    let text = schema.file(package, "test_insertdata.sql");
     let said = schema.client().pipe(&[], &text);
     assert!(said.success, "{said:?}");
     assert_eq!(schema.first::<i64>("SELECT counter_get('mine')"), 41);

@@ -16,6 +16,7 @@ use crate::support::{Module, Server, root};
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(a_file_without_a_section_is_named)
+        .plain(what_cannot_be_measured_or_written_is_said_before_the_load)
         // The schema slotted_bench exists once.
         .alone()
         .on_servers(every_contender_counts_exactly)
@@ -173,6 +174,19 @@ fn a_file_without_a_section_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let start = "error: mine, line 8: the section -- read contains 2 statements instead of one\nhint: ";
     assert!(text(&output).starts_with(start), "{}", text(&output));
+}
+
+/// No server is asked.
+fn what_cannot_be_measured_or_written_is_said_before_the_load() {
+    let nowhere = ["--url", "mysql://root@127.0.0.1:1/"];
+    for (arguments, error) in [
+        (&["take", "batch", "take"][..], "error: two contenders have the name take\n"),
+        (&["take", "--svg", "/nowhere/a.svg"], "error: cannot write /nowhere/a.svg: No such file or directory"),
+        (&["take", "--html", "/"], "error: cannot write /: Is a directory"),
+    ] {
+        let output = bench(&[&nowhere[..], arguments].concat()).output().expect("the bench runs");
+        assert!(output.status.code() == Some(2) && text(&output).starts_with(error), "{}", text(&output));
+    }
 }
 
 fn a_statement_that_fails_is_named(server: &Server) {

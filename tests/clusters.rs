@@ -1,49 +1,56 @@
-//! Clusters of three nodes that all accept writes: Galera and Group Replication.
+//! Clusters of three nodes that all accept writes, Galera and Group Replication, with the SQL of `--cluster`.
 
 mod faults;
 mod maintenance;
-mod settings;
+mod texts;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::Slots;
+use slotted::package::Package;
+use slotted::script;
 
-use crate::queries::Queries;
-use crate::support::{Cluster, Module, clusters, keyed, package};
+use crate::support::{Cluster, Module, Schema, clusters, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     // All promises of a cluster one after the other, so that it is started once.
     for cluster in clusters() {
         module
-            // The first one, because the node gets all that the others have written.
-            .on_cluster(cluster, a_node_that_joins_without_data_has_the_totals)
-            .on_cluster(cluster, three_nodes_count_without_conflicts)
-            .on_cluster(cluster, maintenance::a_resize_ends_under_load_and_keeps_the_counts)
-            .on_cluster(cluster, maintenance::compactions_end_under_load_and_keep_the_counts)
-            .on_cluster(cluster, maintenance::rollups_on_each_node_keep_the_counts)
-            .on_cluster(cluster, maintenance::resets_and_deletes_end_under_load)
-            .on_cluster(cluster, maintenance::the_query_of_the_page_compares_the_nodes)
-            .on_cluster(cluster, maintenance::an_add_of_the_difference_sets_the_total_at_any_load)
-            .on_cluster(cluster, maintenance::a_change_of_all_slots_in_a_transaction_is_one_change)
-            .on_cluster(cluster, faults::a_read_that_waits_has_the_counts_of_all_nodes)
+            .on_first_node(cluster, texts::nodes_that_join_have_the_package_and_its_totals)
+            .on_cluster(
+                cluster,
+                texts::the_sql_for_a_server_alone_is_rejected_and_creates_nothing,
+            )
+            .on_cluster(cluster, texts::the_query_of_the_page_compares_the_nodes)
+            .on_cluster(cluster, three_nodes_count_exactly_and_no_call_conflicts)
+            .on_cluster(cluster, a_stock_is_sold_once_on_three_nodes)
+            .on_cluster(cluster, maintenance::a_counter_has_a_slot_for_each_node)
+            .on_cluster(
+                cluster,
+                maintenance::maintenance_in_a_transaction_is_rolled_back_with_it,
+            )
+            .on_cluster(
+                cluster,
+                maintenance::a_step_that_conflicts_is_repeated_at_most_20_times,
+            )
+            .on_cluster(
+                cluster,
+                maintenance::maintenance_ends_beside_the_writers_of_all_nodes,
+            )
             .on_cluster(cluster, faults::an_operation_counts_once_on_all_nodes)
-            .on_cluster(cluster, faults::a_replica_of_a_node_has_the_same_rows)
-            .on_cluster(cluster, faults::a_killed_node_returns_and_no_acknowledged_count_is_lost)
-            .on_cluster(cluster, faults::a_stopped_node_returns);
+            .on_cluster(
+                cluster,
+                faults::nodes_that_fail_return_and_no_acknowledged_count_is_lost,
+            );
         if cluster.name.starts_with("mysql") {
-            // Three nodes of Group Replication fall behind beside other promises, and more calls conflict.
-            module.on_cluster(cluster, faults::a_new_primary_counts).last();
-        }
-        module.on_cluster(cluster, maintenance::a_resize_ends_at_full_speed);
-        // The tool asks both versions of Galera the same.
-        if cluster.name != "mariadb-10.11" {
-            module
-                .on_cluster(cluster, settings::sessions_of_a_single_primary_group_count_in_the_slots_of_their_node);
+            module.on_cluster(
+                cluster,
+                faults::a_group_with_one_primary_has_the_sql_for_a_server_alone,
+            );
         }
     }
 }
@@ -51,20 +58,19 @@ pub fn promises(mut module: Module<'_>) {
 /// The number of connections of each node.
 const SESSIONS: usize = 10;
 
-/// The duration of a load that must not fail.
-const LONG: Duration = Duration::from_secs(1);
-
-/// The duration of a load that fails at once.
-const SHORT: Duration = Duration::from_secs(1);
-
-/// The time between two calls of a connection.
-const PACE: Duration = Duration::from_millis(20);
-
 /// The duration of the transactions.
 const HOLD: Duration = Duration::from_millis(5);
 
-/// What one connection does again and again.
-type Call<'a> = dyn Fn(&mut Conn) -> mysql::Result<()> + Sync + 'a;
+/// The errors of a conflict with another node.
+const CONFLICTS: [&str; 3] = ["1213 ", "3101 ", "1180 "];
+
+/// The time that a step of a promise takes at most.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A package by its words, such as `counters --cluster`.
+fn package(words: &str) -> Package {
+    Package::parse(words).expect(words)
+}
 
 /// The step of a call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,25 +94,26 @@ fn printed_error(error: &mysql::Error) -> String {
     }
 }
 
-/// What the connections of a load have done.
-#[derive(Debug, Default)]
-struct Counted {
-    done: u64,
-    failed: Failures,
+/// Whether a printed error is one of a conflict.
+fn is_conflict(error: &str) -> bool {
+    CONFLICTS.iter().any(|conflict| error.starts_with(conflict))
 }
 
-/// One call: a transaction of `hold`, or a statement that commits on its own.
-fn count(connection: &mut Conn, call: &Call<'_>, hold: Option<Duration>) -> Result<(), (Step, mysql::Error)> {
+/// Runs a statement: in a transaction of `hold`, or on its own.
+fn count(connection: &mut Conn, statement: &str, hold: Option<Duration>) -> Result<(), (Step, mysql::Error)> {
     let Some(hold) = hold else {
-        return call(connection).map_err(|error| (Step::Autocommit, error));
+        return connection
+            .query_drop(statement)
+            .map_err(|error| (Step::Autocommit, error));
     };
-    let statements = |connection: &mut Conn| {
-        connection.query_drop("START TRANSACTION")?;
-        call(connection)
-    };
-    statements(connection).map_err(|error| (Step::Statement, error))?;
+    let begun = connection
+        .query_drop("START TRANSACTION")
+        .and_then(|()| connection.query_drop(statement));
+    begun.map_err(|error| (Step::Statement, error))?;
     thread::sleep(hold);
-    connection.query_drop("COMMIT").map_err(|error| (Step::Commit, error))
+    connection
+        .query_drop("COMMIT")
+        .map_err(|error| (Step::Commit, error))
 }
 
 /// Runs `work` while [`SESSIONS`] threads for each node run `session` with the number of the node and of the thread, and a
@@ -126,135 +133,231 @@ fn with_sessions<S: Send, T>(
             }
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        stop.store(true, Ordering::Relaxed);
+        stop.store(true, Relaxed);
         let sessions: Vec<_> = sessions.into_iter().map(|session| session.join()).collect();
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (result, sessions.into_iter().map(|session| session.expect("a session")).collect())
+        (
+            result,
+            sessions
+                .into_iter()
+                .map(|session| session.expect("a session"))
+                .collect(),
+        )
     })
 }
 
-/// Runs `work` while [`SESSIONS`] connections of each node make a call. They fail if a connection is lost.
-fn under_calls<T>(
+/// What the sessions of a load have done with one statement.
+#[derive(Debug, Default)]
+struct Counted {
+    done: i64,
+    failed: Failures,
+}
+
+/// Runs `work` while the sessions of all nodes run some statements in turn, with a pause after each. Every other session runs them in
+/// transactions. Returns what came of each statement.
+fn under_load<T>(
     cluster: &Cluster,
-    database: &str,
-    call: &Call<'_>,
-    hold: Option<Duration>,
+    schema: &Schema<'_>,
+    statements: &[&str],
+    pause: Duration,
     work: impl FnOnce() -> T,
-) -> (T, Counted) {
-    // A node can still have to create what the calls need.
-    (0..cluster.nodes().len()).for_each(|node| drop(cluster.reader(node, database)));
-    let session = |node: usize, _: usize, stop: &AtomicBool| {
-        let mut connection = Conn::new(cluster.node(node).options().db_name(Some(database))).expect("a connection");
-        let mut counted = Counted::default();
-        while !stop.load(Ordering::Relaxed) {
-            match count(&mut connection, call, hold) {
-                Ok(()) => counted.done += 1,
+) -> (T, Vec<Counted>) {
+    // A node can still have to create what the statements need.
+    applied(cluster, schema);
+    let session = |node: usize, number: usize, stop: &AtomicBool| {
+        let mut connection = connect(cluster, node, schema);
+        let hold = (number % 2 == 1).then_some(HOLD);
+        let mut counted: Vec<Counted> = statements.iter().map(|_| Counted::default()).collect();
+        for at in (0..statements.len()).cycle().skip(number) {
+            if stop.load(Relaxed) {
+                break;
+            }
+            match count(&mut connection, statements[at], hold) {
+                Ok(()) => counted[at].done += 1,
                 Err((step, error)) => {
-                    *counted.failed.entry((step, printed_error(&error))).or_default() += 1;
+                    *counted[at]
+                        .failed
+                        .entry((step, printed_error(&error)))
+                        .or_default() += 1;
                     connection.query_drop("ROLLBACK").expect("a rollback");
                 }
             }
+            thread::sleep(pause);
         }
         counted
     };
     let (result, sessions) = with_sessions(cluster, session, work);
     // A node that drops the database before it has applied the last changes of the others leaves the group.
-    (0..cluster.nodes().len()).for_each(|node| drop(cluster.reader(node, database)));
-    let mut all = Counted::default();
-    for counted in sessions {
-        all.done += counted.done;
+    applied(cluster, schema);
+    let mut all: Vec<Counted> = statements.iter().map(|_| Counted::default()).collect();
+    for (at, counted) in sessions
+        .into_iter()
+        .flat_map(|session| session.into_iter().enumerate())
+    {
+        all[at].done += counted.done;
         for (failure, times) in counted.failed {
-            *all.failed.entry(failure).or_default() += times;
+            *all[at].failed.entry(failure).or_default() += times;
         }
+    }
+    for (statement, counted) in statements.iter().zip(&all) {
+        eprintln!(
+            "{}: {statement}: {} calls, failed {:?}",
+            schema.server.version, counted.done, counted.failed
+        );
     }
     (result, all)
 }
 
-/// Runs `work` while the connections of all nodes run a statement.
-fn under_load<T>(
-    cluster: &Cluster,
-    database: &str,
-    statement: &str,
-    hold: Option<Duration>,
-    work: impl FnOnce() -> T,
-) -> (T, Counted) {
-    under_calls(cluster, database, &|connection| connection.query_drop(statement), hold, work)
+/// A connection to a node.
+fn connect(cluster: &Cluster, node: usize, schema: &Schema<'_>) -> Conn {
+    Conn::new(cluster.node(node).options().db_name(Some(&schema.name))).expect("a connection")
 }
 
-fn three_nodes_count_without_conflicts(cluster: &Cluster) {
+/// Waits until all nodes have applied what was committed.
+fn applied(cluster: &Cluster, schema: &Schema<'_>) {
+    totals(cluster, schema, "SELECT 1");
+}
+
+/// What a query returns on each node after this node has applied what was committed.
+fn totals(cluster: &Cluster, schema: &Schema<'_>, query: &str) -> Vec<Option<i64>> {
+    let total = |node| {
+        cluster
+            .reader(node, &schema.name)
+            .query_first(query)
+            .expect(query)
+    };
+    (0..cluster.nodes().len()).map(total).collect()
+}
+
+/// A statement of queries.sql with the values of its parameters.
+fn plain(schema: &Schema<'_>, package: &Package, name: &str, values: &[(&str, &str)]) -> String {
+    let queries = script::queries(&schema.file(package, "queries.sql"));
+    let query = queries.into_iter().find(|query| query.name == name).expect(name);
+    let value = |parameter: &String| {
+        values
+            .iter()
+            .find(|(name, _)| name == parameter)
+            .expect(parameter)
+            .1
+    };
+    query
+        .parameters
+        .iter()
+        .fold(query.sql, |sql, parameter| sql.replacen('?', value(parameter), 1))
+}
+
+/// At full speed, with a total that the recipe of the page sets meanwhile.
+fn three_nodes_count_exactly_and_no_call_conflicts(cluster: &Cluster) {
     let first = cluster.node(0);
     let schema = first.schema();
-    let named = package(|_| {});
-    let records = keyed(|options| options.slots = Slots::Fixed(99));
-    schema.install(&named);
-    schema.install(&records);
+    let named = package("counters --cluster");
+    let records = package("slotted_counters --cluster --slots 99");
+    let fixed = package("counters --cluster --slots 99 --table fixed --prefix fixed_");
+    for package in [&named, &records, &fixed, &package("bounded_counters --cluster")] {
+        schema.install(package);
+    }
     schema.run(
-        "CALL counter_setup('hot', NULL, 99, 0); CALL counter_setup('plain', NULL, 99, 0);
-         CREATE TABLE pages (id INT PRIMARY KEY, hits BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO pages VALUES (1, 0)",
+        "CALL counter_setup('downloads', NULL, 99, 0); CALL counter_setup('plain', NULL, 99, 0);
+         CALL fixed_setup('hot', NULL, NULL, 0); CALL bounded_counter_setup('stock', NULL, 99, 0)",
     );
-    let fixed = first.schema();
-    fixed.install(&package(|options| options.slots = Slots::Fixed(99)));
-    fixed.run("CALL counter_setup('hot', NULL, NULL, 0)");
-    let [of_names, of_records] = [named, records].map(|package| Queries::of(&package));
-    let slots = of_names.slots(&mut schema.connect(), "plain").expect("the counter exists");
-    let plain = |connection: &mut Conn| of_names.count_on_nodes(connection, "plain", slots).map(|exists| assert!(exists));
-    let procedure = |connection: &mut Conn| connection.query_drop("CALL counter_increment('hot')");
-    let loads: [(&str, &str, &Call<'_>, &str, bool); 6] = [
-        ("counters", &schema.name, &procedure, "SELECT counter_get('hot')", false),
-        ("queries.sql of counters", &schema.name, &plain, "SELECT counter_get('plain')", false),
-        ("counters --slots 99", &fixed.name, &procedure, "SELECT counter_get('hot')", false),
+    let plain_named = plain(
+        &schema,
+        &named,
+        "increment",
+        &[("counter_name", "'plain'"), ("slots", "99")],
+    );
+    let plain_record = plain(
+        &schema,
+        &records,
+        "increment",
+        &[("record_type", "1"), ("record_id", "3")],
+    );
+    let all = [
         (
-            "slotted_counters",
-            &schema.name,
-            &|connection| connection.query_drop("CALL slotted_counter_increment(1, 2)"),
+            "CALL counter_increment('downloads')",
+            "SELECT counter_get('downloads')",
+        ),
+        (&plain_named, "SELECT counter_get('plain')"),
+        ("CALL fixed_increment('hot')", "SELECT fixed_get('hot')"),
+        (
+            "CALL slotted_counter_increment(1, 2)",
             "SELECT slotted_counter_get(1, 2)",
-            false,
         ),
+        (&plain_record, "SELECT slotted_counter_get(1, 3)"),
         (
-            "queries.sql of slotted_counters",
-            &schema.name,
-            &|connection| of_records.run(connection, "increment_on_nodes", &[1, 3]),
-            "SELECT slotted_counter_get(1, 3)",
-            false,
-        ),
-        (
-            "a single row",
-            &schema.name,
-            &|connection| connection.query_drop("UPDATE pages SET hits = hits + 1 WHERE id = 1"),
-            "SELECT hits FROM pages",
-            true,
+            "CALL bounded_counter_add('stock', 1)",
+            "SELECT bounded_counter_get('stock')",
         ),
     ];
-    for (what, database, call, total, fails) in loads {
-        let mut done = 0;
-        // So that no node is far behind: the conflicts do not depend on the speed.
-        let call: &Call<'_> = &|connection| {
-            thread::sleep(PACE);
-            call(connection)
-        };
-        for hold in [None, Some(HOLD)] {
-            let duration = if fails { SHORT } else { LONG };
-            let ((), counted) = under_calls(cluster, database, call, hold, || thread::sleep(duration));
-            eprintln!("{}, transactions of {hold:?}: {what}: {counted:?}", first.version);
-            assert_eq!(!counted.failed.is_empty(), fails, "{what}, {hold:?}: {counted:?}");
-            assert!(counted.done > 0, "{what}, {hold:?}: {counted:?}");
-            done += counted.done;
-        }
-        for node in 0..cluster.nodes().len() {
-            let counted: Option<u64> = cluster.reader(node, database).query_first(total).expect(total);
-            assert_eq!(counted, Some(done), "{what}: {total} on node {node}");
-        }
+    let ((), counted) = under_load(
+        cluster,
+        &schema,
+        &all.map(|(call, _)| call),
+        Duration::ZERO,
+        || {
+            thread::sleep(Duration::from_secs(1));
+            // At this speed, a reset conflicts. The recipe changes one slot of its node.
+            let mut connection = schema.connect();
+            for statement in sql_statements("docs/clusters.md", "Maintenance") {
+                connection.query_drop(&statement).expect(&statement);
+            }
+            let before: Option<i64> = connection.query_first("SELECT @total").expect("a total");
+            schema.run(&format!(
+                "CALL counter_add('downloads', {})",
+                before.expect("a total")
+            ));
+            thread::sleep(Duration::from_secs(1));
+        },
+    );
+    for ((call, total), counted) in all.iter().zip(&counted) {
+        assert!(
+            counted.failed.is_empty() && counted.done > 0,
+            "{call}: {counted:?}"
+        );
+        assert_eq!(totals(cluster, &schema, total), [Some(counted.done); 3], "{call}");
     }
 }
 
-fn a_node_that_joins_without_data_has_the_totals(cluster: &Cluster) {
+/// The takes of all nodes want slot 1, where the stock is: they conflict, are repeated, and sell no piece twice.
+fn a_stock_is_sold_once_on_three_nodes(cluster: &Cluster) {
+    const PIECES: u64 = 150;
     let first = cluster.node(0);
     let schema = first.schema();
-    schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('hot', NULL, 99, 0)");
-    cluster.stop_node(2).expect("the others go on");
-    schema.run("CALL counter_add('hot', 3)");
-    cluster.start_node(2).expect("the node joins");
-    let total = |node| cluster.reader(node, &schema.name).query_first("SELECT counter_get('hot')").expect("a total");
-    assert_eq!([0, 1, 2].map(total), [Some(3); 3]);
+    schema.install(&package("bounded_counters --cluster"));
+    schema.run(&format!("CALL bounded_counter_setup('seats', NULL, 9, {PIECES})"));
+    applied(cluster, &schema);
+    let [sold, repeated] = [const { AtomicU64::new(0) }; 2];
+    let start = Instant::now();
+    with_sessions(
+        cluster,
+        |node, number, _| {
+            let mut connection = connect(cluster, node, &schema);
+            if number > 2 {
+                return;
+            }
+            loop {
+                assert!(start.elapsed() < TIMEOUT, "{sold:?} of {PIECES} are sold");
+                match connection.query_drop("CALL bounded_counter_take('seats', 1)") {
+                    Ok(()) => sold.fetch_add(1, Relaxed),
+                    Err(mysql::Error::MySqlError(error)) if error.code == 30016 => break,
+                    Err(error) => {
+                        assert!(is_conflict(&printed_error(&error)), "{error}");
+                        thread::sleep(Duration::from_millis(5));
+                        repeated.fetch_add(1, Relaxed)
+                    }
+                };
+            }
+        },
+        || (),
+    );
+    eprintln!(
+        "{}: {sold:?} sold, {repeated:?} conflicts, {:?}",
+        first.version,
+        start.elapsed()
+    );
+    assert_eq!(
+        totals(cluster, &schema, "SELECT bounded_counter_get('seats')"),
+        [Some(0); 3]
+    );
+    assert_eq!(sold.into_inner(), PIECES);
 }

@@ -109,6 +109,8 @@ fn invalid_arguments_are_rejected() {
         &["generate", "counters", "--column", "articles.views", "--key", "id INT"],
         &["generate", "--column", "articles.views", "--key", "id INT", "--keep", "Views"],
         &["generate", "bounded_counters", "--slots", "20"],
+        &["generate", "counters-fixed", "--slots", "per-counter"],
+        &["generate", "counters-fixed", "--bounded"],
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let mut printed = String::new();
@@ -134,25 +136,25 @@ fn check_fails_if_a_file_differs() {
     // The folder does not exist.
     let output = check();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).starts_with("here/counters/create_procedures.sql\nhere/counters/create_tables.sql\n"));
+    assert!(text(&output.stdout).starts_with("here/mysql/counters/create_procedures.sql\nhere/mysql/counters/create_tables.sql\n"));
 
     assert!(slotted(&["generate", "--out", "here"], folder.path()).status.success());
     assert!(check().status.success());
-    let script = folder.path().join("here/counters/setup.sql");
+    let script = folder.path().join("here/mysql/counters/setup.sql");
     let rendered = fs::read_to_string(&script).expect("a script");
     let edits: [(&str, String); 2] =
-        [("a changed line", rendered.replace("GREATEST(5,", "GREATEST(6,")), ("one more line", format!("{rendered}\n"))];
+        [("a changed line", rendered.replace("COALESCE(p_slots, 5)", "COALESCE(p_slots, 6)")), ("one more line", format!("{rendered}\n"))];
     for (edit, text_with_edit) in edits {
         assert_ne!(text_with_edit, rendered);
         fs::write(&script, &text_with_edit).expect("an edit");
         let output = check();
         assert_eq!(output.status.code(), Some(1), "{edit}");
-        assert_eq!(text(&output.stdout), "here/counters/setup.sql\n");
-        assert!(text(&output.stderr).contains("hint: run slotted generate --out here, and review the differences"), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "here/mysql/counters/setup.sql\n");
+        assert!(text(&output.stderr).contains("hint: run it without --check, and review the differences"), "{}", text(&output.stderr));
         assert_eq!(fs::read_to_string(&script).expect("a script"), text_with_edit, "--check writes no file");
     }
     fs::write(&script, &rendered).expect("the rendered text");
-    fs::write(folder.path().join("here/counters/left_over.sql"), "SELECT 1;\n").expect("a file");
+    fs::write(folder.path().join("here/mysql/counters/left_over.sql"), "SELECT 1;\n").expect("a file");
     let output = check();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("left_over.sql"));
@@ -173,14 +175,14 @@ fn generate_writes_only_files_that_differ() {
     // One package with options, into another folder.
     let arguments = ["generate", "counters", "--slots", "64", "--out", "mine"];
     assert!(slotted(&arguments, folder.path()).status.success());
-    let script = fs::read_to_string(folder.path().join("mine/counters-fixed/setup.sql")).expect("a script");
+    let script = fs::read_to_string(folder.path().join("mine/mysql/counters-fixed/setup.sql")).expect("a script");
     assert!(script.contains("CONNECTION_ID()") && script.contains("64"), "{script}");
 
     // A folder that cannot be created is an error.
     fs::write(folder.path().join("file"), "").expect("a file");
     let output = slotted(&["generate", "--out", "file"], folder.path());
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: cannot create the folder file/counters: "));
+    assert!(text(&output.stderr).starts_with("error: cannot create the folder file/mysql/counters: "));
 }
 
 fn stdout_is_setup_sql() {
@@ -224,7 +226,7 @@ fn the_command_in_the_banner_renders_the_file_again() {
         "--no-function",
     ];
     let first = text(&slotted(&hostile, folder.path()).stdout);
-    let line = first.lines().nth(1).expect("a banner").trim_start_matches("-- ").trim();
+    let (_, line) = first.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");
     assert_eq!(text(&output.stdout), first, "{line}");

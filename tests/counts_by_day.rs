@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, calls, file, keyed, sql_statements};
+use crate::support::{Module, Schema, Server, calls, keyed, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -15,8 +15,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_partition_of_old_days_is_dropped_while_connections_count);
 }
 
-const PAGES: u32 = 200;
-const WRITERS: usize = 12;
+const PAGES: u32 = 100;
+const WRITERS: usize = 8;
 
 fn package() -> Package {
     keyed(|options| {
@@ -116,5 +116,5 @@ fn a_partition_of_old_days_is_dropped_while_connections_count(server: &Server) {
     );
     assert_eq!(partitions, 3);
     // The scripts accept the table with its partitions.
-    schema.run(&file(&package(), "create_procedures.sql"));
+    schema.run(&schema.file(&package(), "create_procedures.sql"));
 }

@@ -5,21 +5,22 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use crate::support::{Module, Network, SESSIONS, Schema, Server, file, free_ports, package, provided, root};
+use crate::support::{Module, Network, SESSIONS, Schema, Server, free_ports, package, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
         .plain(the_page_lists_every_example_with_the_installed_version)
+        .plain(the_table_of_error_numbers_is_what_the_examples_read)
         .private()
         .on_families(each_example_counts_and_repeats_after_a_lock_wait_timeout)
         .on_families(each_example_tells_an_unknown_counter_from_a_lost_connection)
@@ -89,6 +90,29 @@ fn the_page_lists_every_example_with_the_installed_version() {
     }
 }
 
+fn the_table_of_error_numbers_is_what_the_examples_read() {
+    let page = fs::read_to_string(root().join("docs/in-your-application.md")).expect("the page");
+    let (_, table) = page.split_once("| driver | number of the error |\n|---|---|\n").expect("the table");
+    let files = [
+        "python/with_pymysql.py",
+        "python/with_mysql_connector.py",
+        "node/with_mysql2.js",
+        "php/with_pdo.php",
+        "go/with_go_sql_driver.go",
+        "java/WithMariadb.java",
+        "ruby/with_mysql2.rb",
+        "rust/with_mysql.rs",
+    ];
+    let rows: Vec<_> = table.lines().take_while(|line| line.starts_with("| ")).collect();
+    assert_eq!(rows.len(), files.len());
+    for (row, file) in rows.iter().zip(files) {
+        let example = fs::read_to_string(root().join("examples").join(file)).expect("an example");
+        for expression in row.split('`').skip(1).step_by(2) {
+            assert!(example.contains(expression), "{file}: {expression}");
+        }
+    }
+}
+
 /// The database of an application on a server that listens on a port. Its account has the name of the database.
 struct Application<'a> {
     network: &'a Network,
@@ -99,10 +123,8 @@ impl<'a> Application<'a> {
     fn new(server: &'a Server) -> Self {
         let network = server.network();
         let schema = network.server.schema();
-        let package = package(|_| {});
         schema.run("SET GLOBAL innodb_lock_wait_timeout = 1");
-        schema.install(&package);
-        schema.run(&file(&package, "grants.sql"));
+        schema.install(&package(|_| {}));
         for counter in ["orders", "views", "clicks"] {
             schema.run(&format!("CALL counter_setup('{counter}', NULL, NULL, NULL)"));
         }
@@ -113,17 +135,16 @@ impl<'a> Application<'a> {
     /// Deletes the orders and the counts, and creates the account again. MySQL has no password of a new account in its cache,
     /// so that the first login is a full one.
     fn reset(&self) {
-        let to = if self.network.server.is_mysql() { "TO" } else { "FOR" };
         let (schema, account) = (self.schema.ident(), format!("'{}'@'localhost'", self.schema.name));
         self.schema.run(&format!(
             "DELETE FROM orders;
              UPDATE counters SET counter = 0;
              DROP USER IF EXISTS {account};
              CREATE USER {account} IDENTIFIED BY 's3cret';
-             GRANT counter_app TO {account};
-             SET DEFAULT ROLE counter_app {to} {account};
              GRANT INSERT ON {schema}.orders TO {account};"
         ));
+        let grants = self.schema.file(&package(|_| {}), "grants.sql");
+        self.schema.run(&grants.replace("'app'@'%'", &account).replace("'dba'@'%'", "root@localhost"));
     }
 
     /// The number of orders, and the total of their counter.
@@ -139,85 +160,44 @@ impl<'a> Application<'a> {
         connection
     }
 
-    /// Starts an example, which connects to a port.
-    fn start(&self, example: &[OsString], port: &str, arguments: &[&str]) -> Running {
-        let mut command = Command::new(&example[0]);
+    /// Runs an example, which connects to a port, and does something meanwhile. Asserts the exit code, and that stderr contains each of the
+    /// texts. Returns stdout.
+    #[track_caller]
+    fn runs(&self, example: &[OsString], port: &str, arguments: &[&str], meanwhile: impl FnOnce(), code: i32, texts: &[&str]) -> String {
+        let mut command = Command::new("timeout");
         command
-            .args(&example[1..])
+            .arg("120")
+            .args(example)
             .args(arguments)
             .envs([("SLOTTED_HOST", "127.0.0.1"), ("SLOTTED_PORT", port), ("SLOTTED_PASSWORD", "s3cret")])
             .envs([("SLOTTED_USER", &self.schema.name), ("SLOTTED_DATABASE", &self.schema.name)])
             .env("NODE_PATH", provided("examples").join("node_modules"));
-        Running::start(&mut command)
-    }
-}
-
-/// An example at work. It is killed if the test fails.
-struct Running {
-    command: String,
-    child: Child,
-    stdout: Output,
-    stderr: Output,
-    begin: Instant,
-}
-
-/// What a program has printed until now, and the thread that reads it.
-struct Output(Arc<Mutex<String>>, Option<thread::JoinHandle<()>>);
-
-impl Output {
-    fn of(mut pipe: impl Read + Send + 'static) -> Self {
-        let text = Arc::new(Mutex::new(String::new()));
-        let printed = Arc::clone(&text);
-        let reader = thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-                printed.lock().expect("the text").push_str(&String::from_utf8_lossy(&buffer[..length]));
-            }
+        let output = thread::scope(|scope| {
+            let running = scope.spawn(|| command.output().expect("timeout"));
+            meanwhile();
+            running.join().expect("an output")
         });
-        Self(text, Some(reader))
-    }
-
-    fn text(&self) -> String {
-        self.0.lock().expect("the text").clone()
-    }
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Self {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}: {REMEDY}"));
-        let stdout = Output::of(child.stdout.take().expect("a pipe"));
-        let stderr = Output::of(child.stderr.take().expect("a pipe"));
-        Self { command: format!("{command:?}"), child, stdout, stderr, begin: Instant::now() }
-    }
-
-    /// Does `step` until the example has ended or `step` returns true.
-    fn until(&mut self, mut step: impl FnMut(&Self) -> bool) {
-        while self.child.try_wait().expect("its status").is_none() && !step(self) {
-            assert!(self.begin.elapsed() < LONG, "{} does not end: {}", self.command, self.stderr.text());
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// Waits for the end. Asserts the exit code, and that stderr contains each of the texts. Returns stdout.
-    #[track_caller]
-    fn ends(mut self, code: i32, texts: &[&str]) -> String {
-        self.until(|_| false);
-        for output in [&mut self.stdout, &mut self.stderr] {
-            output.1.take().expect("a reader").join().expect("the end of the output");
-        }
-        let (stdout, stderr) = (self.stdout.text(), self.stderr.text());
-        let status = self.child.wait().expect("the end");
-        let as_expected = status.code() == Some(code) && texts.iter().all(|text| stderr.contains(text));
-        assert!(as_expected, "{}: {status}, expected {code} and {texts:?}\n{stdout}{stderr}", self.command);
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let as_expected = output.status.code() == Some(code) && texts.iter().all(|text| stderr.contains(text));
+        assert!(as_expected, "{example:?}: {}, expected {code} and {texts:?}\n{stdout}{stderr}", output.status);
         stdout
     }
+
+    /// The session of an example that waits for the locks of another one, or nothing. While a procedure runs, USER is the account of the
+    /// procedure.
+    fn waiting(&self, holder: &Conn) -> Option<u64> {
+        let calling = format!("SELECT ID FROM {SESSIONS} WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> ", self.schema.name);
+        let query = format!("{calling}{}", holder.connection_id());
+        self.network.server.connect().query_first(&query).expect(&query)
+    }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// Waits for a state.
+fn until(reached: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !reached() {
+        assert!(begin.elapsed() < LONG, "an example neither waits nor ends");
+        thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -226,10 +206,12 @@ fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
     for example in examples() {
         application.reset();
         let mut holder = application.locked();
-        let mut running = application.start(example, &application.network.port, &[]);
-        running.until(|running| running.stderr.text().contains("repeat after error 1205"));
-        holder.query_drop("ROLLBACK").expect("a rollback");
-        let stdout = running.ends(0, &["repeat after error 1205"]);
+        let release = || {
+            until(|| application.waiting(&holder).is_some());
+            until(|| application.waiting(&holder).is_none());
+            holder.query_drop("ROLLBACK").expect("a rollback");
+        };
+        let stdout = application.runs(example, &application.network.port, &[], release, 0, &["repeat after error 1205"]);
         assert_eq!(stdout, "total of the counter: 1\nclicks 100\nviews 1000\n", "{example:?}");
         assert_eq!(application.counted(), (1, 1), "{example:?}");
     }
@@ -237,29 +219,16 @@ fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
 
 fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server) {
     let application = Application::new(server);
-    let mut administrator = application.network.server.connect();
+    let port = &application.network.port;
     for example in examples() {
         application.reset();
-        let unknown = application.start(example, &application.network.port, &["ordres"]);
-        unknown.ends(UNKNOWN_COUNTER, &["unknown counter: ", "unknown counter 'ordres'"]);
-
-        let closed = application.start(example, &free_ports(1)[0].to_string(), &[]);
-        closed.ends(CONNECTION_LOST, &["connection lost: "]);
-
+        application.runs(example, port, &["ordres"], || {}, UNKNOWN_COUNTER, &["unknown counter: ", "unknown counter 'ordres'"]);
+        application.runs(example, &free_ports(1)[0].to_string(), &[], || {}, CONNECTION_LOST, &["connection lost: "]);
         let mut holder = application.locked();
-        // While a procedure runs, USER is the account of the procedure.
-        let calling = format!(
-            "SELECT ID FROM {SESSIONS} WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> {}",
-            application.schema.name,
-            holder.connection_id()
-        );
-        let mut killed = application.start(example, &application.network.port, &[]);
-        killed.until(|_| {
-            let session: Option<u64> = administrator.query_first(&calling).expect(&calling);
-            // The call can have ended with error 1205 meanwhile. Then the next one is killed.
-            session.is_some_and(|session| administrator.query_drop(format!("KILL {session}")).is_ok())
-        });
-        killed.ends(CONNECTION_LOST, &["connection lost: ", "the transaction has not counted"]);
+        // The call can have ended with error 1205 meanwhile. Then the next one is killed.
+        let killed = |session| application.network.server.connect().query_drop(format!("KILL {session}")).is_ok();
+        let kill = || until(|| application.waiting(&holder).is_some_and(killed));
+        application.runs(example, port, &[], kill, CONNECTION_LOST, &["connection lost: ", "the transaction has not counted"]);
         holder.query_drop("ROLLBACK").expect("a rollback");
         assert_eq!(application.counted(), (0, 0), "{example:?}");
     }
@@ -274,7 +243,7 @@ fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Serve
         let login = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false);
         Conn::new(login.user(Some(&application.schema.name)).pass(Some("s3cret"))).expect("a login");
         let (proxy, cut) = proxy(port);
-        application.start(example, &proxy, &[]).ends(CONNECTION_LOST, &["connection lost: ", "the transaction may have counted"]);
+        application.runs(example, &proxy, &[], || {}, CONNECTION_LOST, &["connection lost: ", "the transaction may have counted"]);
         assert!(cut.load(SeqCst), "{example:?}");
         assert_eq!(application.counted(), (1, 1), "{example:?}");
     }

@@ -4,17 +4,17 @@ use std::process::{Command, Output, Stdio};
 
 use mysql::prelude::Queryable;
 
-use crate::support::{Module, Schema, Server, bounded, file, keyed, package};
+use crate::support::{Module, Schema, Server, bounded, keyed, package};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(a_lost_table_is_not_replaced_by_an_empty_one)
-        .on_servers(a_bounded_package_without_its_check_differs)
-        .on_servers(a_table_of_two_packages_is_not_dropped)
-        .on_servers(a_lost_column_of_counts_is_not_replaced_by_an_empty_one)
-        .on_servers(status_prints_the_bytes_of_keys)
+        .on_families(a_lost_table_is_not_replaced_by_an_empty_one)
+        .on_families(a_bounded_package_without_its_check_differs)
+        .on_families(a_table_of_two_packages_is_not_dropped)
+        .on_families(a_lost_column_of_counts_is_not_replaced_by_an_empty_one)
+        .on_families(status_prints_the_bytes_of_keys)
         .private()
-        .on_servers(nothing_that_is_planted_in_a_schema_is_executed);
+        .on_families(nothing_that_is_planted_in_a_schema_is_executed);
 }
 
 /// The tool in a database, as the administrator.
@@ -59,7 +59,7 @@ fn spy(schema: &Schema<'_>) {
 /// The table of the function and the general log of the server are the witnesses.
 fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
     let server = server.another(&["--log-bin-trust-function-creators=1", "--log-output=TABLE"]);
-    let totals = "counter_name, description, start_date, 1 AS slots, pwned() AS total, 0 AS resize_incomplete FROM counters";
+    let totals = "counter_name, description, start_date, 1 AS slots, pwned() AS total FROM counters";
     let package = "pwned() AS version, 'counters' AS arguments";
     for plant in [
         format!("CREATE OR REPLACE SQL SECURITY INVOKER VIEW counter_totals AS SELECT {totals}"),
@@ -68,10 +68,10 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         "CREATE TRIGGER planted BEFORE INSERT ON counters FOR EACH ROW SET NEW.description = pwned()".to_owned(),
         "CREATE TRIGGER planted BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = NEW.views + 0 * pwned()".to_owned(),
         "DROP PROCEDURE counter_increment; CREATE PROCEDURE counter_increment(p_name TEXT) SQL SECURITY INVOKER DO pwned()".to_owned(),
-        "DROP PROCEDURE _counter_check; CREATE PROCEDURE _counter_check(a TEXT, b TEXT) SQL SECURITY INVOKER DO pwned()".to_owned(),
+        "DROP PROCEDURE _counter_must_exist; CREATE PROCEDURE _counter_must_exist(a TEXT, b TEXT) SQL SECURITY INVOKER DO pwned()".to_owned(),
         "DROP FUNCTION counter_get; CREATE FUNCTION counter_get(p_name TEXT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA SQL SECURITY INVOKER RETURN pwned()".to_owned(),
         "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE articles_views_rollup(p_records INT) SQL SECURITY INVOKER DO pwned()".to_owned(),
-        "DROP PROCEDURE _articles_views_move; CREATE PROCEDURE _articles_views_move(a INT, b INT, c INT) SQL SECURITY INVOKER DO pwned()".to_owned(),
+        "DROP PROCEDURE _articles_views_move; CREATE PROCEDURE _articles_views_move(a INT, b INT, c INT, d INT) SQL SECURITY INVOKER DO pwned()".to_owned(),
         "RENAME TABLE counters TO hidden; CREATE SQL SECURITY INVOKER VIEW counters AS SELECT counter_name, counter_id, description, start_date, pwned() AS counter FROM hidden".to_owned(),
     ] {
         let schema = server.schema();
@@ -110,35 +110,29 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
 
 /// Without the CHECK, a take succeeds although a negative slot makes the total too small.
 fn a_bounded_package_without_its_check_differs(server: &Server) {
-    for (bounded_package, column) in [(bounded(|_| {}), "counter")] {
-        let table = bounded_package.options.table.name().to_owned();
-        let arguments = [bounded_package.options.kind.name(), "--bounded"];
-        let (install, status) = ([&["install"], &arguments[..]].concat(), ["status"]);
-        let drop = if server.is_mysql() { "DROP CHECK" } else { "DROP CONSTRAINT" };
-        let mut changes = vec![format!("{drop} {table}_not_negative"), format!("{drop} {table}_not_negative, ADD CHECK ({column} >= -5)")];
-        if server.is_mysql() {
-            changes.push(format!("ALTER CHECK {table}_not_negative NOT ENFORCED"));
-        }
-        for change in changes {
-            let schema = server.schema();
-            ends(&schema, 0, &install);
-            ends(&schema, 0, &status);
-            schema.run(&format!("ALTER TABLE {table} {change}"));
-            let script = schema.client().pipe(&[], &file(&bounded_package, "create_procedures.sql"));
-            assert!(!script.success, "{script:?}");
-            for said in [ends(&schema, 1, &status), ends(&schema, 2, &install), script.stderr] {
-                let remedy = format!("Run: ALTER TABLE `{table}` ADD CHECK ({column} >= 0)");
-                assert!(said.contains("has no CHECK that keeps slots from being negative") && said.contains(&remedy), "{said}");
-            }
-            schema.run(&format!("ALTER TABLE {table} ADD CHECK ({column} >= 0)"));
-            ends(&schema, 0, &status);
-            ends(&schema, 0, &install);
+    let (package, table) = (bounded(|_| {}), "bounded_counters");
+    let query = "SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() AND CONSTRAINT_TYPE = 'CHECK'";
+    let drop = if server.is_mysql() { "DROP CHECK" } else { "DROP CONSTRAINT" };
+    let mut changes = vec![format!("{drop} NAME"), format!("{drop} NAME, ADD CHECK (counter >= -5)")];
+    if server.is_mysql() {
+        changes.push("ALTER CHECK NAME NOT ENFORCED".into());
+    }
+    for change in changes {
+        let schema = server.schema();
+        ends(&schema, 0, &["install", table]);
+        ends(&schema, 0, &["status"]);
+        let name: String = schema.first(query);
+        schema.run(&format!("ALTER TABLE {table} {}", change.replace("NAME", &format!("`{name}`"))));
+        let script = schema.client().pipe(&[], &schema.file(&package, "create_procedures.sql"));
+        assert!(!script.success && script.stderr.contains("ERROR 30022"), "{script:?}");
+        for said in [ends(&schema, 1, &["status"]), ends(&schema, 2, &["install", table]), script.stderr] {
+            assert!(said.contains("differs: ") && said.contains("SHOW CREATE TABLE"), "{said}");
         }
     }
     let schema = server.schema();
     ends(&schema, 0, &["install", "counters"]);
-    let said = ends(&schema, 2, &["install", "counters", "--bounded", "--table", "counters", "--prefix", "counter_"]);
-    assert!(said.contains("has no CHECK that keeps slots from being negative"), "{said}");
+    let said = ends(&schema, 2, &["install", table, "--table", "counters", "--prefix", "counter_"]);
+    assert!(said.contains("the table is missing or differs"), "{said}");
 }
 
 /// The names of the packages are those of their tables: one has to be dropped from its view.
@@ -165,11 +159,10 @@ fn a_lost_column_of_counts_is_not_replaced_by_an_empty_one(server: &Server) {
         schema.run(total);
         schema.run(&format!("ALTER TABLE {kind} RENAME COLUMN {column} TO cnt"));
         let script = if kind == "counters" { package(|_| {}) } else { keyed(|_| {}) };
-        let script = schema.client().pipe(&[], &file(&script, "create_procedures.sql"));
+        let script = schema.client().pipe(&[], &schema.file(&script, "create_procedures.sql"));
         assert!(!script.success, "{script:?}");
         for said in [ends(&schema, 1, &["status"]), ends(&schema, 2, &["install", kind]), script.stderr] {
-            assert!(said.contains(&format!("has no column {column} with the counts: it was renamed or dropped")), "{said}");
-            assert!(!said.contains("ADD "), "{said}");
+            assert!(said.contains("differs: ") && !said.contains("ADD "), "{said}");
         }
         // The remedy.
         schema.run(&format!("ALTER TABLE {kind} RENAME COLUMN cnt TO {column}"));

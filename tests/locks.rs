@@ -1,22 +1,23 @@
-//! The locks of a call, and the deadlocks that they prevent.
+//! What a call locks, and that it leaves the transaction of its caller open.
 
 use std::sync::Barrier;
 use std::thread;
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
-use slotted::package::{Pick, Slots};
+use slotted::package::{Package, Slots};
 
-use crate::support::{Module, Schema, Server, error_of, package, variants};
+use crate::rollup::of_column;
+use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, variants};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
     module
-        .on(mysql, an_increment_locks_one_record_and_no_gap)
+        .on(mysql, a_call_that_counts_locks_one_record_and_no_gap)
         .on(mysql, reading_locks_nothing)
         .on_servers(transactions_with_three_increments_never_deadlock)
-        .on_servers(a_change_after_a_select_is_not_rejected)
         .on_servers(concurrent_setups_of_one_name_create_one_counter)
+        .on_servers(no_call_ends_the_transaction)
         .alone()
         .on_servers(an_increment_locks_one_row);
 }
@@ -27,17 +28,37 @@ fn begin(schema: &Schema<'_>) -> Conn {
     connection
 }
 
-fn an_increment_locks_one_record_and_no_gap(server: &Server) {
-    for (what, package) in variants() {
+/// Packages, what creates two counters or two records, and the calls that change one of them.
+fn counting() -> Vec<(Package, String, Vec<String>)> {
+    let calls = |prefix: &str, key: &str, verbs: &[&str]| verbs.iter().map(|verb| format!("CALL {prefix}_{}", verb.replace("{}", key))).collect();
+    let both = ["increment({})", "add({}, -3)"];
+    let setup = |prefix: &str| format!("CALL {prefix}_setup('a', NULL, NULL, 0); CALL {prefix}_setup('b', NULL, NULL, 0)");
+    let variants = variants().into_iter().map(|(_, package)| (package, setup("counter"), calls("counter", "'a'", &both)));
+    let records = keyed(|options| options.slots = Slots::Fixed(1));
+    let seats = "UPDATE bounded_counters SET counter = 9";
+    variants
+        .chain([
+            (records, "CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)".into(), calls("slotted_counter", "1, 1", &both)),
+            (
+                bounded(|_| {}),
+                format!("{}; {seats}", setup("bounded_counter")),
+                calls("bounded_counter", "'a'", &["increment({})", "add({}, -3)", "take({}, 9)"]),
+            ),
+        ])
+        .collect()
+}
+
+fn a_call_that_counts_locks_one_record_and_no_gap(server: &Server) {
+    for (package, setup, calls) in counting() {
         let schema = server.schema();
         schema.install(&package);
-        schema.run("CALL counter_setup('a', NULL, NULL, 0); CALL counter_setup('b', NULL, NULL, 0)");
-        for call in ["CALL counter_increment('a')", "CALL counter_add('a', -3)"] {
+        schema.run(&setup);
+        for call in calls {
             let mut connection = begin(&schema);
-            connection.query_drop(call).expect(call);
+            connection.query_drop(&call).expect(&call);
             let locks = schema.data_locks();
             let locks: Vec<_> = locks.iter().map(|(kind, mode)| (kind.as_str(), mode.as_str())).collect();
-            assert_eq!(locks, [("RECORD", "X,REC_NOT_GAP"), ("TABLE", "IX")], "{what}: {call}");
+            assert_eq!(locks, [("RECORD", "X,REC_NOT_GAP"), ("TABLE", "IX")], "{call}, {}", package.options.pick);
             connection.query_drop("ROLLBACK").expect("a rollback");
         }
     }
@@ -48,12 +69,10 @@ fn reading_locks_nothing(server: &Server) {
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('a', NULL, 10, 7)");
     let mut connection = begin(&schema);
-    for read in ["SELECT counter_get('a')", "SELECT total FROM counter_totals", "DO counter_get('a')"] {
+    for read in ["SELECT counter_get('a')", "SELECT total FROM counter_totals", "SELECT counter_get('a') INTO @total"] {
         connection.query_drop(read).expect(read);
         assert_eq!(schema.data_locks(), [], "{read}");
     }
-    connection.query_drop("CALL counter_add('a', 0)").expect("an add of 0");
-    assert_eq!(schema.data_locks(), []);
 }
 
 /// The number of rows that a connection's transaction has locked, from INNODB_TRX.
@@ -65,17 +84,18 @@ fn rows_locked(schema: &Schema<'_>, connection: &Conn) -> Option<u64> {
     schema.query(&query).into_iter().next()
 }
 
+/// On all servers. Another test that reads INNODB_TRX would prevent its refresh on MariaDB.
 fn an_increment_locks_one_row(server: &Server) {
-    // Another test that reads INNODB_TRX would prevent its refresh on MariaDB.
-    for (what, package) in variants() {
+    for (package, setup, calls) in counting() {
         let schema = server.schema();
         schema.install(&package);
-        schema.run("CALL counter_setup('a', NULL, NULL, 0)");
+        schema.run(&setup);
         let mut connection = begin(&schema);
-        connection.query_drop("SELECT counter_get('a')").expect("a read");
-        assert!(matches!(rows_locked(&schema, &connection), None | Some(0)), "{what}");
-        connection.query_drop("CALL counter_increment('a')").expect("an increment");
-        assert_eq!(rows_locked(&schema, &connection), Some(1), "{what}");
+        let read = format!("SELECT * FROM {}", package.totals);
+        connection.query_drop(&read).expect("a read");
+        assert!(matches!(rows_locked(&schema, &connection), None | Some(0)), "{read}");
+        connection.query_drop(&calls[0]).expect("an increment");
+        assert_eq!(rows_locked(&schema, &connection), Some(1), "{}", calls[0]);
     }
 }
 
@@ -84,78 +104,21 @@ fn transactions_with_three_increments_never_deadlock(server: &Server) {
     const TRANSACTIONS: i64 = 40;
     for slots in [Slots::PerCounter, Slots::Fixed(20)] {
         let schema = server.schema();
-        schema.install(&package(|options| (options.slots, options.pick) = (slots, Pick::Connection)));
+        schema.install(&package(|options| options.slots = slots));
         // With fewer slots than connections, several connections use the same slot.
         schema.run("CALL counter_setup('a', NULL, 20, 0)");
         let barrier = Barrier::new(CONNECTIONS as usize);
-        thread::scope(|scope| {
-            for _ in 0..CONNECTIONS {
-                scope.spawn(|| {
-                    let mut connection = schema.connect();
-                    barrier.wait();
-                    for _ in 0..TRANSACTIONS {
-                        connection.query_drop("START TRANSACTION").expect("a transaction");
-                        for _ in 0..3 {
-                            connection.query_drop("CALL counter_increment('a')").expect("no deadlock");
-                        }
-                        connection.query_drop("COMMIT").expect("a commit");
-                    }
-                });
+        let count = || {
+            let mut connection = schema.connect();
+            barrier.wait();
+            for _ in 0..TRANSACTIONS {
+                connection.query_drop("START TRANSACTION").expect("a transaction");
+                (0..3).for_each(|_| connection.query_drop("CALL counter_increment('a')").expect("no deadlock"));
+                connection.query_drop("COMMIT").expect("a commit");
             }
-        });
-        let total: i64 = schema.first("SELECT counter_get('a')");
-        assert_eq!(total, CONNECTIONS * TRANSACTIONS * 3);
-    }
-}
-
-fn a_change_after_a_select_is_not_rejected(server: &Server) {
-    let package = package(|_| {});
-    // With one slot, the other connections and the transaction change the same row.
-    let cases = [
-        ("CALL counter_increment('a')", Some((1, 4))),
-        ("CALL counter_add('a', -1)", Some((1, 2))),
-        ("CALL counter_reset('a', 50, FALSE)", Some((1, 50))),
-        ("CALL counter_resize('a', 2)", Some((2, 3))),
-        ("CALL counter_delete('a')", None),
-    ];
-    for (call, expected) in cases {
-        let schema = server.schema();
-        // Installed with the client, which could remove the executable comment that the promise depends on.
-        let said = schema.client().pipe(&[], &slotted::render::setup(&package));
-        assert!(said.success, "{said:?}");
-        schema.run("CALL counter_setup('a', NULL, 1, 0)");
-        let mut connection = begin(&schema);
-        connection.query_drop("SELECT counter_get('a')").expect("a read");
-        schema.run("CALL counter_increment('a'); CALL counter_increment('a'); CALL counter_increment('a')");
-        connection.query_drop(call).unwrap_or_else(|error| panic!("{call}: {error}"));
-        connection.query_drop("COMMIT").expect("a commit");
-        let row: Option<(i64, i64)> =
-            schema.connect().query_first("SELECT slots, total FROM counter_totals").expect("a read");
-        assert_eq!(row, expected, "{call}");
-    }
-    // A shrink from two slots, both of which have changed since the snapshot.
-    let schema = server.schema();
-    schema.install(&package);
-    schema.run("CALL counter_setup('a', NULL, 2, 0)");
-    let mut connection = begin(&schema);
-    connection.query_drop("SELECT counter_get('a')").expect("a read");
-    for _ in 0..2 {
-        schema.run("CALL counter_increment('a')");
-    }
-    schema.run("UPDATE counters SET counter = counter + 1");
-    connection.query_drop("CALL counter_resize('a', 1)").expect("a resize");
-    connection.query_drop("COMMIT").expect("a commit");
-    assert_eq!(schema.first::<(i64, i64)>("SELECT slots, total FROM counter_totals"), (1, 4));
-
-    // Without the exemption of the routines, the server rejects the change.
-    let mut connection = begin(&schema);
-    connection.query_drop("SELECT counter_get('a')").expect("a read");
-    schema.run("CALL counter_increment('a')");
-    let plain = connection.query_drop("UPDATE counters SET counter = counter + 1");
-    if server.has_snapshot_isolation() {
-        assert_eq!(error_of(plain).0, 1020);
-    } else {
-        plain.expect("an update");
+        };
+        thread::scope(|scope| (0..CONNECTIONS).for_each(|_| _ = scope.spawn(count)));
+        assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), CONNECTIONS * TRANSACTIONS * 3);
     }
 }
 
@@ -165,27 +128,66 @@ fn concurrent_setups_of_one_name_create_one_counter(server: &Server) {
     schema.install(&package(|_| {}));
     for round in 0..10 {
         let barrier = Barrier::new(SESSIONS);
+        let setup = || {
+            let mut connection = schema.connect();
+            barrier.wait();
+            connection.exec_drop("CALL counter_setup(?, NULL, 20, 3)", (format!("c{round}"),))
+        };
         let results: Vec<_> = thread::scope(|scope| {
-            let setups: Vec<_> = (0..SESSIONS)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let mut connection = schema.connect();
-                        barrier.wait();
-                        connection.exec_drop("CALL counter_setup(?, NULL, 20, 3)", (format!("c{round}"),))
-                    })
-                })
-                .collect();
+            let setups: Vec<_> = (0..SESSIONS).map(|_| scope.spawn(setup)).collect();
             setups.into_iter().map(|setup| setup.join().expect("a session")).collect()
         });
-        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "round {round}");
-        for result in results.into_iter().filter(Result::is_err) {
-            let (number, message) = error_of(result);
-            assert_eq!(
-                (number, message),
-                (30004, format!("counter_setup: counter 'c{round}' already exists"))
-            );
-        }
+        let (created, rejected): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        assert_eq!(created.len(), 1, "round {round}");
+        rejected.into_iter().for_each(|result| assert_eq!(error_of(result).0, 30004, "round {round}"));
     }
-    let counters: Vec<Row> = schema.connect().query("SELECT * FROM counter_totals WHERE total = 3").expect("rows");
-    assert_eq!(counters.len(), 10);
+    assert_eq!(schema.first::<(u64, i64)>("SELECT COUNT(*), MIN(total) FROM counter_totals"), (10, 3));
+}
+
+/// With autocommit = 0, other connections see neither the row before a call nor what the call has changed, and COMMIT commits both.
+fn no_call_ends_the_transaction(server: &Server) {
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; CREATE TABLE other (id INT PRIMARY KEY) ENGINE = InnoDB");
+    let column = of_column("articles.views", "id INT", |_| {});
+    [package(|_| {}), bounded(|_| {}), keyed(|_| {}), column].iter().for_each(|package| schema.install(package));
+    let first = "INSERT INTO articles VALUES (1, 7); CALL articles_views_add(1, 2); INSERT INTO slotted_counters VALUES (1, 2, 0, 1), (1, 2, 3, 4); \
+                 CALL counter_setup('a', NULL, 3, 10); CALL bounded_counter_setup('a', NULL, 3, 10)";
+    let empty = "DELETE FROM articles; DELETE FROM articles_views; DELETE FROM slotted_counters; DELETE FROM counters; DELETE FROM bounded_counters";
+    for (number, call) in [
+        "counter_setup('new', NULL, 3, 7)",
+        "counter_increment('a')",
+        "counter_add('a', 5)",
+        "counter_increment('unknown')",
+        "counter_reset('a', 99, TRUE)",
+        "counter_resize('a', 9)",
+        "counter_resize('a', 1)",
+        "counter_delete('a')",
+        "bounded_counter_take('a', 9)",
+        "bounded_counter_take('a', 99)",
+        "slotted_counter_add_many('[[1, 2, 3], [4, 5, 6]]')",
+        "slotted_counter_reset(1, 2, 9)",
+        "slotted_counter_compact(1, 2)",
+        "slotted_counter_delete(1, 2)",
+        "articles_views_increment(1)",
+        "articles_views_rollup(NULL)",
+        "articles_views_compact(1)",
+        "articles_views_reset(1, 1)",
+        "articles_views_delete(1)",
+    ]
+    .iter()
+    .enumerate()
+    {
+        schema.run(&format!("{empty}; {first}"));
+        let tables = ["counters", "bounded_counters", "slotted_counters", "articles", "articles_views"];
+        let rows = || tables.map(|table| schema.rows(&table.parse().expect("a table")));
+        let before = rows();
+        let mut connection = schema.connect();
+        connection.query_drop(format!("SET autocommit = 0; INSERT INTO other VALUES ({number})")).expect("a row");
+        let result = connection.query_drop(format!("CALL {call}"));
+        assert_eq!(rows(), before, "{call}");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM other"), number as u64, "{call}: not committed");
+        connection.query_drop("COMMIT").expect("a commit");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM other"), number as u64 + 1, "{call}");
+        assert_eq!(rows() == before, result.is_err(), "{call}: {result:?}");
+    }
 }

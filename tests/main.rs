@@ -24,6 +24,7 @@ macro_rules! promises {
 }
 
 promises! {
+    accounts
     add_many
     advise
     article
@@ -37,7 +38,6 @@ promises! {
     counts_by_day
     demo
     documents
-    drivers
     dumps
     ending
     exactness
@@ -45,7 +45,6 @@ promises! {
     faults
     frameworks
     hostile
-    in_your_application
     install
     installing
     locks
@@ -59,14 +58,12 @@ promises! {
     rendering
     replication
     resize
-    roles
     rollup
     scripts
     security
     server_defaults
     slotted_counters
     surroundings
-    transactions
     without_function
 }
 

@@ -1,25 +1,32 @@
-//! What is rendered: always the same, as committed, within the rules that the servers impose.
+//! What is rendered: always the same, within the budgets of a review, and within the rules that the servers impose.
 
-use slotted::package::{Detail, MESSAGE_MAX, Options, Package, PackageError, Pick, Security, Servers, Slots, Speaker, committed, signal, SqlStr};
-use slotted::render::Format;
-use slotted::{render, script};
+use std::collections::{BTreeMap, BTreeSet};
+
+use mysql::prelude::Queryable;
+use slotted::package::{Family, Package, Pick, Security, Slots, SqlStr, committed};
+use slotted::render::{self, Format};
+use slotted::script;
 
 use crate::rollup::of_column;
-use crate::support::{Module, bounded, bounded_keyed, keyed, package, variants};
+use crate::support::{Module, Server, bounded, error_of, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_same_options_give_the_same_bytes)
-        .plain(no_text_depends_on_the_meaning_of_a_backslash)
         .plain(chosen_variants_are_as_reviewed)
         .plain(an_option_changes_only_its_own_words)
-        .plain(error_texts_are_as_reviewed)
-        .plain(a_message_fits_whatever_the_names)
+        .plain(a_random_slot_changes_only_the_lines_that_select_it)
+        .plain(a_package_is_short_enough_to_be_reviewed)
+        .plain(a_manual_has_at_most_15_lines_of_at_most_120_characters)
+        .plain(the_numbers_of_errors_are_those_of_the_reference)
+        .plain(a_manual_lists_the_numbers_that_its_routine_can_signal)
+        .plain(sql_for_one_server_has_no_words_for_the_other)
+        .plain(no_text_depends_on_the_meaning_of_a_backslash)
         .plain(no_routine_does_what_a_routine_must_not)
         .plain(no_statement_but_that_of_a_rollup_updates_several_tables)
         .plain(a_private_routine_comes_before_its_callers_and_says_that_it_is_private)
-        .plain(sql_for_one_server_has_no_words_for_the_other)
-        .plain(scripts_need_no_client_command_but_delimiter);
+        .plain(scripts_need_no_client_command_but_delimiter)
+        .on_servers(a_script_of_the_other_family_fails_at_its_first_statement);
 }
 
 /// Variants that together use every option, and that a reviewer can read as a whole.
@@ -32,77 +39,85 @@ fn chosen() -> Vec<(&'static str, Package)> {
                 (o.table, o.prefix) = ("hits$".parse().expect("a table"), "hit_".parse().expect("a prefix"));
                 o.security = Security::Invoker;
                 o.collation = "utf8mb4_bin".parse().expect("a collation");
+                o.cluster = true;
             }),
         ),
         (
             "a_column",
-            of_column("repositories.`download count`", "id BIGINT", |o| {
+            of_column("repositories.`download count`", "site BINARY(2), url VARCHAR(255)", |o| {
                 (o.table, o.prefix) = ("downloads".parse().expect("a table"), "download_".parse().expect("a prefix"));
                 o.keep = "`seen at`".parse().expect("a column");
                 o.definer = Some("my counters@localhost".parse().expect("an account"));
-                o.servers = Servers::Mariadb;
+                o.family = Family::Mariadb;
+                o.slots = Slots::Fixed(7);
                 o.function = false;
-            }),
-        ),
-        (
-            "a_column_by_text",
-            of_column("pages.views", "site BINARY(2), `c, d` TINYINT UNSIGNED, url VARCHAR(255)", |o| {
-                (o.pick, o.slots) = (Pick::Random, Slots::Fixed(7));
-                o.security = Security::Invoker;
-                o.servers = Servers::Mysql;
-            }),
-        ),
-        (
-            "bounded_records",
-            bounded_keyed(|o| {
-                o.key = "tenant INT UNSIGNED, plan VARCHAR(20)".parse().expect("a key");
-                o.slots = Slots::Fixed(31);
-                (o.table, o.prefix) = ("quotas".parse().expect("a table"), "quota_".parse().expect("a prefix"));
-                o.security = Security::Invoker;
             }),
         ),
     ]
 }
 
-/// A word of the scripts and its replacement.
-type Replacement = (&'static str, &'static str);
+/// The committed packages, one of a column, and those of a cluster, for both families.
+fn packages() -> Vec<Package> {
+    let mut packages = committed();
+    for family in [Family::Mysql, Family::Mariadb] {
+        let more = [
+            of_column("articles.views", "id BIGINT", |_| {}),
+            package(|o| o.cluster = true),
+            package(|o| (o.cluster, o.slots) = (true, Slots::Fixed(20))),
+            keyed(|o| o.cluster = true),
+        ];
+        packages.extend(more.map(|package| package.of_family(family)));
+    }
+    packages
+}
 
-/// The options that replace words of the scripts.
-fn worded() -> Vec<(&'static str, Package, Vec<Replacement>)> {
-    vec![
-        (
-            "--security",
-            package(|o| o.security = Security::Invoker),
-            vec![("SECURITY DEFINER", "SECURITY INVOKER"), ("CAST('definer' ", "CAST('invoker' ")],
-        ),
-        (
-            "--collation",
-            package(|o| o.collation = "utf8mb4_bin".parse().expect("a collation")),
-            vec![("utf8mb4_general_ci", "utf8mb4_bin")],
-        ),
-        (
-            "--table",
-            package(|o| o.table = "page_hits".parse().expect("a table")),
-            vec![("`counters`", "`page_hits`"), ("CAST('counters' AS CHAR CHARSET utf8mb4) AS table_name", "CAST('page_hits' AS CHAR CHARSET utf8mb4) AS table_name")],
-        ),
-    ]
+/// A routine as a script creates it.
+struct Created {
+    name: String,
+    /// Up to the COMMENT.
+    head: String,
+    manual: String,
+    /// The statement, or the lines between BEGIN and END.
+    body: String,
+}
+
+/// The routines of a package in the order of setup.sql.
+fn created(package: &Package) -> Vec<Created> {
+    let statements = script::statements(&render::setup(package));
+    statements.iter().filter_map(|statement| Created::of(statement)).collect()
+}
+
+impl Created {
+    /// None for another statement. A quote in a COMMENT is doubled.
+    fn of(statement: &str) -> Option<Self> {
+        let (head, rest) = statement.split_once("\n  COMMENT '")?;
+        let text = rest.replace("''", "\0\0");
+        let end = text.find('\'').expect("the end of the COMMENT");
+        let body = rest[end + 1..].trim();
+        let block = body.strip_prefix("BEGIN\n").and_then(|body| body.strip_suffix("\nEND"));
+        Some(Self {
+            name: head.split('`').nth(if head.contains("DEFINER =") { 5 } else { 1 }).expect("a name").to_owned(),
+            head: head.to_owned(),
+            manual: rest[..end].replace("''", "'"),
+            body: block.unwrap_or(body).to_owned(),
+        })
+    }
+
+    /// The body without comments and strings.
+    fn code(&self) -> String {
+        let lines = self.body.lines().map(|line| line.split_once("--").map_or(line, |(code, _)| code));
+        // Every other piece between apostrophes is a string.
+        lines.collect::<Vec<_>>().join("\n").split('\'').step_by(2).collect::<Vec<_>>().join("''")
+    }
+
+    fn is_private(&self) -> bool {
+        self.name.starts_with('_')
+    }
 }
 
 fn the_same_options_give_the_same_bytes() {
     for (name, package) in chosen() {
         assert_eq!(render::files(&package), render::files(&package.clone()), "{name}");
-    }
-}
-
-fn no_text_depends_on_the_meaning_of_a_backslash() {
-    let quoted = package(|o| o.definer = Some("it's `my` \"account\"@%".parse().expect("an account")));
-    for package in committed().into_iter().chain(chosen().into_iter().map(|(_, package)| package)).chain([quoted]) {
-        for format in [Format::Client, Format::Plain] {
-            for file in render::files_of(&package, format) {
-                let line = file.text.lines().find(|line| line.contains('\\'));
-                assert_eq!(line, None, "{} of {}", file.name, package.options.arguments());
-            }
-        }
     }
 }
 
@@ -115,188 +130,215 @@ fn chosen_variants_are_as_reviewed() {
     }
 }
 
+/// setup.sql without the options in its banner and in the view.
+fn text(package: &Package) -> String {
+    let setup = render::setup(package);
+    let (_, text) = setup.split_once('\n').expect("a banner");
+    text.replace(&SqlStr(package.options.arguments()).to_string(), "arguments")
+}
+
 fn an_option_changes_only_its_own_words() {
-    // Without the banner and the column of the view that have the options.
-    let body = |package: &Package| {
-        let setup = render::setup(package);
-        let arguments = format!("{} AS CHAR CHARSET utf8mb4) AS arguments", SqlStr(package.options.arguments()));
-        setup.split_once("\n--\n").expect("a banner").1.replace(&arguments, "arguments")
-    };
-    let default = body(&package(|_| {}));
-    for (option, package, words) in worded() {
-        let mut expected = default.clone();
-        for (word, replacement) in words {
-            assert!(expected.contains(word), "{option}: {word}");
-            expected = expected.replace(word, replacement);
-        }
-        let text = body(&package);
+    let default = text(&package(|_| {}));
+    for (option, package, word, replacement) in [
+        ("--security", package(|o| o.security = Security::Invoker), "SECURITY DEFINER", "SECURITY INVOKER"),
+        ("--collation", package(|o| o.collation = "utf8mb4_bin".parse().expect("a collation")), "utf8mb4_unicode_520_ci", "utf8mb4_bin"),
+        ("--table", package(|o| o.table = "page_hits".parse().expect("a table")), "`counters`", "`page_hits`"),
+    ] {
+        assert!(default.contains(word), "{option}: {word}");
+        let (expected, text) = (default.replace(word, replacement), text(&package));
         let first = text.lines().zip(expected.lines()).find(|(one, other)| one != other);
         assert!(text == expected, "{option} also changes: {first:#?}");
     }
-    let without = body(&package(|o| o.function = false));
-    let begin = default.find("-- With a binary log").expect("the check of the privileges");
-    let end = default.find("-- If the table exists").expect("the first object");
-    let default = format!("{}{}", &default[..begin], &default[end..]);
-    let function = default.find("\n/*!80000 DROP FUNCTION").expect("the function is the last");
-    let end = default[function..].find("DELIMITER ;\n\n").expect("its end") + function;
-    assert_eq!(without, format!("{}{}", &default[..function], &default[end..]), "--no-function also changes more");
+    let without = text(&package(|o| o.function = false));
+    let (before, rest) = default.split_once(";\n\n-- Without SUPER").expect("the function is the last");
+    let (_, after) = rest.split_once(";;\n").expect("the end of the script");
+    assert!(without == format!("{before};;\n{after}"), "--no-function changes more");
 }
 
-/// The number of an error and the beginning of its message, `routine: kind`, do not change within a major version: an application whose
-/// driver has only the text compares them. A line of the snapshots may be added, and the text after a beginning may change.
-fn error_texts_are_as_reviewed() {
-    let options = Options { slots: Slots::Fixed(20), ..Options::default() };
-    let line = |error: PackageError| {
-        let (head, detail, tail) = error.sentence(&options);
-        let detail = match detail {
-            Detail::None => "",
-            Detail::Name => "'NAME'",
-            Detail::Slots => "SLOTS",
-            Detail::Column => "COLUMN",
-            Detail::Entry => "N",
-            Detail::Left => "TOTAL left of 'NAME'",
-            Detail::Nodes => "NODES",
-            Detail::Rejected => "COLUMN cannot have the total of RECORD: MESSAGE",
-        };
-        format!("{}  {head}{detail}{tail}\n       {}\n", error.number(), error.remedy())
-    };
-    insta::assert_snapshot!("error_texts", PackageError::ALL.map(line).concat());
-    insta::assert_snapshot!("error_beginnings", error_beginnings().concat());
-    let mut numbers = PackageError::ALL.map(PackageError::number).to_vec();
-    assert!(numbers.iter().all(|number| (30001..=30099).contains(number)));
-    numbers.dedup();
-    assert_eq!(numbers.len(), PackageError::ALL.len());
+/// RAND() in a WHERE is evaluated for each row, and would read or change any number of slots.
+fn a_random_slot_changes_only_the_lines_that_select_it() {
+    let random = |slots| text(&package(|o| (o.slots, o.pick) = (slots, Pick::Random)));
+    let per_counter = text(&package(|_| {}))
+        .replace("SELECT 1 + MOD(CONNECTION_ID(), MAX(counter_id))", "SELECT MAX(counter_id)")
+        .replace(
+            "   WHERE counter_name = p_counter_name;\n  UPDATE `counters`\n",
+            "   WHERE counter_name = p_counter_name;\n  SET v_slot = 1 + FLOOR(RAND() * v_slot);\n  UPDATE `counters`\n",
+        );
+    assert_eq!(random(Slots::PerCounter), per_counter);
+    let fixed = text(&package(|o| o.slots = Slots::Fixed(20)))
+        .replace("BEGIN\n  UPDATE `counters`\n     SET counter = counter +", "BEGIN\n  DECLARE v_slot INT;\n\n  SET v_slot = 1 + FLOOR(RAND() * 20);\n  UPDATE `counters`\n     SET counter = counter +")
+        .replace("counter_id = 1 + MOD(CONNECTION_ID(), 20)", "counter_id = v_slot");
+    assert_eq!(random(Slots::Fixed(20)), fixed);
+    let records = |pick| text(&keyed(|o| o.pick = pick));
+    assert_eq!(records(Pick::Random), records(Pick::Connection).replace("MOD(CONNECTION_ID(), 521)", "FLOOR(RAND() * 521)"));
 }
 
-/// The beginnings of the messages of all kinds of packages, as the routines signal them.
-fn error_beginnings() -> Vec<String> {
-    let mut packages = committed();
-    packages.extend([bounded_keyed(|_| {}), of_column("articles.views", "id BIGINT", |_| {})]);
-    let of = |error: PackageError| {
-        let beginning = |package: &Package| {
-            let message = signal(&package.options, Speaker::Named("ROUTINE"), error, Some("COLUMN")).message;
-            // The first string of the expression. A quote in it is doubled.
-            let text = message.trim_start_matches("CONCAT(").trim_start_matches('\'').replace("''", "\0");
-            let text = text.split('\'').next().unwrap_or_default().replace('\0', "'");
-            format!("{}  {}...\n", error.number(), text.split("COLUMN").next().unwrap_or_default())
+/// What a DBA reviews in an hour.
+fn a_package_is_short_enough_to_be_reviewed() {
+    let mut of_family = BTreeMap::new();
+    for package in packages().into_iter().filter(|package| !package.options.cluster) {
+        let (name, column) = (package.folder(), package.options.column.is_some());
+        let most = match package.name() {
+            "slotted_counters" if column => 420,
+            "slotted_counters" => 260,
+            "counters" => 380,
+            "counters-fixed" => 360,
+            _ => 560,
         };
-        let signals = |package: &&Package| {
-            package.routines().any(|(routine, _)| routine.errors(&package.options).contains(&error))
-        };
-        let mut lines: Vec<_> = packages.iter().filter(signals).map(beginning).collect();
-        lines.sort();
-        lines.dedup();
-        lines
-    };
-    PackageError::ALL.into_iter().flat_map(of).collect()
+        let lines = render::setup(&package).lines().count();
+        assert!(lines <= most, "{name}: setup.sql has {lines} lines");
+        if !column {
+            let files = render::files(&package);
+            *of_family.entry(package.options.family.slug()).or_insert(0) += files.iter().map(|file| file.text.lines().count()).sum::<usize>();
+        }
+        let routines = created(&package);
+        let mut bodies: Vec<_> = routines.iter().map(|routine| routine.body.lines().count()).collect();
+        bodies.sort_unstable();
+        assert!(bodies[bodies.len() / 2] <= 12, "{name}: {bodies:?}");
+        assert!(bodies.iter().all(|lines| *lines <= 100) && bodies.iter().filter(|lines| **lines > 60).count() <= 2, "{name}: {bodies:?}");
+        let mut in_routines: BTreeMap<&str, usize> = BTreeMap::new();
+        for routine in &routines {
+            for line in routine.body.lines().map(str::trim).collect::<BTreeSet<_>>() {
+                *in_routines.entry(line).or_default() += 1;
+            }
+        }
+        let repeated = in_routines.values().filter(|routines| **routines > 3).count();
+        assert!(repeated <= 25, "{name}: {repeated} lines are in more than three routines");
+    }
+    assert!(of_family.values().all(|lines| *lines <= 3600) && of_family.len() == 2, "{of_family:?}");
 }
 
-fn a_message_fits_whatever_the_names() {
-    let routine = "r".repeat(64);
-    for error in PackageError::ALL {
-        for slots in [Slots::PerCounter, Slots::Fixed(10_000)] {
-            let options = Options { slots, ..Options::default() };
-            let (head, detail, tail) = error.sentence(&options);
-            let named = match detail {
-                Detail::None => 0,
-                // At least some characters of the name have to be seen.
-                Detail::Name => 10 + 2,
-                // The routine that signals truncates the message.
-                Detail::Rejected => 0,
-                Detail::Nodes => u16::MAX.to_string().len(),
-                Detail::Slots => i64::MIN.to_string().len(),
-                Detail::Column => 10,
-                Detail::Entry => "10000".len(),
-                Detail::Left => "-92233720368547758080000 left of ''".len() + 10,
-            };
-            let length = routine.len() + ": ".len() + head.len() + named + tail.len();
-            assert!(length <= MESSAGE_MAX, "{error:?} has {length}: {}", signal(&options, Speaker::Named(&routine), error, Some("column")).message);
+fn a_manual_has_at_most_15_lines_of_at_most_120_characters() {
+    for package in packages() {
+        for routine in created(&package) {
+            let most = if routine.is_private() { 2 } else { 15 };
+            let lines: Vec<_> = routine.manual.lines().collect();
+            assert!(lines.len() <= most, "{} of {} has {} lines", routine.name, package.folder(), lines.len());
+            let long = lines.iter().find(|line| line.len() > 120);
+            assert_eq!(long, None, "{} of {}", routine.name, package.folder());
         }
     }
 }
 
-/// Every routine of every variant.
-fn routines() -> Vec<String> {
-    let variants = variants().into_iter().map(|(_, package)| package);
-    let chosen = chosen().into_iter().map(|(_, package)| package);
-    let others = [bounded(|o| o.servers = Servers::Mysql), bounded_keyed(|o| o.servers = Servers::Mariadb)];
-    variants
-        .chain(others)
-        .chain(chosen)
-        .chain(committed())
-        .flat_map(|package| script::statements(&render::setup(&package)))
-        .filter(|statement| statement.contains("\nBEGIN\n"))
-        .collect()
+/// The numbers of errors in a text: five digits from 30001 to 30099.
+fn numbers(text: &str) -> BTreeSet<u32> {
+    let words = text.split(|c: char| !c.is_ascii_digit());
+    words.filter_map(|word| word.parse().ok()).filter(|number| (30001..=30099).contains(number)).collect()
 }
 
-/// The code of a routine without comments and strings.
-fn code(routine: &str) -> String {
-    let body = routine.split_once("\nBEGIN\n").expect("a body").1;
-    let lines: Vec<_> = body.lines().map(|line| line.split_once("--").map_or(line, |(code, _)| code)).collect();
-    // Every other piece between apostrophes is a string.
-    lines.join("\n").split('\'').step_by(2).collect::<Vec<_>>().join("''")
+/// The number of an error and the words of its message do not change within a major version: an application whose driver has only the text
+/// compares them.
+fn the_numbers_of_errors_are_those_of_the_reference() {
+    let page = std::fs::read_to_string(root().join("docs/reference.md")).expect("the page");
+    let (_, rows) = page.split_once("| number | message | what to do |\n|---|---|---|\n").expect("the table");
+    let rows: BTreeMap<u32, &str> = rows
+        .lines()
+        .take_while(|row| row.starts_with('|'))
+        .map(|row| {
+            let cells: Vec<_> = row.split(" | ").collect();
+            (cells[0].trim_start_matches("| ").parse().expect("a number"), cells[1])
+        })
+        .collect();
+    let scripts = packages().into_iter().flat_map(|package| [render::setup(&package), render::file(&package, "create_procedures.sql")]);
+    let scripts = scripts.collect::<Vec<_>>().concat();
+    assert_eq!(numbers(&scripts), rows.keys().copied().collect(), "docs/reference.md, Errors");
+    // 30021 and 30022 have several messages.
+    for (number, message) in rows.into_iter().filter(|(number, _)| *number < 30020) {
+        let signals = [format!("fail`({number},"), format!("MYSQL_ERRNO = {number},")];
+        let signal = |begin: &String| scripts.split(begin.as_str()).skip(1).map(|rest| rest.split(";\n").next().unwrap_or_default()).collect::<Vec<_>>();
+        let texts = signals.iter().flat_map(signal).collect::<Vec<_>>().concat();
+        // Words in capital letters are values of the call.
+        let is_value = |word: &&str| word.chars().any(char::is_uppercase) && !word.chars().any(char::is_lowercase);
+        let words: Vec<_> = message.split(' ').collect();
+        for part in words.split(|word| is_value(word)).map(|part| part.join(" ")) {
+            assert!(texts.contains(part.trim_matches([',', ':'])), "{number}: '{part}' is in none of {texts}");
+        }
+    }
+}
+
+fn a_manual_lists_the_numbers_that_its_routine_can_signal() {
+    for package in packages() {
+        let routines = created(&package);
+        let mut can: BTreeMap<&str, BTreeSet<u32>> = routines.iter().map(|routine| (&routine.name[..], numbers(&routine.body))).collect();
+        // A routine calls others, which call others.
+        for _ in 0..3 {
+            for routine in &routines {
+                let called = can.iter().filter(|(name, _)| routine.body.contains(&format!("CALL `{name}`(")));
+                let called: Vec<u32> = called.flat_map(|(_, numbers)| numbers).copied().collect();
+                can.get_mut(&routine.name[..]).expect("it is there").extend(called);
+            }
+        }
+        for routine in routines.iter().filter(|routine| !routine.is_private() && !routine.manual.starts_with("The same as")) {
+            let manual = routine.manual.split_once("\nErrors: ").expect("the errors").1;
+            let mut can = can[&routine.name[..]].clone();
+            if routine.name.ends_with("_add") {
+                // Of a bounded counter, it takes an amount that is at least 1.
+                can.remove(&30017);
+            }
+            assert_eq!(numbers(manual), can, "{} of {}: {}", routine.name, package.folder(), package.options.arguments());
+        }
+    }
+}
+
+fn sql_for_one_server_has_no_words_for_the_other() {
+    for package in packages() {
+        let mariadb = package.options.mariadb();
+        for file in render::files(&package) {
+            let name = format!("{} of {}", file.name, package.folder());
+            assert!(!file.text.contains("/*!") && !file.text.contains("/*M!"), "{name}");
+            let others: &[&str] = if mariadb {
+                &["CREATE PROCEDURE", "server_uuid", "performance_schema", "SET_VAR"]
+            } else {
+                &["OR REPLACE PROCEDURE", "SET STATEMENT", "NOT ATOMIC", "innodb_snapshot_isolation,", "SET_VAR"]
+            };
+            let other = others.iter().find(|word| file.text.contains(**word));
+            assert_eq!(other, None, "{name}");
+        }
+    }
+    // The routines of counters are the same, apart from the settings of a statement.
+    let [mysql, mariadb] = [Family::Mysql, Family::Mariadb].map(|family| created(&package(|_| {}).of_family(family)));
+    for (mysql, mariadb) in mysql.iter().zip(&mariadb) {
+        let code = mariadb.code().lines().filter(|line| !line.contains("SET STATEMENT")).collect::<Vec<_>>().join("\n");
+        assert_eq!(mysql.code(), code, "{}", mysql.name);
+    }
+}
+
+fn no_text_depends_on_the_meaning_of_a_backslash() {
+    let quoted = package(|o| o.definer = Some("it's `my` \"account\"@%".parse().expect("an account")));
+    for package in packages().into_iter().chain(chosen().into_iter().map(|(_, package)| package)).chain([quoted]) {
+        for format in [Format::Client, Format::Plain] {
+            for file in render::files_of(&package, format) {
+                let line = file.text.lines().find(|line| line.contains('\\'));
+                assert_eq!(line, None, "{} of {}", file.name, package.options.arguments());
+            }
+        }
+    }
 }
 
 fn no_routine_does_what_a_routine_must_not() {
-    let routines = routines();
-    assert!(routines.len() > 60, "{}", routines.len());
-    for routine in routines {
-        // A savepoint tells whether there is a transaction, and is released.
-        let code = code(&routine);
-        let savepoints = code.matches("SAVEPOINT slotted_steps;").count();
-        let ends = ["RELEASE SAVEPOINT slotted_steps;", "ROLLBACK TO SAVEPOINT slotted_steps;"].map(|end| code.matches(end).count());
-        assert_eq!(savepoints, 2 * ends.iter().sum::<usize>(), "{code}");
-        let code = code.replace("SAVEPOINT slotted_steps", "");
-        for forbidden in [
-            "START TRANSACTION",
-            "COMMIT",
-            "ROLLBACK",
-            "SAVEPOINT",
-            "GET_LOCK",
-            "PREPARE",
-            "EXECUTE",
-            "TRUNCATE",
-            "TEMPORARY",
-            "SQLEXCEPTION",
-            "CREATE ",
-            "DROP ",
-            "ALTER ",
-        ] {
-            // A roll-up outside a transaction has one of its own.
-            let own = code.contains("AS moved\n") && ["START TRANSACTION", "COMMIT", "ROLLBACK", "SQLEXCEPTION"].contains(&forbidden);
-            assert!(own || !code.contains(forbidden), "{forbidden} in\n{code}");
+    let variants = packages().into_iter().chain(chosen().into_iter().map(|(_, package)| package));
+    for routine in variants.flat_map(|package| created(&package)) {
+        // A savepoint tells whether there is a transaction.
+        let code = routine.code().replace("ROLLBACK TO SAVEPOINT", "").replace("RELEASE SAVEPOINT", "").replace("READ COMMITTED", "");
+        for forbidden in ["START TRANSACTION", "COMMIT", "ROLLBACK", "GET_LOCK", "PREPARE", "EXECUTE", "TRUNCATE", "TEMPORARY", "SQLEXCEPTION", "CREATE ", "DROP ", "ALTER "] {
+            assert!(!code.contains(forbidden), "{forbidden} in {}:\n{code}", routine.name);
         }
-        // A sum that skips locked slots would lose counts. A roll-up moves what it has locked, and a take skips the slots that it does
-        // not take from.
-        let rollup = code.contains("AS moved\n");
-        assert_eq!(code.contains("SKIP LOCKED"), rollup || code.contains("p_taken = TRUE"), "{code}");
-        // Only to see the end of a cursor: of a SELECT it would hide that there was no row.
-        assert!(!code.contains("FOR NOT FOUND") || code.contains("CURSOR"), "{code}");
         // Session variables: only the server's own, which begin with two.
         assert!(!code.replace("@@", "").contains('@'), "{code}");
-        let head = routine.split_once("BEGIN\n").expect("a head").0;
-        // So that they hide no column: the name of a key column cannot begin so.
-        for declared in code.split("DECLARE ").skip(1).filter(|declared| !["CURSOR", "HANDLER"].iter().any(|kind| declared.lines().next().is_some_and(|line| line.contains(kind)))) {
+        // So that they hide no column.
+        let declared = code.split("DECLARE ").skip(1).filter(|declared| !declared.lines().next().is_some_and(|line| line.contains("HANDLER") || line.contains("CURSOR")));
+        for declared in declared {
             assert!(declared.trim_start_matches('`').starts_with("v_"), "{declared}");
         }
-        for argument in head.lines().map(str::trim_start).filter_map(|line| line.strip_prefix("IN ").or(line.strip_prefix("OUT "))) {
+        for argument in routine.head.lines().filter_map(|line| line.trim_start().strip_prefix("IN ").or(line.trim_start().strip_prefix("OUT "))) {
             assert!(argument.trim_start_matches('`').starts_with("p_"), "{argument}");
         }
-        let told = ["in_steps`(", "_move", "_take_elsewhere`("].iter().any(|name| head.contains(name));
-        assert!(!head.contains("OUT p_") || told, "{head}");
         // No result set: every SELECT that is a statement fills a variable.
         for statement in code.split(';') {
-            let begin = ["THEN\n", "BEGIN\n", "ELSE\n", "REPEAT\n", "*/\n", "OFF FOR\n"]
-                .iter()
-                .filter_map(|word| statement.rfind(word).map(|at| at + word.len()))
-                .max();
+            let begin = ["THEN\n", "BEGIN\n", "ELSE\n", "REPEAT\n", "LOOP\n", "DO\n", "OFF FOR\n"].iter();
+            let begin = begin.filter_map(|word| statement.rfind(word).map(|at| at + word.len())).max();
             let statement = statement[begin.unwrap_or(0)..].trim();
-            assert!(!statement.starts_with("SELECT") || statement.contains("INTO v_"), "{statement}");
-        }
-        // RAND() picks a slot into a variable or an array, never in a WHERE.
-        for (at, _) in code.match_indices("RAND()") {
-            let line = code[..at].rsplit('\n').next().unwrap_or_default();
-            assert!(["SET v_slot =", "JSON_ARRAY(", "VALUES (", "SELECT "].iter().any(|begin| line.contains(begin)), "{line}");
+            assert!(!statement.starts_with("SELECT") || statement.contains("INTO v_") || statement.contains("INTO p_"), "{}: {statement}", routine.name);
         }
     }
 }
@@ -305,8 +347,7 @@ fn no_routine_does_what_a_routine_must_not() {
 /// for the table of its column.
 fn no_statement_but_that_of_a_rollup_updates_several_tables() {
     let mut updates = 0;
-    let fixed = package(|o| o.slots = Slots::Fixed(20));
-    for package in [package(|_| {}), fixed, keyed(|_| {}), bounded(|_| {}), bounded_keyed(|_| {})] {
+    for package in packages().into_iter().filter(|package| package.options.column.is_none()) {
         for file in render::files(&package) {
             let lines: Vec<_> = file.text.lines().map(str::trim_start).collect();
             for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("UPDATE ")) {
@@ -320,70 +361,48 @@ fn no_statement_but_that_of_a_rollup_updates_several_tables() {
 }
 
 fn a_private_routine_comes_before_its_callers_and_says_that_it_is_private() {
-    for package in [package(|_| {}), keyed(|_| {}), bounded(|_| {}), bounded_keyed(|_| {})] {
+    for package in packages() {
         let mut public = 0;
-        for object in render::objects(&package).iter().filter(|object| object.kind.is_routine()) {
-            let statements = object.statements();
-            let create = statements.last().expect("a statement");
-            let private = object.name.name().starts_with('_');
-            assert_eq!(create.contains("COMMENT 'Private."), private, "{object}");
-            assert!(!private || public == 0, "{object} comes after a public routine");
-            public += usize::from(!private);
+        for routine in created(&package) {
+            assert_eq!(routine.manual.starts_with("Private. "), routine.is_private(), "{}", routine.name);
+            assert!(!routine.is_private() || public == 0, "{} comes after a public routine", routine.name);
+            public += usize::from(!routine.is_private());
         }
-        assert!(public >= 8, "{public}");
+        assert!(public >= 6, "{public}");
     }
-}
-
-fn sql_for_one_server_has_no_words_for_the_other() {
-    for package in [bounded(|o| o.servers = Servers::Mysql), bounded_keyed(|o| o.servers = Servers::Mariadb)] {
-        for file in render::files(&package) {
-            assert!(!file.text.contains("/*"), "{}", file.name);
-        }
-    }
-    let everything = |servers| {
-        let mut texts = String::new();
-        for package in [package(|o| o.servers = servers), keyed(|o| o.servers = servers)] {
-            texts.extend(render::files(&package).into_iter().map(|file| file.text));
-        }
-        texts
-    };
-    let exempt = "SET STATEMENT innodb_snapshot_isolation=OFF FOR";
-    let both = everything(Servers::Both);
-    assert!(both.contains(&format!("/*M!101108 {exempt} */")) && both.contains("/*!80000 DROP PROCEDURE"));
-    let mysql = everything(Servers::Mysql);
-    assert!(!mysql.contains("/*") && !mysql.contains("SET STATEMENT") && !mysql.contains("OR REPLACE PROCEDURE"));
-    let mariadb = everything(Servers::Mariadb);
-    assert!(!mariadb.contains("/*") && mariadb.contains(exempt) && mariadb.contains("CREATE OR REPLACE PROCEDURE"));
-    // All three have the same statements.
-    let plain = |text: &str| -> Vec<String> {
-        // The tables of a locking clause.
-        let shared = "LOCK IN SHARE MODE";
-        let text = text.replace(&format!("/*!80000 FOR SHARE OF slot_1 */ /*M!100000 {shared} */"), shared);
-        let text = text.replace("FOR SHARE OF slot_1", shared);
-        let text = ["existing", "slot_1"].iter().fold(text, |text, table| {
-            text.replace(&format!(" /*!80000 OF {table} */"), "").replace(&format!(" OF {table}"), "")
-        });
-        let text = text.replace("/*!80000 transaction_read_only */ /*M!100000 tx_read_only */", "tx_read_only");
-        let text = text.replace("transaction_read_only", "tx_read_only");
-        let lines = text.lines().map(|line| line.trim().to_owned());
-        let own = ["--", "/*", "DROP", "SET STATEMENT", "CREATE", "CAST('both'", "CAST('mysql'", "CAST('mariadb'"];
-        let of_both = |line: &String| !own.iter().any(|word| line.starts_with(word)) && !line.ends_with("AS arguments;");
-        lines.filter(|line| !line.is_empty() && of_both(line)).collect()
-    };
-    assert_eq!(plain(&both), plain(&mysql));
-    assert_eq!(plain(&both), plain(&mariadb));
 }
 
 fn scripts_need_no_client_command_but_delimiter() {
-    for package in committed() {
+    for package in packages() {
         for file in render::files(&package) {
             assert!(file.text.is_ascii(), "{}", file.name);
-            assert!(file.text.ends_with(";\n") || file.text.ends_with("*/\n"), "{}", file.name);
-            assert!(!file.text.contains('\t') && !file.text.contains(" \n"), "{}", file.name);
-            for line in file.text.lines() {
-                let word = line.trim_start().split([' ', ';']).next().unwrap_or_default().to_lowercase();
+            assert!(file.text.ends_with(";\n"), "{}", file.name);
+            assert!(!file.text.contains('\t') && !file.text.contains(" \n") && !file.text.contains("\n\n\n"), "{} of {}", file.name, package.folder());
+            // The client reads a command at the beginning of a statement alone.
+            for line in file.text.lines().filter(|line| !line.starts_with(' ')) {
+                let word = line.split([' ', ';']).next().unwrap_or_default().to_lowercase();
                 let client = ["source", "\\.", "use", "system", "\\!", "tee", "prompt", "warnings", "go", "ego"];
                 assert!(!client.contains(&word.as_str()), "{}: {line}", file.name);
+            }
+        }
+    }
+}
+
+fn a_script_of_the_other_family_fails_at_its_first_statement(server: &Server) {
+    let mut connection = server.connect();
+    for package in [package(|_| {}), keyed(|_| {}), bounded(|_| {}), of_column("articles.views", "id BIGINT", |_| {})] {
+        for family in [Family::Mysql, Family::Mariadb] {
+            let package = package.clone().of_family(family);
+            for name in ["setup.sql", "create_procedures.sql", "uninstall.sql"] {
+                let script = render::file(&package, name);
+                let first = connection.query_drop(&script::statements(&script)[0]);
+                if family == server.version.family {
+                    first.expect(name);
+                } else {
+                    assert_eq!(error_of(first).0, 1193, "{name} of {}", package.folder());
+                    let (before, _) = script.split_once("\nSET ").expect("the first statement");
+                    assert!(before.contains("stops here (1193): render the package with --server"), "{before}");
+                }
             }
         }
     }

@@ -1,60 +1,16 @@
-//! Packages with `--no-function`, for accounts without SUPER on a server with a binary log: docs/migrations.md.
+//! Packages with `--no-function`, for accounts without SUPER on a server with a binary log: the table of docs/migrations.md.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
-use slotted::package::Package;
 
-use crate::advise::{printed, slotted};
-use crate::install::Account;
-use crate::queries::executes_all;
-use crate::roles::{call, packages, set_up};
-use crate::support::{Module, Server, error_of, file, root};
+use crate::accounts::packages;
+use crate::support::{Module, Server, root};
 
 pub fn promises(mut module: Module<'_>) {
-    module
-        .on(|name| name.starts_with("mysql"), an_account_without_super_has_all_but_the_function)
-        .on_servers(each_read_has_its_form_without_the_function);
+    module.on_servers(each_read_has_its_form_without_the_function);
 }
 
-fn an_account_without_super_has_all_but_the_function(server: &Server) {
-    for with in packages() {
-        let schema = server.schema();
-        let account = Account::new(&schema);
-        schema.run(&format!("GRANT ALL PRIVILEGES ON {}.* TO '{}'@'%'", schema.ident(), account.name));
-        let binary_log: (bool, bool) = schema.first("SELECT @@log_bin, @@log_bin_trust_function_creators");
-        assert_eq!(binary_log, (true, false), "the defaults of MySQL");
-        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB");
-        let source = |package: &Package| -> mysql::Result<Conn> {
-            let mut connection = account.connect();
-            let statements = slotted::script::statements(&file(package, "setup.sql"));
-            statements.iter().try_for_each(|statement| connection.query_drop(statement)).map(|()| connection)
-        };
-        assert_eq!(error_of(source(&with)).0, 1286);
-        let mut options = with.options.clone();
-        options.function = false;
-        let package = Package::new(options).expect("valid options");
-        let mut connection = source(&package).expect("no statement is rejected");
-        let names: Vec<_> = package.routines().filter(|(routine, _)| !routine.is_private()).collect();
-        assert_eq!(names.len() + 1, with.routines().filter(|(routine, _)| !routine.is_private()).count());
-        for (routine, _) in names {
-            set_up(&schema, &package);
-            let call = call(&package, routine.suffix());
-            connection.query_drop(&call).unwrap_or_else(|error| panic!("{call}: {error}"));
-        }
-        set_up(&schema, &package);
-        for view in [&package.totals, &package.package] {
-            let rows: Vec<Row> = connection.query(format!("SELECT * FROM {view}")).expect("a view");
-            assert!(!rows.is_empty(), "{view}");
-        }
-        executes_all(&mut connection, &package);
-        let url = server.url_of(&account.name, Some("secret"));
-        for command in ["status", "uninstall"] {
-            let output = slotted(&[command, "--url", &url, "--database", &schema.name]);
-            assert_eq!(output.status.code(), Some(0), "{command}: {}", printed(&output));
-        }
-    }
-}
-
+/// The rows that a statement returns, or the value that it assigns.
 fn value(connection: &mut Conn, statement: &str) -> Vec<Vec<Option<String>>> {
     let rows: Vec<Row> = if statement.contains("@downloads") {
         connection.query_drop(statement).expect(statement);
@@ -73,12 +29,8 @@ fn each_read_has_its_form_without_the_function(server: &Server) {
     let page = std::fs::read_to_string(root().join("docs/migrations.md")).expect("the page");
     let (_, table) = page.split_once("| with the function | without |\n|---|---|\n").expect("the table");
     let schema = server.schema();
-    schema.run(
-        "CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 10), (2, 20), (3, 5)",
-    );
-    packages().iter().filter(|package| package.options.per_counter() || package.options.table.name() != "counters").for_each(|package| {
-        schema.install(package);
-    });
+    schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 10), (2, 20), (3, 5)");
+    packages().iter().for_each(|package| schema.install(package));
     schema.run(
         "CALL counter_setup('downloads', NULL, NULL, 41); CALL counter_increment('downloads'); CALL slotted_counter_add(123, 456, 7); \
          CALL bounded_counter_setup('seats', NULL, NULL, 8); CALL articles_views_add(1, 3); CALL articles_views_add(3, 1)",

@@ -4,7 +4,6 @@ package main
 import (
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -147,22 +146,26 @@ func (counts *Counts) flush() error {
 	if len(sums) == 0 {
 		return nil
 	}
-	var entries [][]interface{}
-	for counter, amount := range sums {
-		entries = append(entries, []interface{}{counter, amount})
+	var names []string
+	for counter := range sums {
+		names = append(names, counter)
 	}
-	array, err := json.Marshal(entries)
-	if err != nil {
-		return err
+	sort.Strings(names)
+	// One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+	committing := false
+	tx, err := counts.db.Begin()
+	if err == nil {
+		defer tx.Rollback()
+		for at := 0; at < len(names) && err == nil; at++ {
+			_, err = tx.Exec("CALL counter_add(?, ?)", names[at], sums[names[at]])
+		}
+		if err == nil {
+			committing = true
+			err = tx.Commit()
+		}
 	}
-	// Ping connects. If it fails, nothing has been sent.
-	sent := false
-	if err = counts.db.Ping(); err == nil {
-		sent = true
-		_, err = counts.db.Exec("CALL counter_add_many(?)", string(array))
-	}
-	// If the connection is lost in the call, the sums may have counted.
-	if err != nil && (!sent || repeat[number(err)]) {
+	// If the connection is lost in COMMIT, the sums may have counted.
+	if err != nil && (repeat[number(err)] || !committing && number(err) != unknownCounter) {
 		for counter, amount := range sums {
 			counts.count(counter, amount)
 		}

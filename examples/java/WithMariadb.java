@@ -4,7 +4,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -14,7 +13,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 
 /** Counts with MariaDB Connector/J. examples/README.md has the settings, the output and the rules for errors. */
 public class WithMariadb {
@@ -86,9 +84,11 @@ public class WithMariadb {
         });
     }
 
-    static void execute(Connection connection, String sql, String argument) throws SQLException {
+    static void execute(Connection connection, String sql, Object... arguments) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            statement.setString(1, argument);
+            for (int i = 0; i < arguments.length; i++) {
+                statement.setObject(i + 1, arguments[i]);
+            }
             statement.execute();
         }
     }
@@ -120,7 +120,7 @@ public class WithMariadb {
 
     /** Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second. */
     static class Counts {
-        private Map<String, Long> sums = new HashMap<>();
+        private Map<String, Long> sums = new TreeMap<>();
         private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
 
         Counts() {
@@ -139,7 +139,7 @@ public class WithMariadb {
 
         private synchronized Map<String, Long> take() {
             Map<String, Long> taken = sums;
-            sums = new HashMap<>();
+            sums = new TreeMap<>();
             return taken;
         }
 
@@ -148,15 +148,19 @@ public class WithMariadb {
             if (taken.isEmpty()) {
                 return;
             }
-            boolean sent = false;
+            boolean committing = false;
             // A new connection: the server closes one that is idle for long, and threads cannot share one.
             try (Connection connection = connect()) {
-                sent = true;
-                // Not addBatch(): the server executes and commits the calls of a batch one by one.
-                execute(connection, "CALL counter_add_many(?)", json(taken));
+                // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+                connection.setAutoCommit(false);
+                for (Map.Entry<String, Long> sum : taken.entrySet()) {
+                    execute(connection, "CALL counter_add(?, ?)", sum.getKey(), sum.getValue());
+                }
+                committing = true;
+                connection.commit();
             } catch (SQLException error) {
-                // If the connection is lost in the call, the sums may have counted.
-                if (!sent || REPEAT.contains(error.getErrorCode())) {
+                // If the connection is lost in COMMIT, the sums may have counted.
+                if (REPEAT.contains(error.getErrorCode()) || !committing && error.getErrorCode() != UNKNOWN_COUNTER) {
                     taken.forEach(this::count);
                 }
                 throw error;
@@ -167,13 +171,6 @@ public class WithMariadb {
             timer.shutdown();
             timer.awaitTermination(1, TimeUnit.MINUTES);
             flush();
-        }
-
-        /** A library for JSON does this, too. */
-        private static String json(Map<String, Long> sums) {
-            return sums.entrySet().stream()
-                .map(sum -> "[\"" + sum.getKey().replace("\\", "\\\\").replace("\"", "\\\"") + "\", " + sum.getValue() + "]")
-                .collect(Collectors.joining(", ", "[", "]"));
         }
     }
 

@@ -87,13 +87,20 @@ class Counts {
     this.sums = new Map();
     if (sums.size === 0) return;
     let connection;
+    let committing = false;
     try {
       // A new connection: the server closes one that is idle for long.
       connection = await mysql.createConnection(settings);
-      await connection.execute('CALL counter_add_many(?)', [JSON.stringify([...sums])]);
+      // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+      await connection.beginTransaction();
+      for (const sum of [...sums].sort()) await connection.execute('CALL counter_add(?, ?)', sum);
+      committing = true;
+      await connection.commit();
     } catch (error) {
-      // If the connection is lost in the call, the sums may have counted.
-      if (!connection || REPEAT.includes(error.errno)) sums.forEach((amount, counter) => this.count(counter, amount));
+      // If the connection is lost in COMMIT, the sums may have counted.
+      if (REPEAT.includes(error.errno) || (!committing && error.errno !== UNKNOWN_COUNTER)) {
+        sums.forEach((amount, counter) => this.count(counter, amount));
+      }
       throw error;
     } finally {
       connection?.destroy();

@@ -115,16 +115,21 @@ class Counts
         if (!$sums) {
             return;
         }
-        // A name of digits is an integer as a key of an array.
-        $entries = array_map(fn ($counter, $amount) => [(string) $counter, $amount], array_keys($sums), $sums);
-        $connection = null;
+        ksort($sums, SORT_STRING);
+        $committing = false;
         try {
             // A new connection: the server closes one that is idle for long.
             $connection = connect();
-            $connection->prepare('CALL counter_add_many(?)')->execute([json_encode($entries, JSON_THROW_ON_ERROR)]);
+            // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+            $connection->beginTransaction();
+            foreach ($sums as $counter => $amount) {
+                $connection->prepare('CALL counter_add(?, ?)')->execute([$counter, $amount]);
+            }
+            $committing = true;
+            $connection->commit();
         } catch (PDOException $error) {
-            // If the connection is lost in the call, the sums may have counted.
-            if ($connection === null || in_array(number($error), REPEAT)) {
+            // If the connection is lost in COMMIT, the sums may have counted.
+            if (in_array(number($error), REPEAT) || !$committing && number($error) !== UNKNOWN_COUNTER) {
                 $this->sums = $sums;
             }
             throw $error;

@@ -1,6 +1,5 @@
 """Counts with PyMySQL. examples/README.md has the settings, the output and the rules for errors."""
 
-import json
 import os
 import random
 import sys
@@ -99,15 +98,19 @@ class Counts:
             sums, self.sums = self.sums, {}
         if not sums:
             return
-        sent = False
+        committing = False
         try:
             # A new connection: the server closes one that is idle for long, and threads cannot share one.
             with connect() as connection:
-                sent = True
-                connection.cursor().execute("CALL counter_add_many(%s)", (json.dumps(list(sums.items())),))
+                # One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+                connection.begin()
+                for sum in sorted(sums.items()):
+                    connection.cursor().execute("CALL counter_add(%s, %s)", sum)
+                committing = True
+                connection.commit()
         except pymysql.MySQLError as error:
-            # If the connection is lost in the call, the sums may have counted.
-            if not sent or error.args[0] in REPEAT:
+            # If the connection is lost in COMMIT, the sums may have counted.
+            if error.args[0] in REPEAT or not committing and error.args[0] != UNKNOWN_COUNTER:
                 for counter, amount in sums.items():
                     self.count(counter, amount)
             raise

@@ -1,5 +1,4 @@
 # Counts with mysql2. examples/README.md has the settings, the output and the rules for errors.
-require "json"
 require "mysql2"
 
 UNKNOWN_COUNTER = 30003
@@ -88,13 +87,20 @@ class Counts
   def flush
     sums = @mutex.synchronize { @sums.tap { @sums = Hash.new(0) } }
     return if sums.empty?
+    committing = false
     begin
       # A new connection: the server closes one that is idle for long, and threads cannot share one.
       connection = connect
-      connection.prepare("CALL counter_add_many(?)").execute(sums.to_a.to_json)
+      # One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+      connection.query("START TRANSACTION")
+      sums.sort.each { |sum| connection.prepare("CALL counter_add(?, ?)").execute(*sum) }
+      committing = true
+      connection.query("COMMIT")
     rescue Mysql2::Error => error
-      # If the connection is lost in the call, the sums may have counted.
-      sums.each { |counter, amount| count(counter, amount) } if connection.nil? || REPEAT.include?(error.error_number)
+      # If the connection is lost in COMMIT, the sums may have counted.
+      number = error.error_number
+      kept = REPEAT.include?(number) || (!committing && number != UNKNOWN_COUNTER)
+      sums.each { |counter, amount| count(counter, amount) } if kept
       raise
     ensure
       connection&.close

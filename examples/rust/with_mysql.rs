@@ -160,16 +160,20 @@ fn flush(sums: &Sums) -> mysql::Result<()> {
     if taken.is_empty() {
         return Ok(());
     }
-    let mut sent = false;
+    let mut committing = false;
     // A new connection: the server closes one that is idle for long, and threads cannot share one.
     let result = connect().and_then(|mut connection| {
-        sent = true;
-        let array = serde_json::json!(taken.iter().collect::<Vec<_>>()).to_string();
-        connection.exec_drop("CALL counter_add_many(?)", (array,))
+        // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
+        connection.query_drop("START TRANSACTION")?;
+        for sum in &taken {
+            connection.exec_drop("CALL counter_add(?, ?)", sum)?;
+        }
+        committing = true;
+        connection.query_drop("COMMIT")
     });
-    // If the connection is lost in the call, the sums may have counted.
+    // If the connection is lost in COMMIT, the sums may have counted.
     if let Err(error) = &result
-        && (!sent || REPEAT.contains(&number(error)))
+        && (REPEAT.contains(&number(error)) || !committing && number(error) != UNKNOWN_COUNTER)
     {
         taken
             .iter()

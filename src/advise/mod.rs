@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, TableColumn, literal, shell_word};
-use crate::server::Version;
+use crate::package::{Ident, Kind, MAX_SLOTS, Package, Routine, Slots, TableColumn, literal, shell_word};
 pub use watch::watch;
 
 /// A counter or row is reported if this number of sessions wait for it on average: one session waits half of the time.
@@ -153,7 +152,10 @@ impl Watched {
                 }
                 _ => {
                     options.slots = Slots::Fixed(needed);
-                    format!("slotted generate {}", options.arguments())
+                    let named = options.kind == Kind::Counters;
+                    let resize = if named { "resize.sql, then " } else { "" };
+                    advice.sentence += &format!(": source {resize}create_procedures.sql of");
+                    format!("slotted generate {} --out more-slots", options.arguments())
                 }
             });
         }
@@ -174,8 +176,7 @@ impl Watched {
             let mut keys = keys.chunk_by(|one, next| one.0 == next.0);
             keys.any(|index| index.len() == key.len() && index.iter().all(|(_, name)| key.contains(name)))
         };
-        let dialect = Version::of(connection)?.dialect();
-        let found = statement::counted(&advice.statement, dialect);
+        let found = statement::counted(&advice.statement);
         if let Some(found) =
             found.filter(|found| found.table.eq_ignore_ascii_case(table) && is_key(&found.key))
         {

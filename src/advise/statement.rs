@@ -1,6 +1,6 @@
 //! Recognizes a statement that only counts.
 
-use crate::script::{Dialect, tokens};
+use crate::script::tokens;
 
 /// The servers cut a longer statement, whose end could be a condition. Source: MySQL source, `TRX_I_S_TRX_QUERY_MAX_LEN`.
 const COMPLETE: usize = 900;
@@ -14,10 +14,8 @@ pub struct Counted {
 
 /// What a statement counts if it is exactly `UPDATE t SET c = c + n WHERE key = value [AND ..]`, with plus or minus, parentheses,
 /// and the table before a column. None for any other statement, which a person has to judge.
-pub fn counted(statement: &str, dialect: Dialect) -> Option<Counted> {
-    let tokens = tokens(statement, dialect)
-        .into_iter()
-        .map(|token| token.to_lowercase());
+pub fn counted(statement: &str) -> Option<Counted> {
+    let tokens = tokens(statement).into_iter().map(|token| token.to_lowercase());
     let tokens: Vec<_> = tokens.filter(|token| token != "(" && token != ")").collect();
     let is_qualifier =
         |at: usize| tokens.get(at + 1).is_some_and(|next| next == ".") && name(&tokens[at]).is_some();
@@ -65,11 +63,7 @@ mod tests {
 
     /// What is counted and its key, as `t.c by b, a`. Empty if it is left to a person.
     fn shown(statement: &str) -> String {
-        let dialect = Dialect {
-            mariadb: false,
-            version: 90_704,
-        };
-        let found = counted(statement, dialect);
+        let found = counted(statement);
         let text = |Counted { table, column, key }| format!("{table}.{column} by {}", key.join(", "));
         found.map(text).unwrap_or_default()
     }

@@ -8,11 +8,11 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::{Packages, WAITING, Watched, package_of};
-use crate::package::SqlStr;
+use crate::package::{Family, SqlStr};
 use crate::server::Version;
 
-/// The time between two samples. The servers refresh INNODB_TRX only if no session has read it for 0.1 s.
-/// Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; MySQL source, `trx0i_s.cc`.
+/// The time between two samples. The servers refresh INNODB_TRX only if no session has read it for 0.1 s: with a second reader, MariaDB
+/// shows old waits. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; MySQL source, `trx0i_s.cc`.
 const PAUSE: Duration = Duration::from_millis(130);
 
 /// The rows that transactions wait for, on MySQL. INNODB_TRX comes first because data_locks finds one lock by its id, and
@@ -23,10 +23,22 @@ SELECT locks.OBJECT_SCHEMA,
        locks.LOCK_DATA,
        transactions.trx_query
   FROM information_schema.INNODB_TRX AS transactions
-STRAIGHT_JOIN performance_schema.data_locks AS locks
+  LEFT JOIN performance_schema.data_locks AS locks
     ON locks.ENGINE_LOCK_ID = transactions.trx_requested_lock_id
    AND locks.ENGINE = 'INNODB'
- WHERE transactions.trx_state = 'LOCK WAIT'
+   AND locks.LOCK_TYPE = 'RECORD'
+ WHERE transactions.trx_state = 'LOCK WAIT'";
+
+/// The same from all locks.
+const LOCKS_MYSQL: &str = "
+SELECT locks.OBJECT_SCHEMA,
+       locks.OBJECT_NAME,
+       locks.LOCK_DATA,
+       threads.PROCESSLIST_INFO
+  FROM performance_schema.data_locks AS locks
+ INNER JOIN performance_schema.threads AS threads
+ USING (THREAD_ID)
+ WHERE locks.LOCK_STATUS = 'WAITING'
    AND locks.LOCK_TYPE = 'RECORD'";
 
 /// The rows that transactions wait for, on MariaDB, where one column contains schema and table: `schema`.`table`.
@@ -49,17 +61,20 @@ const ROWS: &str = "the rows that sessions wait for";
 /// The connection fails. A missing privilege is in [`Watched::unseen`].
 pub fn watch(connection: &mut Conn, duration: Duration, packages: &Packages) -> mysql::Result<Watched> {
     let mut watched = Watched::default();
-    let mariadb = Version::of(connection)?.dialect().mariadb;
+    let mariadb = Version::of(connection)?.family == Family::Mariadb;
     let query = if mariadb { WAITS_MARIADB } else { WAITS_MYSQL };
     let (begin, mut rounds) = (Instant::now(), 0);
     while rounds == 0 || begin.elapsed() < duration {
         // Without a pause before it, the first sample would be one that another session has taken.
         thread::sleep(PAUSE);
         rounds += 1;
-        match connection.query(query) {
+        let waiting = watched.add_status(connection)?;
+        let mut rows = connection.query(query);
+        if !mariadb && is_useless(&rows, waiting) {
+            rows = connection.query(LOCKS_MYSQL);
+        }
+        match rows {
             Ok(rows) => watched.add(rows, packages),
-            // The statement of a session contains a character that utf8mb3 lacks. Seen on MySQL 9.7.
-            Err(mysql::Error::MySqlError(error)) if error.code == 3854 => {}
             // SELECT on a table (1142) or PROCESS (1227). Source: MySQL manual, "Server Error Message Reference".
             Err(mysql::Error::MySqlError(error)) if [1142, 1227].contains(&error.code) => {
                 let account = account(connection)?;
@@ -71,12 +86,10 @@ pub fn watch(connection: &mut Conn, duration: Duration, packages: &Packages) -> 
             }
             Err(error) => return Err(error),
         }
-        watched.add_status(connection)?;
     }
     watched.waiting /= f64::from(rounds);
     if watched.waiting >= WAITING && watched.waits.is_empty() {
-        let remedy = "run it again; MySQL lists no row with performance_schema = OFF, and while a session executes a statement \
-            with a character such as an emoji (error 3854)";
+        let remedy = "run it again; MySQL lists no row with performance_schema = OFF";
         watched.unseen.entry(ROWS.into()).or_insert(remedy.into());
     }
     Ok(watched)
@@ -92,14 +105,25 @@ pub(super) fn account(connection: &mut Conn) -> mysql::Result<String> {
 
 /// A column of [`WAITS_MYSQL`]. A name, a key or a statement can contain bytes that are not UTF-8.
 type Value = Option<Vec<u8>>;
+type Waits = Vec<(Value, Value, Value, Value)>;
+
+/// Whether [`WAITS_MYSQL`] shows less than half of the waits: other sessions read INNODB_TRX so often that MySQL does not refresh it, or the
+/// statement of a session contains a character that utf8mb3 lacks (3854).
+fn is_useless(rows: &mysql::Result<Waits>, waiting: u32) -> bool {
+    match rows {
+        Ok(rows) => rows.iter().filter(|row| row.1.is_some()).count() * 2 < waiting as usize,
+        Err(mysql::Error::MySqlError(error)) => error.code == 3854,
+        Err(_) => false,
+    }
+}
 
 impl Watched {
     /// Adds the sessions that wait now.
-    fn add(&mut self, rows: Vec<(Value, Value, Value, Value)>, packages: &Packages) {
+    fn add(&mut self, rows: Waits, packages: &Packages) {
         self.samples += 1;
         let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
         for (database, table, key, statement) in rows {
-            // NULL while the server cannot read the page. Seen on MySQL 9.7 for one of eight sessions that wait for a hot row.
+            // NULL if the lock does not exist any more, and while the server cannot read the page.
             let Some(mut key) = key.map(text) else {
                 continue;
             };
@@ -117,7 +141,8 @@ impl Watched {
         }
     }
 
-    fn add_status(&mut self, connection: &mut Conn) -> mysql::Result<()> {
+    /// Adds the load, and returns the number of sessions that wait.
+    fn add_status(&mut self, connection: &mut Conn) -> mysql::Result<u32> {
         let status: Vec<(String, u32)> = connection.query(
             "SHOW GLOBAL STATUS
              WHERE Variable_name IN ('Innodb_row_lock_current_waits', 'Threads_connected', 'Threads_running')",
@@ -125,8 +150,9 @@ impl Watched {
         let status: BTreeMap<_, _> = status.into_iter().collect();
         self.connected = self.connected.max(status["Threads_connected"].saturating_sub(1));
         self.running = self.running.max(status["Threads_running"].saturating_sub(1));
-        self.waiting += f64::from(status["Innodb_row_lock_current_waits"]);
-        Ok(())
+        let waiting = status["Innodb_row_lock_current_waits"];
+        self.waiting += f64::from(waiting);
+        Ok(waiting)
     }
 }
 

@@ -3,32 +3,32 @@
 use std::fmt::Display;
 
 use super::Setting;
-use crate::package::{Kind, Options, OptionsError, Package, Slots};
+use crate::package::{Family, Options, OptionsError, Package, Slots};
 use crate::{render, script};
 
 /// The sections of a file, each after a line such as `-- setup`. All except the first contain one statement.
 const SECTIONS: [&str; 4] = ["setup", "increment", "read", "total"];
 
-/// The names and texts of files of templates/bench.
+/// The names and texts of files of templates/bench. The name of the contender replaces `{name}`.
 macro_rules! built_in {
-    ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../templates/bench/", $name, ".sql")))),*]
+    ($($name:literal $file:literal)*) => {
+        &[$(($name, include_str!(concat!("../../templates/bench/", $file)))),*]
     };
 }
 
 /// The contenders of the program: name and text. The first eight increment one counter by 1 and can be compared with each other.
 pub const BUILT_IN: &[(&str, &str)] = built_in! {
-    "uncontended"
-    "single-row"
-    "published-upsert"
-    "article-2012"
-    "counters"
-    "counters-fixed"
-    "slotted_counters"
-    "plain-statement"
-    "stock-row"
-    "take"
-    "batch"
+    "uncontended" "uncontended.sql"
+    "single-row" "single-row.sql"
+    "published-upsert" "published-upsert.sql"
+    "article-2012" "article-2012.sql"
+    "counters" "counters.sql"
+    "counters-fixed" "counters.sql"
+    "slotted_counters" "slotted_counters.sql"
+    "plain-statement" "plain-statement.sql"
+    "stock-row" "stock-row.sql"
+    "take" "take.sql"
+    "batch" "batch.sql"
 };
 
 /// The first line of a contender's file.
@@ -92,7 +92,8 @@ impl Contender {
     /// A contender of the program.
     pub fn built_in(name: &str) -> Option<Self> {
         let (name, text) = BUILT_IN.iter().find(|(one, _)| *one == name)?;
-        Some(Self::parse(name, text).expect("a file of templates/bench is valid"))
+        let text = text.replace("{name}", name);
+        Some(Self::parse(name, &text).expect("a file of templates/bench is valid"))
     }
 
     /// Parses a file.
@@ -117,16 +118,17 @@ impl Contender {
                 all.len(),
             )),
         };
+        let number = counts.parse().ok().filter(|&number| number > 0);
+        let counts = number.ok_or_else(|| ContenderError::Counts(name.to_owned(), counts.to_owned()))?;
+        let mut increment = one(increment)?;
+        let entries = vec!["[123, {random}, 1]"; counts as usize].join(", ");
+        increment.sql = increment.sql.replace("{entries}", &entries);
         Ok(Self {
             name: name.to_owned(),
             package: package.transpose()?,
-            counts: counts
-                .parse()
-                .ok()
-                .filter(|&counts| counts > 0)
-                .ok_or_else(|| ContenderError::Counts(name.to_owned(), counts.to_owned()))?,
+            counts,
             setup: of(setup)?.1,
-            increment: one(increment)?,
+            increment,
             read: one(read)?,
             total: one(total)?,
         })
@@ -136,9 +138,10 @@ impl Contender {
     ///
     /// # Errors
     /// The package does not support this number of slots.
-    pub fn setup(&self, setting: &Setting) -> Result<Vec<Statement>, OptionsError> {
+    pub fn setup(&self, setting: &Setting, family: Family) -> Result<Vec<Statement>, OptionsError> {
         let mut all = Vec::new();
         if let Some(mut options) = self.package.clone() {
+            options.family = family;
             if let Slots::Fixed(slots) = &mut options.slots {
                 *slots = setting.slots;
             }
@@ -180,7 +183,7 @@ fn options(package: &str) -> Option<Options> {
             ..Options::default()
         },
         "slotted_counters" => Options::slotted_counters(),
-        "bounded_counters" => Options::bounded(Kind::Counters),
+        "bounded_counters" => Options::bounded_counters(),
         _ => return None,
     };
     Some(Options {
@@ -266,7 +269,7 @@ mod tests {
             hold: None,
             duration: Duration::from_secs(1),
         };
-        let setup = contender.setup(&setting).expect("statements");
+        let setup = contender.setup(&setting, Family::Mysql).expect("statements");
         let places: Vec<_> = setup.iter().map(|one| one.place.as_str()).collect();
         assert_eq!(places, ["mine, line 5, in -- setup", "mine, line 7, in -- setup"]);
         assert_eq!(contender.counts, 2);

@@ -7,7 +7,7 @@ use super::load::{BenchError, at};
 use crate::server::Version;
 
 /// The result of a benchmark.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Report {
     /// The properties of the server and of the client that the figures depend on.
     #[serde(serialize_with = "as_map")]
@@ -81,7 +81,7 @@ impl Report {
 }
 
 /// The result of a contender over all rounds.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Summary {
     /// The contender.
     pub contender: String,

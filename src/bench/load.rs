@@ -13,6 +13,7 @@ use super::contender::{Contender, Statement};
 use super::{Setting, median};
 use crate::connect::cause;
 use crate::package::OptionsError;
+use crate::server::Version;
 
 /// The schema of a load.
 pub const SCHEMA: &str = "slotted_bench";
@@ -132,7 +133,10 @@ fn measure(
     stop: &AtomicBool,
 ) -> Result<Measured, BenchError> {
     let mut observer = connect(schema)?;
-    let setup = contender.setup(setting);
+    let family = Version::of(&mut observer)
+        .map_err(at("cannot read the version"))?
+        .family;
+    let setup = contender.setup(setting, family);
     for statement in setup.map_err(|error| BenchError::Options(contender.name.clone(), error))? {
         observer
             .query_drop(&statement.sql)

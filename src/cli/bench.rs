@@ -1,10 +1,11 @@
 //! `slotted bench`: compares ways to count on a server.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use mysql::Opts;
@@ -30,7 +31,7 @@ const COMPARED: usize = 8;
 /// The last three are one statement each. `{connection}` is the number of the connection, `{connections}` and `{slots}` are the
 /// options, and `{random}` is a number from 1 to 1000, another one in each call. Lines before the first section can be
 /// `-- package: NAME`, which installs counters, counters-fixed, slotted_counters or bounded_counters, and `-- counts: N`, if an
-/// increment adds N to the total.
+/// increment adds N to the total; `{entries}` is N times `[123, {random}, 1]`, for add_many.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// The ways to count [default: the first eight, unless --contender gives a file]
@@ -98,6 +99,11 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let contenders = self.contenders()?;
+        for path in [&self.html, &self.svg].into_iter().flatten() {
+            // A file that exists stays until the load has ended.
+            let opened = File::options().append(true).create(true).open(path);
+            opened.with_context(|| format!("cannot write {}", path.display()))?;
+        }
         if self.connection.is_given() {
             return self.measure(&self.connection.options()?, &contenders);
         }
@@ -122,7 +128,11 @@ impl Bench {
                 contender.map_err(|error| hinted(error, "slotted bench --help describes the sections"))?,
             );
         }
-        Ok(contenders)
+        let mut names = HashSet::new();
+        match contenders.iter().find(|one| !names.insert(&one.name)) {
+            Some(Contender { name, .. }) => bail!("two contenders have the name {name}"),
+            None => Ok(contenders),
+        }
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -161,12 +171,12 @@ impl Bench {
         } else {
             out!("{}", bench::table(&report))?;
         }
-        for (path, text) in [
+        for (path, draw) in [
             (&self.html, bench::html as fn(&Report) -> String),
             (&self.svg, bench::svg),
         ] {
             if let Some(path) = path {
-                write(path, &text(&report))?;
+                fs::write(path, draw(&report)).with_context(|| format!("cannot write {}", path.display()))?;
             }
         }
         if interrupted {
@@ -175,10 +185,6 @@ impl Bench {
         }
         Ok(Outcome::Fine)
     }
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Adds what to do to an error of the server.

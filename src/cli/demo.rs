@@ -15,7 +15,7 @@ use super::output::outln;
 use super::{Outcome, interrupt, private};
 use crate::bench::{self, Contender, Setting};
 use crate::package::{Options, Package};
-use crate::server::PrivateServer;
+use crate::server::{PrivateServer, Version};
 use crate::{render, script};
 
 /// Demonstrate the package on a private server.
@@ -106,7 +106,8 @@ impl Demo {
 /// Installs the package and runs the examples of the article.
 fn tour(connection: &mut Conn, stop: &AtomicBool) -> anyhow::Result<()> {
     outln!("\nInstalling setup.sql of the package counters, as a DBA would source it.\n")?;
-    let setup = render::setup(&Package::new(Options::default())?);
+    let package = Package::new(Options::default())?.of_family(Version::of(connection)?.family);
+    let setup = render::setup(&package);
     for statement in script::statements(&format!("CREATE DATABASE demo; USE demo;\n{setup}")) {
         connection.query_drop(&statement).with_context(|| statement)?;
     }

@@ -13,16 +13,13 @@ use super::output::{note, out, outln};
 use crate::package::{self, Given, Package};
 use crate::render::{self, Format};
 
-/// The default of `--out`.
-const OUT: &str = "generated";
-
 /// Render the SQL of a package.
 ///
 /// Without PACKAGE, renders the four packages that have a name.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// The output folder. Each package has its own folder in it, such as counters-fixed for counters with a fixed number of slots
-    #[arg(long, value_name = "DIR", default_value = OUT)]
+    /// The output folder. Each package has its own folder in it, such as mysql/counters
+    #[arg(long, value_name = "DIR", default_value = "generated")]
     out: PathBuf,
 
     /// Write no file. Print the names of the files in --out that differ, and exit with 1 if there are any
@@ -78,27 +75,10 @@ impl Generate {
             }
         }
         if outcome == Outcome::Differs {
-            let arguments = packages[0].options.arguments();
-            let package = if packages.len() == 1 {
-                format!(" {arguments}")
-            } else {
-                String::new()
-            };
             note!(
-                "error: the files in {} differ from the rendered ones",
+                "error: the files in {} differ from the rendered ones\n\
+                 hint: run it without --check, and review the differences: git diff shows them",
                 self.out.display()
-            );
-            let format = match self.format {
-                Format::Client => "",
-                Format::Plain => " --format plain",
-                Format::Statements => " --format statements",
-            };
-            let out = match self.out.to_string_lossy() {
-                folder if folder == OUT => String::new(),
-                folder => format!(" --out {}", shlex::try_quote(&folder).unwrap_or_default()),
-            };
-            note!(
-                "hint: run slotted generate{package}{out}{format}, and review the differences: git diff shows them"
             );
         }
         Ok(outcome)

@@ -1,24 +1,26 @@
 //! `slotted install`: installs or upgrades a package in a database.
 
+use askama::Template;
 use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
-use super::output::{in_line, note, out};
+use super::output::{in_line, note, out, outln};
 use super::package::installed;
 use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
-use crate::package::{Columns, Given, Package, Routine, TableColumn};
+use crate::package::{Columns, Given, Ident, Package, Routine as R, TableColumn, shell_word};
 use crate::render;
+use crate::server::Version;
 
 /// Install or upgrade a package in a database.
 ///
-/// Executes the files that slotted generate renders: create_tables.sql if the table does not exist, then create_procedures.sql. Routines that
-/// are the same are left out: their calls never fail during an upgrade. On MySQL, a routine that is replaced does not exist for a
-/// moment (1305), and privileges on it are granted again. An existing table is never changed. At the end, calls the routines in a
-/// transaction that is rolled back: what does not work is an error.
+/// Executes a file that slotted generate renders: setup.sql, or create_procedures.sql if the table exists. Routines that are the same
+/// are left out: their calls never fail during an upgrade. On MySQL, a routine that is replaced does not exist for a moment (1305), and
+/// privileges on it are granted again. An existing table is never changed. At the end, calls the routines in a transaction that is rolled
+/// back: what does not work is an error.
 ///
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]
@@ -44,6 +46,7 @@ impl Install {
         };
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
+        options.family = Version::of(&mut connection)?.family;
         if let Some(name) = options.column.as_ref().filter(|_| options.key.0.is_empty()) {
             let parent = column::parent(&mut connection, name)?.map_err(rejected)?;
             options.key = parent.key;
@@ -52,19 +55,23 @@ impl Install {
                 options.keep = Columns(parent.on_update);
             }
         }
+        if !self.package.1 && options.column.is_some() {
+            let before = installed(&mut connection)?
+                .into_iter()
+                .map(|one| one.package.options);
+            let mut before =
+                before.filter(|one| one.column == options.column && one.prefix == options.prefix);
+            options.slots = before.next().map_or(options.slots, |one| one.slots);
+        }
         let package = Package::new(options)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
         }
         if self.dry_run {
             let states = compare::states(&mut connection, &package)?;
-            for name in install::files(&package, &states).map_err(explained)? {
-                out!("{}", render::file(&package, name))?;
-            }
+            let name = install::file(&package, &states).map_err(explained)?;
+            out!("{}", render::file(&package, name))?;
             return Ok(Outcome::Fine);
-        }
-        if let Some(Problem { what, remedy }) = preflight::shared_slots(&mut connection)? {
-            note!("warning: {what}\n  {remedy}");
         }
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
         let changed = match tried {
@@ -81,7 +88,7 @@ impl Install {
             }
             tried => tried.map_err(explained)?,
         };
-        let (name, database) = (package.folder(), in_line(&database));
+        let (name, database) = (package.name(), in_line(&database));
         let version = env!("CARGO_PKG_VERSION");
         if !changed {
             note!("{name} {version} in {database} is already installed; nothing to do");
@@ -89,7 +96,7 @@ impl Install {
         }
         note!("installed {name} {version} in {database}");
         if let Some(column) = &package.options.column {
-            out!("{}", next_steps(&package, column, &database))?;
+            outln!("{}", next_steps(&package, column, &database)?)?;
         }
         Ok(Outcome::Fine)
     }
@@ -101,13 +108,13 @@ fn rejected(Problem { what, remedy }: Problem) -> anyhow::Error {
 
 /// Why a package must not be installed, although the server would accept its files.
 fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
-    if let Some(problem) = preflight::version(connection, package)? {
+    if let Some(problem) = preflight::version(connection)? {
         return Ok(Some(problem));
     }
     let Some(column) = &package.options.column else {
         return Ok(None);
     };
-    if let Some(problem) = column::problems(connection, package, true)?.into_iter().next() {
+    if let Some(problem) = column::problems(connection, package)?.into_iter().next() {
         return Ok(Some(problem));
     }
     let same = |other: &TableColumn| other.to_string().to_lowercase() == column.to_string().to_lowercase();
@@ -138,55 +145,42 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
 }
 
 /// What to change in the application whose column has counts.
-fn next_steps(package: &Package, column: &TableColumn, database: &str) -> String {
+fn next_steps(package: &Package, column: &TableColumn, database: &str) -> anyhow::Result<String> {
+    #[derive(Template)]
+    #[template(path = "next_steps.txt")]
+    struct Steps<'a> {
+        package: &'a Package,
+        column: &'a TableColumn,
+        table: String,
+        name: String,
+        row: String,
+        arguments: String,
+        increment: &'a Ident,
+        rollup: &'a Ident,
+        database: Ident,
+        uninstall: String,
+    }
+    let key = &package.options.key.0;
+    let row = key.iter().map(|column| format!("{} = ?", column.name.typed()));
     let routine = |routine| {
         package
             .routine(routine)
-            .map(|name| name.typed())
-            .unwrap_or_default()
+            .expect("a package with a column contains it")
     };
-    let [increment, rollup] = [Routine::Increment, Routine::Rollup].map(routine);
-    let key = &package.options.key.0;
-    let row: Vec<_> = key
-        .iter()
-        .map(|column| format!("{} = ?", column.name.typed()))
-        .collect();
-    let (row, arguments) = (row.join(" AND "), vec!["?"; key.len()].join(", "));
-    let (table, name) = (column.table.typed(), column.column.typed());
-    let (read, grant) = match package.routine(Routine::Get) {
-        Some(get) => (
-            format!("SELECT {}({arguments})", get.typed()),
-            format!(
-                "GRANT EXECUTE ON FUNCTION {}.{get} TO 'app'@'%';",
-                crate::package::quoted(database)
-            ),
-        ),
-        None => (
-            format!("SELECT total FROM {} WHERE {row}", package.totals.typed()),
-            format!(
-                "GRANT SELECT ON {}.{} TO 'app'@'%';",
-                crate::package::quoted(database),
-                package.totals
-            ),
-        ),
+    let of = column.to_string();
+    let steps = Steps {
+        package,
+        column,
+        table: column.table.typed(),
+        name: column.column.typed(),
+        row: row.collect::<Vec<_>>().join(" AND "),
+        arguments: vec!["?"; key.len()].join(", "),
+        increment: routine(R::Increment),
+        rollup: routine(R::Rollup),
+        database: Ident::stored(database),
+        uninstall: format!("{} --database {}", shell_word(&of), shell_word(database)),
     };
-    format!(
-        "In the application, replace\n  UPDATE {table} SET {name} = {name} + 1 WHERE {row}\nby\n  CALL {increment}({arguments})\n\
-         Both count at the same time, so that the parts of the application can change one after the other.\n\
-         Read the exact total with\n  {read}\n\
-         {column} is the total up to the last roll-up:\n  CALL {rollup}(NULL)\n\
-         The server can call it; SET GLOBAL event_scheduler = ON if it is OFF:\n  \
-         DELIMITER ;;\n  CREATE EVENT {rollup} ON SCHEDULE EVERY 10 SECOND DO BEGIN SET autocommit = 1; CALL {rollup}(NULL); END;;\n  DELIMITER ;\n\
-         The account of the application needs\n  GRANT EXECUTE ON PROCEDURE {}.{} TO 'app'@'%';\n  {grant}\n\
-         To undo it, put the UPDATE back, and then run with the same connection\n  slotted uninstall {} --database {}\n",
-        crate::package::quoted(database),
-        package
-            .routine(Routine::Increment)
-            .map(ToString::to_string)
-            .unwrap_or_default(),
-        crate::package::shell_word(&column.to_string()),
-        crate::package::shell_word(database),
-    )
+    Ok(steps.render()?)
 }
 
 /// The current database.
@@ -242,10 +236,6 @@ pub(super) fn explained(error: InstallError) -> anyhow::Error {
         InstallError::Differs(..) => {
             "nothing has been changed; run slotted install with the options of the package first, which replaces routines, or correct it".to_owned()
         }
-        InstallError::Parent(problem) => format!(
-            "nothing has been changed; {}; or source uninstall.sql of slotted generate, which keeps the counts in the table",
-            problem.remedy
-        ),
         InstallError::HiddenGrants(..) => {
             "run as an administrator: GRANT SELECT ON mysql.procs_priv TO this account; or let an administrator install".to_owned()
         }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use mysql::Conn;
+use mysql::prelude::Queryable;
 
 use super::hinted;
 use super::output::{in_line, note};
@@ -43,9 +44,15 @@ impl Name {
             });
         }
         if found.is_empty() {
+            let query = "SELECT CONCAT('the table ', TABLE_NAME, ' has the comment \"', TABLE_COMMENT, '\": ') FROM information_schema.TABLES
+                          WHERE TABLE_SCHEMA = DATABASE() AND TABLE_COMMENT LIKE 'Version and options: view %' ORDER BY TABLE_NAME";
+            let table: Option<String> = connection.query_first(query)?;
             return Err(hinted(
                 format!("the database {database} has no package{what}"),
-                "run slotted install, or give another --database",
+                format!(
+                    "{}run slotted install, or give another --database",
+                    in_line(&table.unwrap_or_default())
+                ),
             ));
         }
         Ok(found)

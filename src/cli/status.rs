@@ -15,6 +15,7 @@ use super::output::{JSON_VERSION, in_line, out, outln};
 use super::package::{Found, Name};
 use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
+use crate::install::preflight;
 use crate::package::{KeyType, Kind, Package, SqlStr};
 use crate::server::Version;
 
@@ -44,10 +45,8 @@ pub struct Status {
 }
 
 /// A counter of a package.
-#[derive(Debug, Serialize)]
 struct Counter {
     name: String,
-    /// The sum of the slots: the pending counts if the counter belongs to a column.
     total: i128,
     slots: u64,
 }
@@ -128,8 +127,9 @@ impl PackageReport {
                 });
             }
         }
-        let mut problems = column::problems(connection, &package, true)?;
+        let mut problems = column::problems(connection, &package)?;
         problems.extend(column::event_problem(connection, &package)?);
+        problems.extend(preflight::cluster(connection, &package)?);
         Ok(Self {
             package,
             version,
@@ -152,12 +152,23 @@ impl PackageReport {
         }
     }
 
+    /// What the slots of a counter contain.
+    fn total(&self) -> &'static str {
+        if self.pending.is_some() {
+            "pending"
+        } else {
+            "total"
+        }
+    }
+
     fn json(&self) -> Value {
+        let counter =
+            |one: &Counter| json!({ "name": one.name, self.total(): one.total, "slots": one.slots });
         json!({
             "version": self.version,
             "arguments": self.package.options.arguments(),
             "objects": self.objects,
-            "counters": self.counters,
+            "counters": self.counters.iter().map(counter).collect::<Vec<_>>(),
             "pending": self.pending,
             "problems": self.problems,
         })
@@ -189,16 +200,15 @@ impl PackageReport {
             text += &format!("  {column}: {counts} pending counts of {records} records\n");
         }
         if !self.counters.is_empty() {
-            text += &format!("{}\n", table(&self.counters, self.pending.is_some()));
+            text += &format!("{}\n", table(&self.counters, self.total()));
         }
         text
     }
 }
 
 /// A line for each counter.
-fn table(counters: &[Counter], pending: bool) -> Table {
+fn table(counters: &[Counter], total: &str) -> Table {
     let mut table = Table::new();
-    let total = if pending { "pending" } else { "total" };
     table.load_style(NOTHING).set_header(["counter", total, "slots"]);
     for one in counters {
         table.add_row([in_line(&one.name), one.total.to_string(), one.slots.to_string()]);

@@ -4,7 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-use crate::package::{Collation, Ident, Key, KeyType, Package, TableColumn, shell_word};
+use crate::package::{Collation, Ident, Key, Package, TableColumn, shell_word};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,6 @@ fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
 /// A table as information_schema describes it.
 struct ParentTable {
     name: String,
-    engine: String,
     columns: Vec<ParentColumn>,
     /// The columns of each unique index without NULL, the primary key first.
     unique: Vec<Vec<String>>,
@@ -49,14 +48,13 @@ struct ParentColumn {
     kind: String,
     collation: Option<String>,
     null: bool,
-    generated: bool,
     on_update: bool,
 }
 
 impl ParentColumn {
     fn of(row: Row) -> Self {
-        type Fields = (String, String, String, Option<String>, bool, bool, bool);
-        let (name, kind, whole, collation, null, generated, on_update): Fields = mysql::from_row(row);
+        type Fields = (String, String, String, Option<String>, bool, bool);
+        let (name, kind, whole, collation, null, on_update): Fields = mysql::from_row(row);
         let unsigned = if whole.to_lowercase().contains("unsigned") {
             " UNSIGNED"
         } else {
@@ -71,32 +69,25 @@ impl ParentColumn {
             kind,
             collation,
             null,
-            generated,
             on_update,
         }
-    }
-
-    fn is_integer(&self) -> bool {
-        matches!(KeyType::parse(&self.kind), Some(KeyType::Integer(..)))
     }
 }
 
 impl ParentTable {
     /// None if the database has no such table, or this account cannot see it.
     fn read(connection: &mut Conn, name: &str) -> mysql::Result<Option<Self>> {
-        let query = "SELECT COALESCE(ENGINE, 'a view') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-        let Some(engine) = connection.exec_first(query, (name,))? else {
-            return Ok(None);
-        };
         let columns: Vec<Row> = connection.exec(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES',
-                    COALESCE(GENERATION_EXPRESSION, '') <> '', LOWER(EXTRA) LIKE '%on update%'
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES', LOWER(EXTRA) LIKE '%on update%'
                FROM information_schema.COLUMNS
               WHERE TABLE_SCHEMA = DATABASE()
                 AND TABLE_NAME = ?
               ORDER BY ORDINAL_POSITION",
             (name,),
         )?;
+        if columns.is_empty() {
+            return Ok(None);
+        }
         let columns: Vec<_> = columns.into_iter().map(ParentColumn::of).collect();
         // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read. A part of
         // an index on an expression has no column.
@@ -127,7 +118,6 @@ impl ParentTable {
         let unique = unique.collect();
         Ok(Some(Self {
             name: name.to_owned(),
-            engine,
             columns,
             unique,
         }))
@@ -137,37 +127,6 @@ impl ParentTable {
         self.columns
             .iter()
             .find(|column| column.name.to_lowercase() == name.to_lowercase())
-    }
-
-    /// Whether the column can have counts, and column and slots can change in one transaction.
-    fn check(&self, column: &TableColumn) -> Result<(), Problem> {
-        let name = column.table.plain();
-        if self.engine.to_lowercase() != "innodb" {
-            return Err(problem(
-                format!(
-                    "{name} is {}, not an InnoDB table: column and slots cannot change in one transaction",
-                    self.engine
-                ),
-                format!(
-                    "give the table that stores the column; ALTER TABLE {name} ENGINE = InnoDB changes a table"
-                ),
-            ));
-        }
-        match self.column(column.column.name()) {
-            None => Err(problem(
-                format!("{name} has no column {}", column.column.plain()),
-                "give a column of the table",
-            )),
-            Some(found) if !found.is_integer() => Err(problem(
-                format!("{column} is {}: counts are integers", found.kind.to_lowercase()),
-                "give an integer column, or change its type with ALTER TABLE",
-            )),
-            Some(found) if found.generated => Err(problem(
-                format!("{column} is a generated column"),
-                "give the column that it is computed from",
-            )),
-            Some(_) => Ok(()),
-        }
     }
 
     /// The collation of the text columns of a key.
@@ -191,55 +150,6 @@ impl ParentTable {
                 "give them one collation with ALTER TABLE",
             )),
         }
-    }
-
-    /// What the columns of the key and their index do not have any more.
-    fn key_problems(&self, package: &Package, again: &str) -> Vec<Problem> {
-        let key = &package.options.key.0;
-        let mut problems = Vec::new();
-        let mut names = Vec::new();
-        for one in key {
-            let (name, wanted) = (one.name.name(), one.kind.text());
-            let Some(found) = self.column(name) else {
-                problems.push(problem(
-                    format!("{} has no column {}", self.name, one.name.plain()),
-                    again.to_owned(),
-                ));
-                continue;
-            };
-            names.push(found.name.clone());
-            let collation = package.options.collation.to_string();
-            if KeyType::parse(&found.kind).as_ref() != Some(&one.kind) {
-                problems.push(problem(
-                    format!(
-                        "{}.{name} is {}, and the key of the slots {wanted}",
-                        self.name, found.kind
-                    ),
-                    again.to_owned(),
-                ));
-            } else if let Some(other) = found.collation.as_ref().filter(|other| **other != collation) {
-                problems.push(problem(
-                    format!("{}.{name} has the collation {other}, and the table of the slots {collation}: counts of one row can be added to another", self.name),
-                    again.to_owned(),
-                ));
-            }
-        }
-        if names.len() == key.len()
-            && !self
-                .unique
-                .iter()
-                .any(|index| index.iter().all(|name| names.contains(name)))
-        {
-            problems.push(problem(
-                format!(
-                    "{} has no unique index of {}: a roll-up would add counts to several rows",
-                    self.name,
-                    names.join(", ")
-                ),
-                "give it a primary key or a unique index of these columns",
-            ));
-        }
-        problems
     }
 
     fn parent(&self) -> Result<Parent, Problem> {
@@ -278,62 +188,45 @@ impl ParentTable {
 /// # Errors
 /// The connection fails. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
-    let table = ParentTable::read(connection, column.table.name())?;
-    Ok(match table {
-        None => Err(no_table(column)),
-        Some(table) => table.check(column).and_then(|()| table.parent()),
-    })
-}
-
-fn no_table(column: &TableColumn) -> Problem {
-    problem(
-        format!(
+    let Some(table) = ParentTable::read(connection, column.table.name())? else {
+        let what = format!(
             "the database has no table {}, or this account cannot see it",
             column.table.plain()
-        ),
-        "give TABLE.COLUMN of a table in --database, as an account that can read it",
-    )
+        );
+        let remedy = "give TABLE.COLUMN of a table in --database, as an account that can read it";
+        return Ok(Err(problem(what, remedy)));
+    };
+    Ok(table.parent())
 }
 
-/// What the package of a column depends on and its table does not have any more: the column, the key and its unique index, and if
-/// `keeps`, that each column with ON UPDATE CURRENT_TIMESTAMP keeps its time.
+/// The columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up of the package changes.
 ///
 /// # Errors
 /// The connection fails.
-pub fn problems(connection: &mut Conn, package: &Package, keeps: bool) -> mysql::Result<Vec<Problem>> {
+pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
     let Some(column) = &package.options.column else {
         return Ok(Vec::new());
     };
-    let Some(table) = ParentTable::read(connection, column.table.name())? else {
-        return Ok(vec![no_table(column)]);
-    };
-    let mut problems: Vec<_> = table.check(column).err().into_iter().collect();
-    problems.extend(table.key_problems(package, &again(package, column)));
-    let kept = |column: &&ParentColumn| {
+    let table = ParentTable::read(connection, column.table.name())?;
+    let columns = table.map_or_else(Vec::new, |table| table.columns);
+    let kept = |name: &str| {
         let mut keep = package.options.keep.0.iter();
-        !keep.any(|name| name.name().to_lowercase() == column.name.to_lowercase())
+        keep.any(|one| one.name().to_lowercase() == name.to_lowercase())
     };
-    let on_update = table
-        .columns
-        .iter()
-        .filter(|one| keeps && one.on_update)
-        .filter(kept);
-    problems.extend(on_update.map(|one| {
-        let (table, name) = (&table.name, &one.name);
-        let what = format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP");
-        problem(what, again(package, column))
-    }));
-    Ok(problems)
-}
-
-/// The installation that reads the table again, with the names of the package.
-fn again(package: &Package, column: &TableColumn) -> String {
-    let [table, prefix] = [package.options.table.name(), package.options.prefix.name()].map(shell_word);
-    let column = column.to_string();
-    format!(
-        "run slotted install --column {} --table {table} --prefix {prefix}, which reads the table, or change the table back",
-        shell_word(&column)
-    )
+    let changed = columns.iter().filter(|one| one.on_update && !kept(&one.name));
+    let [names, prefix] = [package.options.table.name(), package.options.prefix.name()].map(shell_word);
+    let remedy = format!(
+        "run slotted install --column {} --table {names} --prefix {prefix}, which reads the table",
+        shell_word(&column.to_string())
+    );
+    let problem_of = |one: &ParentColumn| {
+        let (table, name) = (column.table.plain(), &one.name);
+        problem(
+            format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP"),
+            &*remedy,
+        )
+    };
+    Ok(changed.map(problem_of).collect())
 }
 
 /// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.

@@ -16,8 +16,7 @@ pub use super::installed::{Installed, installed};
 use super::stored::Stored;
 use crate::package::{Kind, Package, SqlStr, quoted};
 use crate::render;
-use crate::script::{self, Dialect, tokens};
-use crate::server::Version;
+use crate::script::{self, tokens};
 
 /// How an object in a database differs from the object of the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -94,26 +93,18 @@ pub(super) fn object(tokens: &[String]) -> Option<(String, String)> {
     Some((tokens[at].to_lowercase(), unquoted(name)))
 }
 
-/// The states of the table, the views and the routines of a package, and of the routines of other options that exist.
+/// The states of the table, the views and the routines of a package.
 ///
 /// # Errors
 /// The connection fails.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
-    let dialect = Version::of(connection)?.dialect();
+    let (table, totals, view) = (&package.options.table, &package.totals, &package.package);
     let mut states = vec![
-        of(
-            "table",
-            package.options.table.name(),
-            table_state(connection, package)?,
-        ),
-        of("view", package.totals.name(), totals_state(connection, package)?),
-        of(
-            "view",
-            package.package.name(),
-            package_state(connection, package)?,
-        ),
+        of("table", table.name(), table_state(connection, package)?),
+        of("view", totals.name(), totals_state(connection, package)?),
+        of("view", view.name(), package_state(connection, package)?),
     ];
-    states.extend(routine_states(connection, package, dialect)?);
+    states.extend(routine_states(connection, package)?);
     Ok(states)
 }
 
@@ -133,16 +124,13 @@ fn of(kind: &str, name: &str, state: State) -> ObjectState {
 }
 
 /// The states of the routines in the order of `create_procedures.sql`.
-fn routine_states(
-    connection: &mut Conn,
-    package: &Package,
-    dialect: Dialect,
-) -> mysql::Result<Vec<ObjectState>> {
+fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
     let script = render::file(package, "create_procedures.sql");
     let rendered = script::statements(&script).into_iter().filter_map(|statement| {
-        let (kind, name) = object(&tokens(&statement, dialect))?;
-        let stored = Stored::parse(&statement, dialect)?;
-        statement.starts_with("CREATE").then_some((kind, name, stored))
+        let (kind, name) = object(&tokens(&statement))?;
+        let is_ours =
+            package.routines().any(|(_, one)| one.name() == name) && statement.starts_with("CREATE");
+        is_ours.then_some((kind, name, Stored::parse(&statement)?))
     });
     let created = show_create(connection, package)?;
     let find = |kind: &str, name: &str| {
@@ -151,16 +139,13 @@ fn routine_states(
             .find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
     };
     let collation = package.options.collation.of_arguments();
-    let mut states: Vec<_> = rendered
+    let states = rendered
         .map(|(kind, name, rendered)| {
             let state = match find(&kind, &name) {
                 None => State::Missing,
                 Some(Created { statement: None, .. }) => State::Hidden,
                 Some(created) => {
-                    let actual = created
-                        .statement
-                        .as_ref()
-                        .and_then(|text| Stored::parse(text, dialect));
+                    let actual = created.statement.as_ref().and_then(|text| Stored::parse(text));
                     let mut differences = actual
                         .map_or(vec!["it is no routine of a package".into()], |actual| {
                             rendered.differences(&actual)
@@ -172,16 +157,6 @@ fn routine_states(
             of(&kind, &name, state)
         })
         .collect();
-    for (routine, name) in package.absent() {
-        let kind = routine.kind().to_lowercase();
-        if find(&kind, name.name()).is_some() {
-            states.push(of(
-                &kind,
-                name.name(),
-                State::Changed(vec!["other options of the package have created it".into()]),
-            ));
-        }
-    }
     Ok(states)
 }
 
@@ -218,7 +193,6 @@ impl Created {
 fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Created>> {
     let names = package
         .routines()
-        .chain(package.absent())
         .map(|(_, name)| SqlStr(name.name()).to_string());
     let query = format!(
         "SELECT LOWER(ROUTINE_TYPE), CAST(ROUTINE_NAME AS CHAR)
@@ -289,50 +263,29 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
     if columns(connection, table.name())?.is_empty() {
         return Ok(State::Hidden);
     }
-    let statements = script::statements(&render::file(package, "create_procedures.sql"));
-    let is_check =
-        |text: &&String| text.starts_with("SET @slotted_problem") && text.contains(&table.to_string());
-    for check in statements.iter().filter(is_check) {
-        connection.query_drop(check)?;
-        let problem: Option<Option<String>> = connection.query_first("SELECT @slotted_problem")?;
-        if let Some(problem) = problem.flatten() {
-            return Ok(State::Changed(vec![problem]));
-        }
-    }
-    Ok(State::Same)
+    let problem: Option<Option<String>> = connection.query_first(render::table_check(package))?;
+    Ok(State::of(problem.flatten().into_iter().collect()))
 }
 
-/// The names and types of the columns are compared: a restore that stopped leaves views of numbers.
+/// The names of the columns are compared, and the type of the total: a restore that stopped leaves views of the number 1.
 fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
     let name = package.totals.name();
     if !exists(connection, name)? {
         return Ok(State::Missing);
     }
-    let key = package.options.key.0.iter().map(|column| {
-        let kind = column.kind.text().to_lowercase();
-        let kind = kind.split([' ', '(']).next().unwrap_or_default().to_owned();
-        (column.name.name().to_owned(), kind)
-    });
-    let rest: &[_] = match package.options.kind {
-        Kind::Counters => &[
-            ("description", "varchar"),
-            ("start_date", "datetime"),
-            ("slots", "bigint"),
-            ("total", "bigint"),
-            ("resize_incomplete", "int"),
-        ],
-        Kind::SlottedCounters => &[("slots", "bigint"), ("total", "bigint")],
+    let more: &[_] = match package.options.kind {
+        Kind::Counters => &["description", "start_date", "slots", "total"],
+        Kind::SlottedCounters if package.options.column.is_some() => &["total"],
+        Kind::SlottedCounters => &["slots", "total"],
     };
-    let rest = rest
-        .iter()
-        .map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()));
-    let differs = columns(connection, name)? != key.chain(rest).collect::<Vec<_>>();
-    Ok(State::of(
-        differs
-            .then(|| "the columns differ".to_owned())
-            .into_iter()
-            .collect(),
-    ))
+    let key = package.options.key.0.iter().map(|column| column.name.name());
+    let (names, types): (Vec<_>, Vec<_>) = columns(connection, name)?.into_iter().unzip();
+    let same = key.chain(more.iter().copied()).eq(names) && types.last().is_some_and(|kind| kind == "bigint");
+    Ok(State::of(if same {
+        vec![]
+    } else {
+        vec!["the columns differ".to_owned()]
+    }))
 }
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {

@@ -4,7 +4,6 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::script::tokens;
-use crate::server::Version;
 
 /// A package as its view describes it.
 #[derive(Debug)]
@@ -46,7 +45,6 @@ impl Installed {
 /// # Errors
 /// The connection fails.
 pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
-    let dialect = Version::of(connection)?.dialect();
     let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
     type View = (String, String, Option<Vec<u8>>);
     let views: Vec<View> = connection.query(format!(
@@ -65,7 +63,7 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
     ))?;
     let installed = views.into_iter().map(|(schema, view, query)| {
         let query = text(query.unwrap_or_default());
-        let description = (!query.is_empty()).then(|| description(&tokens(&query, dialect)));
+        let description = (!query.is_empty()).then(|| description(&tokens(&query)));
         Installed {
             schema,
             view,
@@ -107,19 +105,14 @@ pub(super) fn unquoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Dialect;
 
     #[test]
     fn the_values_of_the_view_of_a_package_are_read_from_its_text() {
-        let dialect = Dialect {
-            mariadb: false,
-            version: 90_704,
-        };
         let read = |query: &str| {
-            let Description { version, arguments } = description(&tokens(query, dialect));
+            let Description { version, arguments } = description(&tokens(query));
             (version, arguments)
         };
-        let query = "select cast(_utf8mb4'0.1.0' as char charset utf8mb4) AS `version`,cast(NULL as char(288) charset utf8mb4) AS `definer`,\
+        let query = "select cast(_utf8mb4'0.1.0' as char charset utf8mb4) AS `version`,\
                      cast('counters --table \\'a, b\\'' as char charset utf8mb4) AS `arguments`";
         assert_eq!(
             read(query),

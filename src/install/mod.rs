@@ -17,10 +17,10 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, MySqlError, Row};
 
 use crate::connect::cause;
-use crate::package::Package;
+use crate::package::{Family, Package, quoted};
 use crate::render;
-use crate::script::{self, Dialect, tokens};
-use crate::server::{Flavour, Version};
+use crate::script::{self, tokens};
+use crate::server::Version;
 use compare::{ObjectState, State};
 
 /// The time to wait for another installation in the same database, in seconds.
@@ -32,6 +32,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a statement of the last roll-up waits for a row, in seconds.
 const ROW_TIMEOUT: u32 = 2;
+
+/// The error with which a script rejects the server or a table.
+const REJECTED: u16 = 30022;
 
 /// A package that cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +52,7 @@ pub enum InstallError {
         /// The privileges that the routine had, and that the server did not grant again.
         lost: Vec<String>,
     },
-    /// A check at the beginning of a script has found a problem. It says what to do.
+    /// A script rejects the server or a table, and says what to do.
     #[error("{0}")]
     Check(String),
     /// The table with the counts does not exist, but the database has routines of the package.
@@ -58,9 +61,6 @@ pub enum InstallError {
     /// What an uninstallation would read or call is not that of the package.
     #[error("{0}: {1}")]
     Differs(String, String),
-    /// The last roll-up would change other rows than those of the counts, or none.
-    #[error("{}", .0.what)]
-    Parent(column::Problem),
     /// MySQL would drop a routine with privileges that this account cannot read.
     #[error(
         "MySQL removes the privileges on {0} when it is replaced, and this account cannot read them: {1}"
@@ -82,8 +82,8 @@ pub enum InstallError {
 /// What an installation tells the user while it runs.
 pub type Say<'a> = &'a mut dyn FnMut(&str);
 
-/// Installs or upgrades a package: sources `create_tables.sql` if the table does not exist, then `create_procedures.sql` without the routines
-/// that are equal, and tries the routines in a transaction that is rolled back. Returns whether something was not the same.
+/// Installs or upgrades a package: sources `setup.sql`, or if the table exists `create_procedures.sql` without the routines that are equal,
+/// and tries the routines in a transaction that is rolled back. Returns whether something was not the same.
 ///
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next installation does the rest.
@@ -92,9 +92,7 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     let states = compare::states(connection, package)?;
     let changes = states.iter().any(|object| object.state != State::Same);
     if changes {
-        for name in files(package, &states)? {
-            source(connection, package, &states, name, say)?;
-        }
+        source(connection, package, &states, file(package, &states)?, say)?;
     }
     let states = compare::states(connection, package)?;
     if let Some(other) = states.iter().find(|object| object.state != State::Same) {
@@ -110,22 +108,21 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     Ok(changes)
 }
 
-/// The names of the files that an installation sources in a database with these objects.
+/// The name of the file that an installation sources in a database with these objects.
 ///
 /// # Errors
 /// The table was renamed or dropped. An empty one would hide that its counts are missing.
-pub fn files(package: &Package, states: &[ObjectState]) -> Result<&'static [&'static str], InstallError> {
-    let table = package.options.table.name();
-    let has_table = states
-        .iter()
-        .any(|object| object.kind == "table" && object.state != State::Missing);
-    let routine = states
-        .iter()
-        .find(|object| object.is_routine() && object.state != State::Missing);
-    match routine {
-        _ if has_table => Ok(&["create_procedures.sql"]),
-        None => Ok(&["create_tables.sql", "create_procedures.sql"]),
-        Some(routine) => Err(InstallError::LostTable(table.to_owned(), routine.to_string())),
+pub fn file(package: &Package, states: &[ObjectState]) -> Result<&'static str, InstallError> {
+    let exists = |object: &&ObjectState| object.state != State::Missing;
+    if states.iter().filter(exists).any(|object| object.kind == "table") {
+        return Ok("create_procedures.sql");
+    }
+    match states.iter().filter(exists).find(|object| object.is_routine()) {
+        None => Ok("setup.sql"),
+        Some(routine) => {
+            let table = package.options.table.name().to_owned();
+            Err(InstallError::LostTable(table, routine.to_string()))
+        }
     }
 }
 
@@ -164,10 +161,7 @@ pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<(), Ins
         let table = package.options.table.name().to_owned();
         return Err(InstallError::Differs(table, "it is a view".into()));
     }
-    match column::problems(connection, package, false)?.into_iter().next() {
-        Some(problem) => Err(InstallError::Parent(problem)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
@@ -192,20 +186,19 @@ fn source(
 ) -> Result<Vec<Row>, InstallError> {
     let server = Version::of(connection)?;
     let mut rows = Vec::new();
-    for unit in units(&render::file(package, name), server.dialect()) {
+    for unit in units(&render::file(package, name)) {
         let state = states
             .iter()
             .find(|object| unit.is_of(object))
             .map(|object| &object.state);
         let exists = state.is_some_and(|state| *state != State::Missing);
-        // A routine of other options is dropped at the end of the file. Without one, DROP would wait for nothing.
-        if unit.is_routine() && (state == Some(&State::Same) || !states.is_empty() && state.is_none()) {
+        if unit.is_routine() && state == Some(&State::Same) {
             continue;
         }
         let mut statements = unit.statements.clone();
         let action = unit.action(exists);
         // MariaDB replaces a routine in one statement, which keeps the privileges.
-        if server.flavour == Flavour::MySql && exists && statements.len() > 1 {
+        if server.family == Family::Mysql && exists && statements.len() > 1 {
             for grant in grants::read(connection, &unit.kind, &unit.name)? {
                 // The server answers now whether this account can grant it, before it drops the routine.
                 execute(
@@ -217,10 +210,16 @@ fn source(
                 statements.push(grant.statement());
             }
         }
-        if !unit.kind.is_empty() {
+        if !unit.kind.is_empty() && !unit.name.ends_with("_script") {
             say(&action);
         }
-        rows.extend(execute(connection, &statements, &action, say)?);
+        let executed = execute(connection, &statements, &action, say);
+        if matches!(executed, Err(InstallError::Check(_))) {
+            // The routine that has rejected the server or the table. MariaDB needs none.
+            let name = quoted(&format!("_{}script", package.options.prefix.name()));
+            connection.query_drop(format!("DROP PROCEDURE IF EXISTS {name}"))?;
+        }
+        rows.extend(executed?);
     }
     Ok(rows)
 }
@@ -241,8 +240,10 @@ impl Unit {
         ["procedure", "function"].contains(&self.kind.as_str())
     }
 
+    /// A package has one function. The script tries before with another one whether the server accepts it.
     fn is_of(&self, object: &ObjectState) -> bool {
-        self.kind == object.kind && self.name.to_lowercase() == object.name.to_lowercase()
+        let same = self.kind == "function" || self.name.to_lowercase() == object.name.to_lowercase();
+        self.kind == object.kind && same
     }
 
     /// What it does, such as `create procedure counter_add`.
@@ -257,11 +258,11 @@ impl Unit {
     }
 }
 
-/// The statements of a script for a server. A statement for the other servers is a comment, which is no statement.
-fn units(text: &str, dialect: Dialect) -> Vec<Unit> {
+/// The statements of a script.
+fn units(text: &str) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     for statement in script::statements(text) {
-        let tokens = tokens(&statement, dialect);
+        let tokens = tokens(&statement);
         let Some(verb) = tokens.first().map(|verb| verb.to_uppercase()) else {
             continue;
         };
@@ -310,7 +311,7 @@ fn execute(
                     thread::sleep(PAUSE);
                 }
             }
-            1286 => return Err(InstallError::Check(quoted(&error.message))),
+            REJECTED => return Err(InstallError::Check(error.message)),
             _ => {
                 let grant = |statement: &&String| statement.starts_with("GRANT ") && statements.len() > 1;
                 let lost = rest
@@ -343,19 +344,11 @@ fn packet(connection: &mut Conn, statements: &[String]) -> Result<Vec<Row>, (usi
     Ok(rows)
 }
 
-/// The text that a check of a script has put into the name of a storage engine: error 1286 is the way in which plain SQL can say something.
-fn quoted(message: &str) -> String {
-    let text = message
-        .split_once('\'')
-        .and_then(|(_, rest)| rest.rsplit_once('\''));
-    text.map_or(message, |(text, _)| text).to_owned()
-}
-
-/// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time.
+/// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time. Only MySQL shows them;
+/// MariaDB replaces a routine that a transaction has used.
 fn blockers(connection: &mut Conn) -> String {
-    // MariaDB has the table with the plugin metadata_lock_info. A thread of the server has no user and no host.
-    let queries = [
-        "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', COALESCE(PROCESSLIST_USER, ''), '@', COALESCE(PROCESSLIST_HOST, ''),
+    // A thread of the server has no user and no host.
+    let query = "SELECT CONCAT('connection ', PROCESSLIST_ID, ' of ', COALESCE(PROCESSLIST_USER, ''), '@', COALESCE(PROCESSLIST_HOST, ''),
                 ' (', COALESCE(PROCESSLIST_COMMAND, ''), ', ', COALESCE(PROCESSLIST_TIME, 0), ' s)')
            FROM performance_schema.threads
           WHERE THREAD_ID IN (
@@ -369,27 +362,14 @@ fn blockers(connection: &mut Conn) -> String {
                 )
             AND PROCESSLIST_ID <> CONNECTION_ID()
           ORDER BY PROCESSLIST_TIME DESC
-          LIMIT 3",
-        "SELECT CONCAT('connection ', ID, ' of ', USER, '@', HOST, ' (', COMMAND, ', ', COALESCE(TIME, 0), ' s)')
-           FROM information_schema.PROCESSLIST
-          WHERE ID IN (
-                  SELECT THREAD_ID
-                    FROM information_schema.METADATA_LOCK_INFO
-                   WHERE TABLE_SCHEMA IN (DATABASE(), '')
-                )
-            AND ID <> CONNECTION_ID()
-          ORDER BY TIME DESC
-          LIMIT 3",
-    ];
-    let mut found = queries.iter().map(|query| connection.query(query));
-    let users: Option<Vec<String>> =
-        found.find_map(|users| users.ok().filter(|users: &Vec<String>| !users.is_empty()));
-    match users {
-        Some(users) => format!(
-            "other sessions have used it or lock all tables: {}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
-            users.join(", ")
-        ),
-        None => "other sessions have used it or lock all tables, which this account or server does not show"
-            .to_owned(),
+          LIMIT 3";
+    let users: Vec<String> = connection.query(query).unwrap_or_default();
+    if users.is_empty() {
+        return "other sessions have used it or lock all tables, which this account or server does not show"
+            .into();
     }
+    format!(
+        "other sessions have used it or lock all tables: {}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",
+        users.join(", ")
+    )
 }

@@ -1,6 +1,6 @@
 //! The tokens of a stored routine, in a script and as the server prints it.
 
-use crate::script::{Dialect, tokens};
+use crate::script::tokens;
 
 /// A stored routine as the server reads its CREATE statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub(super) struct Stored {
 
 impl Stored {
     /// Parses a CREATE statement, of a script or of SHOW CREATE.
-    pub(super) fn parse(statement: &str, dialect: Dialect) -> Option<Self> {
-        let tokens = tokens(statement, dialect);
+    pub(super) fn parse(statement: &str) -> Option<Self> {
+        let tokens = tokens(statement);
         let is = |at: usize, word: &str| {
             tokens
                 .get(at)
@@ -52,6 +52,8 @@ impl Stored {
         };
         at += stored.read_characteristics(tokens.get(at..)?)?;
         stored.body = tokens[at..].to_vec();
+        // MySQL stores the one after a body of one statement.
+        stored.body.pop_if(|last| last == ";");
         Some(stored)
     }
 
@@ -94,59 +96,21 @@ impl Stored {
     }
 
     pub(super) fn differences(&self, actual: &Self) -> Vec<String> {
-        let mut differences = Vec::new();
-        let mut say = |differs: bool, text: &str| {
-            if differs {
-                differences.push(text.to_owned());
-            }
+        let instead = |what: &str, found: &str, wanted: &str| {
+            format!("{what}{found} instead of {wanted}").replace('`', "")
         };
-        say(
-            !self.definer.is_empty() && self.definer != actual.definer,
-            &format!(
-                "the definer is {} instead of {}",
-                actual.definer.replace('`', ""),
-                self.definer.replace('`', "")
-            ),
-        );
-        say(self.parameters != actual.parameters, "the parameters differ");
-        say(self.returns != actual.returns, "the return type differs");
-        say(
-            self.data_access != actual.data_access,
-            &format!("{} instead of {}", actual.data_access, self.data_access),
-        );
-        say(
-            self.security != actual.security,
-            &format!("SQL SECURITY {} instead of {}", actual.security, self.security),
-        );
-        say(self.comment != actual.comment, "the COMMENT differs");
-        if self.body != actual.body {
-            let exempt = without_set_statement(&self.body);
-            say(
-                true,
-                if exempt == actual.body {
-                    "the body has lost SET STATEMENT innodb_snapshot_isolation=OFF: calls can fail with error 1020"
-                } else {
-                    "the body differs"
-                },
-            );
-        }
-        differences
+        let differences = [
+            (!self.definer.is_empty() && self.definer != actual.definer)
+                .then(|| instead("the definer is ", &actual.definer, &self.definer)),
+            (self.parameters != actual.parameters).then(|| "the parameters differ".into()),
+            (self.returns != actual.returns).then(|| "the return type differs".into()),
+            (self.data_access != actual.data_access)
+                .then(|| instead("", &actual.data_access, &self.data_access)),
+            (self.security != actual.security)
+                .then(|| instead("SQL SECURITY ", &actual.security, &self.security)),
+            (self.comment != actual.comment).then(|| "the COMMENT differs".into()),
+            (self.body != actual.body).then(|| "the body differs".into()),
+        ];
+        differences.into_iter().flatten().collect()
     }
-}
-
-/// The tokens of a body without each `SET STATEMENT ... FOR`.
-fn without_set_statement(body: &[String]) -> Vec<String> {
-    let mut rest = body.iter().peekable();
-    let mut tokens = Vec::new();
-    while let Some(token) = rest.next() {
-        let statement = rest
-            .peek()
-            .is_some_and(|next| next.eq_ignore_ascii_case("STATEMENT"));
-        if token.eq_ignore_ascii_case("SET") && statement {
-            let _ = rest.by_ref().find(|token| token.eq_ignore_ascii_case("FOR"));
-        } else {
-            tokens.push(token.clone());
-        }
-    }
-    tokens
 }

@@ -7,7 +7,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::InstallError;
-use crate::package::{KeyType, Kind, Package, Routine as R, SqlStr};
+use crate::package::{KeyType, Package, Routine as R, SqlStr};
 
 /// Calls the routines with a counter or a record that does not exist. Returns why it has not called them, if it has not.
 ///
@@ -54,11 +54,11 @@ fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<St
     )
 }
 
-/// The arguments that name a counter or a record, in SQL. Numbers are the least ones, which no AUTO_INCREMENT gives.
+/// The arguments that name a counter or a record, in SQL. No AUTO_INCREMENT gives the number 0.
 fn arguments(package: &Package, connection: u32) -> String {
     let value = |kind: &KeyType| match kind {
         KeyType::Name => SqlStr(format!("slotted trial {connection}")).to_string(),
-        KeyType::Integer(_, least, _) => least.to_string(),
+        KeyType::Integer(_) => "0".to_owned(),
         KeyType::Date("DATE") => "CURRENT_DATE".to_owned(),
         KeyType::Date(_) => "NOW()".to_owned(),
         KeyType::Text(_, length) => {
@@ -82,21 +82,17 @@ fn calls(package: &Package, counter: &str) -> Vec<String> {
             .routine(routine)
             .map(|name| format!("CALL {name}({counter}{more})"))
     };
-    let named = package.options.kind == Kind::Counters;
-    let setup = if named { ", NULL, NULL, NULL" } else { ", 1" };
-    let mut calls = vec![
-        call(R::Setup, setup),
+    let calls = [
+        call(R::Setup, ", NULL, NULL, NULL"),
         call(R::Increment, ""),
         call(R::Add, ", 2"),
         call(R::Take, ", 1"),
         package
             .routine(R::Get)
             .map(|get| format!("SELECT {get}({counter})")),
+        // The roll-up would move all counts. This one moves those of the record.
+        call(R::Compact, ""),
+        call(R::Delete, ""),
     ];
-    // The roll-up would move all counts. Its part moves those of one record.
-    if package.options.column.is_some() {
-        calls.push(call(R::Move, &format!(", {counter}, @slotted_rejected")));
-    }
-    calls.push(call(R::Delete, ""));
     calls.into_iter().flatten().collect()
 }

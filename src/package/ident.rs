@@ -197,29 +197,6 @@ impl fmt::Display for Definer {
     }
 }
 
-/// The names of the two roles of `grants.sql`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Roles {
-    /// The role of applications, which count and read.
-    pub application: Ident,
-    /// The role of administrators, which also create, change and delete counters.
-    pub admin: Ident,
-}
-
-impl Roles {
-    /// The prefix and `app` or `admin`.
-    pub fn of(prefix: &Prefix) -> Self {
-        let role = |suffix: &str| {
-            let prefix: String = prefix.name().chars().take(USER_MAX - suffix.len()).collect();
-            Ident::new(format!("{prefix}{suffix}")).expect("shorter than the names of the routines")
-        };
-        Self {
-            application: role("app"),
-            admin: role("admin"),
-        }
-    }
-}
-
 /// The beginning of routine and view names, of letters, digits, `_` and `$`. May be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
+use super::NAME_MAX;
 use super::ident::{IDENT_MAX, Ident, IdentError};
-use super::{NAME_MAX, NAME_PARAMETER};
 
 /// A column of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct KeyColumn {
 pub enum KeyType {
     /// The name of a counter of the package `counters`.
     Name,
-    /// An integer: the type in SQL, the minimum and the maximum. Source: MySQL manual, "Integer Types".
-    Integer(&'static str, i128, i128),
+    /// An integer: the type in SQL.
+    Integer(&'static str),
     /// DATE or DATETIME: the type in SQL.
     Date(&'static str),
     /// CHAR or VARCHAR, and its length in characters.
@@ -59,66 +59,53 @@ pub enum KeyError {
     TooLong(u64),
 }
 
-const INTEGERS: [(&str, u32); 5] = [
-    ("TINYINT", 8),
-    ("SMALLINT", 16),
-    ("MEDIUMINT", 24),
-    ("INT", 32),
-    ("BIGINT", 64),
-];
-const UNSIGNED: [&str; 5] = [
+const INTEGERS: [&str; 10] = [
+    "TINYINT",
+    "SMALLINT",
+    "MEDIUMINT",
+    "INT",
+    "BIGINT",
     "TINYINT UNSIGNED",
     "SMALLINT UNSIGNED",
     "MEDIUMINT UNSIGNED",
     "INT UNSIGNED",
     "BIGINT UNSIGNED",
 ];
+const DATES: [&str; 2] = ["DATE", "DATETIME"];
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
 /// The names of the other columns and parameters of the package, and of columns of its views and statements.
-const TAKEN: [&str; 8] = [
-    "slot", "count", "amount", "value", "entry", "pending", "slots", "total",
+const TAKEN: [&str; 17] = [
+    "slot", "count", "amount", "value", "entry", "pending", "slots", "total", "records", "wait", "round",
+    "size", "inside", "end", "free", "message", "rejected",
 ];
 
 impl KeyType {
     /// None if the text is not a type of a key column.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let words: Vec<_> = text.split_whitespace().map(str::to_uppercase).collect();
-        let words: Vec<_> = words
-            .iter()
-            .map(|word| if word == "INTEGER" { "INT" } else { word })
-            .collect();
-        if let [integer] | [integer, "UNSIGNED"] = words[..]
-            && let Some(at) = INTEGERS.iter().position(|(name, _)| *name == integer)
-        {
-            let (name, bits) = INTEGERS[at];
-            return Some(if words.len() == 1 {
-                Self::Integer(name, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-            } else {
-                Self::Integer(UNSIGNED[at], 0, (1 << bits) - 1)
-            });
+        let plain = words.join(" ").replace("INTEGER", "INT");
+        let find = |names: &[&'static str], name: &str| names.iter().copied().find(|one| *one == name);
+        if let Some(integer) = find(&INTEGERS, &plain) {
+            return Some(Self::Integer(integer));
         }
-        match words[..] {
-            ["DATE"] => return Some(Self::Date("DATE")),
-            ["DATETIME"] => return Some(Self::Date("DATETIME")),
-            _ => {}
+        if let Some(date) = find(&DATES, &plain) {
+            return Some(Self::Date(date));
         }
         let (name, rest) = text.trim().split_once('(')?;
         let inner = rest.strip_suffix(')')?;
         let name = name.trim().to_uppercase();
         let length: u32 = inner.trim().parse().ok().filter(|n| (1..=3072).contains(n))?;
-        let one_of = |names: [&'static str; 2]| names.into_iter().find(|candidate| *candidate == name);
-        one_of(TEXTS)
-            .map(|name| Self::Text(name, length))
-            .or_else(|| one_of(BINARIES).map(|name| Self::Binary(name, length)))
+        let text = find(&TEXTS, &name).map(|name| Self::Text(name, length));
+        text.or_else(|| find(&BINARIES, &name).map(|name| Self::Binary(name, length)))
     }
 
     /// The maximum number of bytes in an index. A character of utf8mb4 has up to four.
     fn bytes(&self) -> u64 {
         match self {
             Self::Name => u64::from(NAME_MAX) * 4,
-            Self::Integer(..) | Self::Date(_) => 8,
+            Self::Integer(_) | Self::Date(_) => 8,
             Self::Text(_, characters) => u64::from(*characters) * 4,
             Self::Binary(_, bytes) => u64::from(*bytes),
         }
@@ -128,54 +115,12 @@ impl KeyType {
     pub fn text(&self) -> String {
         match self {
             Self::Name => format!("VARCHAR({NAME_MAX})"),
-            Self::Integer(name, ..) | Self::Date(name) => (*name).to_owned(),
+            Self::Integer(name) | Self::Date(name) => (*name).to_owned(),
             Self::Text(name, n) | Self::Binary(name, n) => format!("{name}({n})"),
         }
     }
 
-    /// The type of the parameter. It is wider than the column, because a server without strict mode truncates an
-    /// argument to the length of the parameter, and a truncated key would count for another record. With the wider
-    /// type the routine can detect and reject the argument.
-    pub fn parameter(&self) -> String {
-        match self {
-            Self::Name => format!("VARCHAR({NAME_PARAMETER})"),
-            Self::Integer(name, ..) if name.starts_with("BIGINT") => (*name).to_owned(),
-            Self::Integer(..) => "BIGINT".to_owned(),
-            // The servers round a fraction of a second in an argument, MySQL up to the next day.
-            Self::Date(_) => "DATETIME(6)".to_owned(),
-            Self::Text(_, n) => format!("VARCHAR({})", n + 1),
-            Self::Binary(_, n) => format!("VARBINARY({})", n + 1),
-        }
-    }
-
-    /// The type of the argument in the routine that checks a key. A date is a text there: in strict mode, which routines have, the
-    /// server rejects the date '0000-00-00' as an argument (1292), to which it changes an invalid one without strict mode.
-    pub fn checked(&self) -> String {
-        match self {
-            Self::Date(_) => "VARCHAR(26)".to_owned(),
-            _ => self.parameter(),
-        }
-    }
-
-    /// The type of the column in JSON_TABLE(), wider than the column as [`KeyType::parameter`]. JSON has no bytes: a binary
-    /// value is a string of hexadecimal digits.
-    pub fn json(&self) -> String {
-        match self {
-            Self::Binary(_, n) => format!("VARCHAR({})", 2 * n + 1),
-            _ => self.parameter(),
-        }
-    }
-
-    /// Whether a parameter can have values that the column cannot have.
-    pub fn is_limited(&self) -> bool {
-        match self {
-            Self::Integer(name, ..) => !name.starts_with("BIGINT"),
-            _ => true,
-        }
-    }
-
-    /// Whether the type has a character set and a collation. Without strict mode, the server truncates a string to the parameter's
-    /// length, and the rest may differ from a stored value only in trailing spaces, which the collations ignore.
+    /// Whether the type has a character set and a collation.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Name | Self::Text(..))
     }
@@ -189,6 +134,19 @@ impl KeyColumn {
             name: ident("counter_name"),
             parameter: ident("p_counter_name"),
             kind: KeyType::Name,
+        }
+    }
+
+    /// The name of a variable for the column: `v_` and the column's name.
+    pub(crate) fn variable(&self) -> Ident {
+        Ident::stored(format!("v_{}", self.name.name()))
+    }
+
+    /// A parameter or variable for the column as a text of a message.
+    pub(crate) fn shown(&self, variable: &Ident) -> String {
+        match self.kind {
+            KeyType::Binary(..) => format!("HEX({})", variable.typed()),
+            _ => variable.typed(),
         }
     }
 }
@@ -334,17 +292,6 @@ mod tests {
             format!("{} INT", "n".repeat(63)).parse::<Key>(),
             Err(KeyError::Name(_))
         ));
-    }
-
-    #[test]
-    fn integers_have_the_range_of_their_type() {
-        let range = |text| match KeyType::parse(text) {
-            Some(KeyType::Integer(_, least, most)) => (least, most),
-            other => panic!("{text}: {other:?}"),
-        };
-        assert_eq!(range("TINYINT"), (-128, 127));
-        assert_eq!(range("INT"), (i32::MIN.into(), i32::MAX.into()));
-        assert_eq!(range("BIGINT UNSIGNED"), (0, u64::MAX.into()));
     }
 }
 

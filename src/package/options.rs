@@ -6,7 +6,7 @@ use clap::{ArgAction, ArgGroup, Args};
 use super::column::{Columns, TableColumn};
 use super::ident::{Definer, Ident, IdentError, Prefix};
 use super::key::{Key, KeyColumn};
-use super::values::{Collation, Kind, Pick, Security, Servers, Slots};
+use super::values::{Collation, Family, Kind, Pick, Security, Slots};
 
 /// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
 pub const DEFAULT_SLOTS: u32 = 5;
@@ -44,7 +44,7 @@ const NAMED: [Named; 4] = [
     (
         "bounded_counters",
         "Counters with a name that never fall below 0: stock, seats, quotas",
-        || Options::bounded(Kind::Counters),
+        Options::bounded_counters,
     ),
 ];
 
@@ -90,7 +90,8 @@ pub struct Options {
     #[arg(long)]
     pub prefix: Prefix,
 
-    /// The collation of names and text keys. Names need a collation of utf8mb4 [default: utf8mb4_general_ci]
+    /// The collation of names and text keys. Names need a collation of utf8mb4 [default: utf8mb4_unicode_520_ci for names, with which
+    /// upper and lower case are equal; utf8mb4_bin for keys]
     #[arg(long, value_name = "COLLATION")]
     pub collation: Collation,
 
@@ -104,9 +105,14 @@ pub struct Options {
     #[arg(long, value_name = "USER@HOST")]
     pub definer: Option<Definer>,
 
-    /// The servers that the SQL is for
-    #[arg(long = "server", value_name = "SERVER", default_value_t = Servers::Both)]
-    pub servers: Servers,
+    /// The family of servers that the SQL is for. install takes that of the server
+    #[arg(long = "server", value_name = "SERVER", default_value = Family::Mysql.slug())]
+    pub family: Family,
+
+    /// The SQL for a Galera cluster or a group with several primaries, whose nodes all accept writes: each node has slots of its own,
+    /// by auto_increment_increment and auto_increment_offset
+    #[arg(long)]
+    pub cluster: bool,
 
     /// A column of a table whose counts the package has, such as articles.views. The total of a record is the column and the counts
     /// of its slots, which a roll-up adds to the column. The key is the primary key of the table. Table and prefix are named
@@ -133,11 +139,12 @@ impl Default for Options {
             pick: Pick::Connection,
             table: "counters".parse().expect("an identifier"),
             prefix: "counter_".parse().expect("a prefix"),
-            // utf8mb4_general_ci, because an UPDATE by a key of utf8mb4_unicode_ci takes more time on MySQL.
-            collation: "utf8mb4_general_ci".parse().expect("a collation"),
+            // Both families have it, it ignores case, and unlike utf8mb4_general_ci it distinguishes characters of four bytes.
+            collation: "utf8mb4_unicode_520_ci".parse().expect("a collation"),
             security: Security::Definer,
             definer: None,
-            servers: Servers::Both,
+            family: Family::Mysql,
+            cluster: false,
             column: None,
             keep: Columns::default(),
             function: true,
@@ -164,11 +171,11 @@ pub enum OptionsError {
     /// A fixed number of slots of named bounded counters.
     #[error("--slots {0} cannot be used with bounded_counters: each counter has its own number of slots")]
     FixedOfBounded(u32),
-    /// A column of bounded counters.
+    /// Bounded records.
     #[error(
-        "--column cannot be used with bounded counters: the amount that can be taken is in the slots, not in a column"
+        "--bounded cannot be used with slotted_counters: a bounded counter has a name, such as 'quota:17:2026-12-31'"
     )]
-    ColumnOfBounded,
+    BoundedRecords,
     /// Per-counter slots for records, which do not store a number of slots.
     #[error(
         "--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own"
@@ -220,22 +227,20 @@ impl Options {
             kind: Kind::SlottedCounters,
             key: "record_type INT, record_id BIGINT".parse().expect("a key"),
             slots: Slots::Fixed(RECORD_SLOTS),
+            collation: "utf8mb4_bin".parse().expect("a collation"),
             table: "slotted_counters".parse().expect("an identifier"),
             prefix: "slotted_counter_".parse().expect("a prefix"),
             ..Self::default()
         }
     }
 
-    /// The defaults of a package of bounded counters.
-    pub fn bounded(kind: Kind) -> Self {
-        let default = Self::named(kind.name()).expect("it has the name");
+    /// The defaults of the package `bounded_counters`.
+    pub fn bounded_counters() -> Self {
         Self {
             bounded: true,
-            table: Ident::new(format!("bounded_{}", default.table.name())).expect("an identifier"),
-            prefix: format!("bounded_{}", default.prefix.name())
-                .parse()
-                .expect("a prefix"),
-            ..default
+            table: "bounded_counters".parse().expect("an identifier"),
+            prefix: "bounded_counter_".parse().expect("a prefix"),
+            ..Self::default()
         }
     }
 
@@ -254,7 +259,7 @@ impl Options {
     pub(super) fn defaults(&self) -> Self {
         match &self.column {
             Some(column) => Self::of_column(column).unwrap_or_else(Self::slotted_counters),
-            None if self.bounded => Self::bounded(self.kind),
+            None if self.bounded => Self::bounded_counters(),
             None => Self::named(self.kind.name()).expect("it has the name"),
         }
     }
@@ -265,6 +270,7 @@ impl Options {
             self.check_column(column)?;
         }
         match (self.kind, self.slots) {
+            (Kind::SlottedCounters, _) if self.bounded => Err(E::BoundedRecords),
             (Kind::SlottedCounters, Slots::PerCounter) => Err(E::PerRecord),
             (Kind::Counters, _) if self.key.0 != [KeyColumn::name()] => Err(E::KeyOfNamed),
             (Kind::Counters, _) if !self.collation.has_all_characters() => {
@@ -283,8 +289,6 @@ impl Options {
         let unnamed = Self::slotted_counters();
         if self.kind == Kind::Counters {
             Err(E::ColumnOfNamed)
-        } else if self.bounded {
-            Err(E::ColumnOfBounded)
         } else if self.key.0.is_empty() {
             Err(E::ColumnWithoutKey(column.clone()))
         } else if self.keep.0.iter().any(is_column) {
@@ -303,6 +307,21 @@ impl Options {
     /// Whether each counter has its own number of slots.
     pub fn per_counter(&self) -> bool {
         self.slots == Slots::PerCounter
+    }
+
+    /// Whether the SQL is for MariaDB.
+    pub fn mariadb(&self) -> bool {
+        self.family == Family::Mariadb
+    }
+
+    /// Whether an increment selects its slot before it changes it.
+    pub fn selects_slot(&self) -> bool {
+        self.per_counter() || self.random()
+    }
+
+    /// Whether maintenance changes one slot in each statement, because nodes write all the time.
+    pub fn in_steps(&self) -> bool {
+        self.cluster && !self.bounded
     }
 
     /// Whether each increment selects a random slot.

@@ -112,53 +112,31 @@ impl Security {
     }
 }
 
-/// The servers that the SQL is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Servers {
-    /// MySQL and MariaDB. What only one of them executes is in executable comments.
-    Both,
-    /// MySQL only. The SQL has no statement of MariaDB.
+/// The family of servers. The SQL for one is rejected by the other before anything is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
+pub enum Family {
+    /// MySQL and its builds, from 8.0 on.
     Mysql,
-    /// MariaDB only, from 10.11.8 on. The SQL has no executable comment, which some tools remove.
+    /// MariaDB, from 10.11.8 on.
     Mariadb,
 }
 
-impl Servers {
-    /// The words after CREATE that replace an existing routine or event, which only MariaDB supports.
-    pub fn or_replace(self) -> &'static str {
+impl Family {
+    /// The value of the option, and the name of the folder under `generated/`.
+    pub fn slug(self) -> &'static str {
         match self {
-            Self::Both => " /*M!100103 OR REPLACE */",
-            Self::Mysql => "",
-            Self::Mariadb => " OR REPLACE",
-        }
-    }
-
-    /// The table of a locking clause. MySQL requires it if the statement also reads a table function (3569). MariaDB does
-    /// not support it.
-    pub fn of(self, table: &str) -> String {
-        match self {
-            Self::Both => format!(" /*!80000 OF {table} */"),
-            Self::Mysql => format!(" OF {table}"),
-            Self::Mariadb => String::new(),
-        }
-    }
-
-    /// The locking clause for shared locks on the rows of a table. The same as for [`Servers::of`].
-    pub fn share(self, table: &str) -> String {
-        match self {
-            Self::Both => format!("/*!80000 FOR SHARE OF {table} */ /*M!100000 LOCK IN SHARE MODE */"),
-            Self::Mysql => format!("FOR SHARE OF {table}"),
-            Self::Mariadb => "LOCK IN SHARE MODE".to_owned(),
+            Self::Mysql => "mysql",
+            Self::Mariadb => "mariadb",
         }
     }
 }
 
-impl fmt::Display for Servers {
+/// The name of the product.
+impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Both => "both",
-            Self::Mysql => "mysql",
-            Self::Mariadb => "mariadb",
+            Self::Mysql => "MySQL",
+            Self::Mariadb => "MariaDB",
         })
     }
 }
@@ -215,6 +193,6 @@ impl FromStr for Collation {
         {
             return Ok(Self(name.to_owned()));
         }
-        Err("expected the name of a collation, such as utf8mb4_general_ci or latin1_swedish_ci".into())
+        Err("expected the name of a collation, such as utf8mb4_bin or latin1_swedish_ci".into())
     }
 }

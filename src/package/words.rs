@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 
 use super::column::TableColumn;
@@ -10,9 +11,9 @@ use super::key::Key;
 use super::options::{Options, OptionsError};
 use super::values::Kind;
 
-/// The options on a command line. None if it names neither a package nor a column.
+/// The options on a command line, and whether these contain the number of slots. None if it names neither a package nor a column.
 #[derive(Debug, Clone)]
-pub struct Given(pub Option<Options>);
+pub struct Given(pub Option<Options>, pub bool);
 
 impl Args for Given {
     fn augment_args(command: Command) -> Command {
@@ -32,11 +33,15 @@ impl FromArgMatches for Given {
             .and_then(|mut words| words.next()?.to_str());
         let column = matches.get_one::<TableColumn>("column");
         let Some(name) = name.or(column.map(|_| Kind::SlottedCounters.name())) else {
-            return Ok(Self(None));
+            return Ok(Self(None, false));
         };
         let mut options = Options::named(name).expect("a possible value");
         if matches.get_flag("bounded") {
-            options = Options::bounded(options.kind);
+            // Records cannot be bounded: their options stay, and are rejected.
+            if options.kind == Kind::Counters {
+                options = Options::bounded_counters();
+            }
+            options.bounded = true;
         } else if let Some(column) = column {
             options = Options::of_column(column).unwrap_or(options);
             // The key of its table is not known here.
@@ -45,7 +50,11 @@ impl FromArgMatches for Given {
         let bounded = options.bounded;
         options.update_from_arg_matches(matches)?;
         options.bounded = bounded;
-        Ok(Self(Some(options)))
+        if name == "counters-fixed" && options.per_counter() {
+            let error = "counters-fixed has one number of slots for all counters: use the package counters\n";
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, error));
+        }
+        Ok(Self(Some(options), matches.contains_id("slots")))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -94,17 +103,16 @@ impl Options {
             definer.is_some(),
             &definer.map(Definer::plain).unwrap_or_default(),
         );
-        say(
-            "server",
-            self.servers != default.servers,
-            &self.servers.to_string(),
-        );
+        say("server", self.family != default.family, self.family.slug());
         say(
             "column",
             column.is_some(),
             &column.map(TableColumn::to_string).unwrap_or_default(),
         );
         say("keep", !self.keep.0.is_empty(), &self.keep.to_string());
+        if self.cluster {
+            arguments += " --cluster";
+        }
         if !self.function {
             arguments += " --no-function";
         }

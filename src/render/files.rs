@@ -1,15 +1,13 @@
 //! The files of a package: the scripts that a DBA sources, and the plain statements.
 
-use std::fmt;
-
 use askama::Template;
 
-use super::key::Arguments;
-use super::routine::RoutineText;
-use super::table::Table;
+use super::sql::Sql;
 use super::{filters, fragment};
-use crate::package::{Ident, Kind, MAX_SLOTS, Options, Package, Roles, Routine as R, Security, Servers};
-use crate::script;
+use crate::package::{
+    BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, NAME_MAX, Options,
+    Package, RECORDS_MAX, Routine as R, Security,
+};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -22,118 +20,92 @@ pub struct File {
     pub text: String,
 }
 
-/// What an object of a package is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ObjectKind {
-    /// A table with counts.
-    Table,
-    /// A stored procedure.
-    Procedure,
-    /// A stored function.
-    Function,
-    /// An event of the event scheduler.
-    Event,
-    /// A view.
-    View,
-}
-
-impl ObjectKind {
-    /// The keyword after CREATE and DROP.
-    pub fn sql(self) -> &'static str {
-        match self {
-            Self::Table => "TABLE",
-            Self::Procedure => "PROCEDURE",
-            Self::Function => "FUNCTION",
-            Self::Event => "EVENT",
-            Self::View => "VIEW",
-        }
-    }
-
-    /// Whether it is a procedure or a function.
-    pub fn is_routine(self) -> bool {
-        matches!(self, Self::Procedure | Self::Function)
-    }
-}
-
-/// The keyword in lower case.
-impl fmt::Display for ObjectKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sql().to_lowercase())
-    }
-}
-
-/// An object of a package, and how a script creates it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Object {
-    /// What it is.
-    pub kind: ObjectKind,
-    /// Its name.
-    pub name: Ident,
-    /// A part of a script, with DELIMITER.
-    text: String,
-}
-
-impl Object {
-    /// The statements that create it, and before them those that drop it, if the server cannot replace it.
-    pub fn statements(&self) -> Vec<String> {
-        script::statements(&self.text)
-    }
-}
-
-/// The kind and the name, such as `procedure counter_add`.
-impl fmt::Display for Object {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.name.name())
-    }
-}
-
-/// All objects of a package, in the order in which they are created. The view with the version is the last one.
-pub fn objects(package: &Package) -> Vec<Object> {
-    let table = Table::of(package, Arguments::Parameters);
-    let script = Script { package, table };
-    let mut objects = vec![Object {
-        kind: ObjectKind::Table,
-        name: package.options.table.clone(),
-        text: script.create_table() + ";",
-    }];
-    objects.extend(script.routines_and_views());
-    let version = objects.iter().position(|object| object.name == package.package);
-    let version = objects.remove(version.expect("every package has it"));
-    objects.push(version);
-    objects
-}
-
-/// The sql_mode that the server stores with each routine.
-pub const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
+/// The sql_mode that the server stores with each routine. Without NO_ZERO_DATE: a roll-up changes rows of people, which can contain zero
+/// dates.
+pub const SQL_MODE: &str = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
 
 /// How long a statement of a script or of an installation waits for transactions that have used an object, in seconds. New calls
 /// of the object wait behind it. Source: MySQL manual, "Metadata Locking".
 pub const DDL_TIMEOUT: u32 = 2;
 
-/// A package as its files see it.
-struct Script<'a> {
-    package: &'a Package,
-    table: Table<'a>,
+/// A template each, and what renders it: a condition for the package, and for the routine that it creates.
+macro_rules! templates {
+    ($($(#[$doc:meta])* fn $name:ident { $($pattern:pat $(if $condition:expr)? => $path:literal,)* })*) => {
+        $($(#[$doc])*
+        fn $name(sql: Sql<'_>, of: (Kind, bool, R)) -> String {
+            match of {
+                $($pattern $(if $condition(&sql.package.options))? => {
+                    #[derive(Template)]
+                    #[template(path = $path)]
+                    #[allow(dead_code, reason = "few templates use both")]
+                    struct Text<'a> { sql: Sql<'a>, o: &'a Options }
+                    fragment(&Text { sql, o: &sql.package.options })
+                })*
+                (kind, ..) => unreachable!("{} has no such template", kind.name()),
+            }
+        })*
+    };
 }
 
-/// The files: the name, the template, the packages that have it, and where its statements take values from.
+use Kind::{Counters, SlottedCounters as Records};
+fn column(options: &Options) -> bool {
+    options.column.is_some()
+}
+
+templates! {
+    /// The CREATE statement of a routine of the package.
+    fn routine {
+        (_, _, R::Fail) => "counters/fail.sql",
+        (Counters, _, R::MustExist) => "counters/must_exist.sql",
+        (Counters, _, R::AddElsewhere) => "counters/add_elsewhere.sql",
+        (_, _, R::ReadCommitted) => "records/read_committed.sql",
+        (Counters, _, R::Steps) => "cluster/counter_steps.sql",
+        (Counters, _, R::Setup) => "counters/setup.sql",
+        (Counters, _, R::Increment) => "counters/increment.sql",
+        (Counters, _, R::Add) => "counters/add.sql",
+        (_, _, R::Take) => "bounded/take.sql",
+        (_, _, R::TakeElsewhere) => "bounded/take_elsewhere.sql",
+        (Counters, _, R::Reset) => "counters/reset.sql",
+        (Counters, _, R::Resize) => "counters/resize.sql",
+        (Counters, _, R::Delete) => "counters/delete.sql",
+        (_, _, R::Drop) => "counters/drop.sql",
+        (Counters, _, R::Get) => "counters/get.sql",
+        (Records, _, R::Steps) => "cluster/record_steps.sql",
+        (Records, _, R::Increment) => "records/increment.sql",
+        (Records, _, R::Add) => "records/add.sql",
+        (_, _, R::AddMany) => "records/add_many.sql",
+        (Records, _, R::Reset) if column => "column/reset.sql",
+        (Records, _, R::Reset) => "records/reset.sql",
+        (_, _, R::Compact) if column => "column/compact.sql",
+        (_, _, R::Compact) => "records/compact.sql",
+        (_, _, R::Move) => "column/move.sql",
+        (_, _, R::Rollup) => "column/rollup.sql",
+        (Records, _, R::Delete) => "records/delete.sql",
+        (Records, _, R::Get) if column => "column/get.sql",
+        (Records, _, R::Get) => "records/get.sql",
+    }
+}
+
+/// The files: the name, the template and the packages that contain it.
 macro_rules! files {
-    ($($name:literal $path:literal [$($kind:ident)*] $source:ident $(if $condition:ident)?;)*) => {
+    ($($name:literal $path:literal if $condition:expr;)*) => {
         /// All files of a package.
         pub fn files(package: &Package) -> Vec<File> {
             let mut files = Vec::new();
-            $(if [$(Kind::$kind),*].contains(&package.options.kind) $(&& $condition(&package.options))? {
+            let o = &package.options;
+            let script = &Script { package };
+            $(if $condition(o) {
                 #[derive(Template)]
                 #[template(path = $path)]
-                #[allow(dead_code, reason = "few templates use all three")]
+                #[allow(dead_code, reason = "few templates use all")]
                 struct Text<'a> {
                     script: &'a Script<'a>,
                     package: &'a Package,
-                    table: Table<'a>,
+                    sql: Sql<'a>,
+                    o: &'a Options,
                 }
-                let table = Table::of(package, Arguments::$source);
-                let script = &Script { package, table };
-                files.push(File { name: $name, text: text(&Text { script, package, table }) });
+                let sql = Sql { package, name: &o.table };
+                files.push(File { name: $name, text: text(&Text { script, package, sql, o }) });
             })*
             files
         }
@@ -141,24 +113,19 @@ macro_rules! files {
 }
 
 files! {
-    "setup.sql" "files/setup.sql" [Counters SlottedCounters] Parameters;
-    "create_tables.sql" "files/create_tables.sql" [Counters SlottedCounters] Parameters;
-    "create_procedures.sql" "files/create_procedures.sql" [Counters SlottedCounters] Parameters;
-    "uninstall.sql" "files/uninstall.sql" [Counters SlottedCounters] Parameters;
-    "grants.sql" "files/grants.sql" [Counters SlottedCounters] Parameters;
-    "accounts.sql" "files/accounts.sql" [Counters SlottedCounters] Parameters if has_definer;
-    "resize.sql" "files/resize.sql" [Counters] Parameters if has_fixed_slots;
-    "test_insertdata.sql" "files/test_insertdata.sql" [Counters] Parameters;
-    "queries.sql" "files/counter_queries.sql" [Counters] Placeholders;
-    "queries.sql" "files/record_queries.sql" [SlottedCounters] Placeholders;
+    "setup.sql" "files/setup.sql" if always;
+    "create_tables.sql" "files/create_tables.sql" if always;
+    "create_procedures.sql" "files/create_procedures.sql" if always;
+    "uninstall.sql" "files/uninstall.sql" if always;
+    "grants.sql" "files/grants.sql" if always;
+    "accounts.sql" "files/accounts.sql" if |o: &Options| o.definer.is_some();
+    "resize.sql" "files/resize.sql" if |o: &Options| o.kind == Counters && !o.per_counter();
+    "test_insertdata.sql" "files/test_insertdata.sql" if |o: &Options| o.kind == Counters;
+    "queries.sql" "files/queries.sql" if always;
 }
 
-fn has_definer(options: &Options) -> bool {
-    options.definer.is_some()
-}
-
-fn has_fixed_slots(options: &Options) -> bool {
-    !options.per_counter()
+fn always(_: &Options) -> bool {
+    true
 }
 
 /// A file that every package has, such as `create_procedures.sql`.
@@ -175,6 +142,24 @@ pub fn setup(package: &Package) -> String {
     file(package, "setup.sql")
 }
 
+/// A SELECT that returns what is wrong with the table in the current database, or with the table of the column, as a sentence, or NULL.
+pub fn table_check(package: &Package) -> String {
+    #[derive(Template)]
+    #[template(path = "files/_table_check.sql")]
+    struct Check<'a> {
+        script: &'a Script<'a>,
+        o: &'a Options,
+    }
+    let (script, o) = (&Script { package }, &package.options);
+    fragment(&Check { script, o })
+}
+
+/// What the scripts and the program say of a table that is not that of the package.
+const TABLE_DIFFERS: &str = "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
+const COLUMN_DIFFERS: &str = "the table of the column is not InnoDB, its key differs, or the column is no integer or generated: render again";
+const KEY_NOT_UNIQUE: &str =
+    "the key is not unique: a roll-up would add the counts to several rows. Render it with a unique key";
+
 /// Renders a file, which ends with one line end.
 fn text(template: &impl Template) -> String {
     let mut text = fragment(template);
@@ -183,154 +168,95 @@ fn text(template: &impl Template) -> String {
     text
 }
 
-#[derive(Template)]
-#[template(path = "shared/counter_package.sql")]
-struct PackageView<'a> {
+/// A package as its files see it.
+struct Script<'a> {
     package: &'a Package,
-}
-
-#[derive(Template)]
-#[template(path = "counters/counter_totals.sql")]
-struct Totals<'a> {
-    package: &'a Package,
-    table: Table<'a>,
-}
-
-#[derive(Template)]
-#[template(path = "slotted_counters/slotted_counter_totals.sql")]
-struct RecordTotals<'a> {
-    package: &'a Package,
-    table: Table<'a>,
-}
-
-/// Drops and creates a routine.
-#[derive(Template)]
-#[template(path = "files/_routine.sql")]
-struct Replace {
-    drop: String,
-    create: String,
-}
-
-/// Drops a routine before it is created, if the server cannot replace it.
-fn drop_first(package: &Package, kind: &str, name: &Ident) -> String {
-    #[derive(Template)]
-    #[template(path = "shared/_drop.sql")]
-    struct Drop<'a> {
-        package: &'a Package,
-        kind: &'a str,
-        name: &'a Ident,
-    }
-    fragment(&Drop { package, kind, name })
 }
 
 impl Script<'_> {
-    /// Drops what other options of the same prefix may have created.
-    fn leftovers(&self) -> String {
-        #[derive(Template)]
-        #[template(path = "files/_leftovers.sql")]
-        struct Leftovers<'a> {
-            package: &'a Package,
-        }
-        fragment(&Leftovers {
-            package: self.package,
-        })
-    }
-
     /// The command that renders the package again.
     fn command(&self) -> String {
         format!("slotted generate {}", self.package.options.arguments())
     }
 
-    /// The CREATE TABLE statement.
-    fn create_table(&self) -> String {
-        match self.package.options.kind {
-            Kind::Counters => self.table.create_counters(),
-            Kind::SlottedCounters => self.table.create_slotted_counters(),
-        }
+    /// The procedures, each with the statements that replace it, without a delimiter.
+    fn procedures(&self) -> Vec<String> {
+        let all = self.package.routines().filter(|(routine, _)| *routine != R::Get);
+        all.map(|one| self.create(one)).collect()
     }
 
-    /// The roles of `grants.sql`, and whether it is the role of administrators.
-    fn grantees(&self) -> [(Ident, bool); 2] {
-        let Roles { application, admin } = self.package.roles();
-        [(application, false), (admin, true)]
+    /// The statements that replace the function, if the package contains it.
+    fn function(&self) -> Option<String> {
+        let get = self.package.routine(R::Get)?;
+        Some(self.create((R::Get, get)))
     }
 
-    /// The routines that `uninstall.sql` drops before the last roll-up, so that nothing counts after it. All of them without one.
-    fn dropped_first(&self) -> Vec<(R, &Ident)> {
-        let all = self.package.routines();
-        all.filter(|(routine, _)| self.last_place(*routine).is_none())
-            .collect()
+    fn create(&self, (of, name): (R, &Ident)) -> String {
+        let (package, options) = (self.package, &self.package.options);
+        routine(Sql { package, name }, (options.kind, options.bounded, of))
     }
 
-    /// The routines that it drops after the last roll-up, the roll-up first: as long as it exists, it can be called.
-    fn dropped_last(&self) -> Vec<(R, &Ident)> {
-        let mut routines: Vec<_> = self.package.routines().collect();
-        routines.retain(|(routine, _)| self.last_place(*routine).is_some());
-        routines.sort_by_key(|(routine, _)| self.last_place(*routine));
-        routines
-    }
-
-    /// The place of a routine that is dropped after the last roll-up. With reset and get, a total that the column rejects can be corrected.
-    fn last_place(&self, routine: R) -> Option<usize> {
-        self.package.routine(R::Rollup)?;
-        let last = [R::Rollup, R::Reset, R::Get];
-        let private = routine.is_private().then_some(last.len());
-        last.iter().position(|one| *one == routine).or(private)
-    }
-
-    /// The name of the routine that exists while `uninstall.sql` runs.
-    fn last_rollup(&self) -> Ident {
-        Ident::new(format!("_{}last", self.package.options.prefix.name()))
+    /// The name of the routine that a script creates, calls and drops.
+    fn temporary(&self) -> Ident {
+        Ident::new(format!("_{}script", self.package.options.prefix.name()))
             .expect("shorter than the names of other routines")
     }
 
-    /// Every view and routine as a script creates it. The function comes last: a server may reject it for an
-    /// account without privileges (1418, 1419), and then all the rest is there.
-    fn routines_and_views(&self) -> Vec<Object> {
-        let (package, table) = (self.package, self.table);
-        let replace = |(routine, name): (R, &Ident)| {
-            let errors = routine.errors(&package.options);
-            let create = RoutineText {
-                package,
-                of: routine,
-                name,
-                errors,
-                table,
-            }
-            .create(routine);
-            let drop = drop_first(package, routine.kind(), name);
-            Object {
-                kind: match routine {
-                    R::Get => ObjectKind::Function,
-                    _ => ObjectKind::Procedure,
-                },
-                name: name.clone(),
-                text: fragment(&Replace { drop, create }),
-            }
+    /// The columns of the table: the name, the type and the collation as information_schema has them, and whether NULL is allowed.
+    fn columns(&self) -> Vec<String> {
+        let o = &self.package.options;
+        let others: &[&str] = match o.kind {
+            Counters => &[
+                "counter_id int NOT NULL",
+                "start_date datetime NOT NULL",
+                "counter bigint NOT NULL",
+            ],
+            Records => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
         };
-        let (function, procedures): (Vec<_>, Vec<_>) =
-            package.routines().partition(|(routine, _)| *routine == R::Get);
-        let mut objects = Vec::new();
-        let view = |name: &Ident, text| Object {
-            kind: ObjectKind::View,
-            name: name.clone(),
-            text,
-        };
-        let totals = match package.options.kind {
-            Kind::Counters => fragment(&Totals { package, table }),
-            Kind::SlottedCounters => fragment(&RecordTotals { package, table }),
-        };
-        objects.push(view(&package.totals, totals));
-        objects.push(view(&package.package, fragment(&PackageView { package })));
-        objects.extend(procedures.into_iter().map(replace));
-        objects.extend(function.into_iter().map(replace));
-        objects
+        let description = (o.kind == Counters)
+            .then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation));
+        let others = others.iter().map(|&column| column.to_owned());
+        self.key_columns()
+            .into_iter()
+            .chain(others)
+            .chain(description)
+            .collect()
     }
 
-    /// The same as a part of a script. Routines that follow each other share one DELIMITER.
-    fn routines_and_views_text(&self) -> String {
-        let objects = self.routines_and_views();
-        let texts: Vec<_> = objects.iter().map(|object| object.text.trim_end()).collect();
-        texts.join("\n\n").replace("DELIMITER ;\n\nDELIMITER ;;\n", "")
+    /// The same of the key.
+    fn key_columns(&self) -> Vec<String> {
+        let o = &self.package.options;
+        let column = |column: &KeyColumn| {
+            let collation = if column.kind.is_text() {
+                format!(" {}", o.collation)
+            } else {
+                String::new()
+            };
+            format!(
+                "{} {}{collation} NOT NULL",
+                column.name.name(),
+                column.kind.text().to_lowercase()
+            )
+        };
+        o.key.0.iter().map(column).collect()
+    }
+
+    /// The columns that a roll-up assigns.
+    fn assigned(&self) -> String {
+        let o = &self.package.options;
+        let column = o.column.iter().map(|column| &column.column);
+        let names = column.chain(&o.keep.0).map(Ident::to_string);
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of the columns of the primary key, with commas between them.
+    fn primary_key(&self) -> String {
+        let slot = if self.package.options.kind == Counters {
+            "counter_id"
+        } else {
+            "slot"
+        };
+        let key = self.package.options.key.0.iter().map(|column| column.name.name());
+        key.chain([slot]).collect::<Vec<_>>().join(",")
     }
 }

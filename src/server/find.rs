@@ -4,7 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Flavour, Version};
+use super::Version;
+use crate::package::Family;
 
 /// The environment variable with the path of the server program.
 const SERVER_VARIABLE: &str = "SLOTTED_SERVER";
@@ -143,7 +144,7 @@ pub fn provided() -> Vec<Program> {
     let mut found: Vec<_> = programs(folders).collect();
     found.sort_by_key(|Program { version, .. }| {
         let newest_first = std::cmp::Reverse((version.major, version.minor, version.patch));
-        (version.flavour == Flavour::MariaDb, newest_first)
+        (version.family == Family::Mariadb, newest_first)
     });
     found
 }

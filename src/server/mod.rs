@@ -7,25 +7,16 @@ use std::fmt;
 
 use mysql::prelude::Queryable;
 
-use crate::script::Dialect;
+use crate::package::Family;
 
 pub use find::{NoServer, Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
-
-/// The server family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Flavour {
-    /// MySQL and its builds.
-    MySql,
-    /// MariaDB.
-    MariaDb,
-}
 
 /// The family and version of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
     /// The server family.
-    pub flavour: Flavour,
+    pub family: Family,
     /// The first number of the version.
     pub major: u16,
     /// The second number of the version.
@@ -37,10 +28,10 @@ pub struct Version {
 impl Version {
     /// Parses the result of `SELECT VERSION()` or the output of `mysqld --version`. None if it contains no version.
     pub fn parse(text: &str) -> Option<Self> {
-        let flavour = if text.to_lowercase().contains("mariadb") {
-            Flavour::MariaDb
+        let family = if text.to_lowercase().contains("mariadb") {
+            Family::Mariadb
         } else {
-            Flavour::MySql
+            Family::Mysql
         };
         let number = text
             .split_whitespace()
@@ -49,7 +40,7 @@ impl Version {
             .split(|c: char| !c.is_ascii_digit())
             .map_while(|number| number.parse().ok());
         Some(Self {
-            flavour,
+            family,
             major: numbers.next()?,
             minor: numbers.next()?,
             patch: numbers.next()?,
@@ -65,32 +56,16 @@ impl Version {
         Self::parse(&text).ok_or_else(|| std::io::Error::other(format!("unknown version '{text}'")).into())
     }
 
-    /// How the server reads executable comments.
-    pub fn dialect(&self) -> Dialect {
-        Dialect {
-            mariadb: self.flavour == Flavour::MariaDb,
-            version: u32::from(self.major) * 10_000 + u32::from(self.minor) * 100 + u32::from(self.patch),
-        }
-    }
-
     /// The release series in the name of a file or test: `mysql-9.7`.
     pub fn slug(&self) -> String {
-        let flavour = match self.flavour {
-            Flavour::MySql => "mysql",
-            Flavour::MariaDb => "mariadb",
-        };
-        format!("{flavour}-{}.{}", self.major, self.minor)
+        format!("{}-{}.{}", self.family.slug(), self.major, self.minor)
     }
 }
 
 /// The family and the release series.
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flavour = match self.flavour {
-            Flavour::MySql => "MySQL",
-            Flavour::MariaDb => "MariaDB",
-        };
-        write!(f, "{flavour} {}.{}", self.major, self.minor)
+        write!(f, "{} {}.{}", self.family, self.major, self.minor)
     }
 }
 
@@ -100,26 +75,23 @@ mod tests {
 
     #[test]
     fn versions_of_servers_and_programs_are_parsed() {
-        for (text, slug, number) in [
-            ("9.7.4-2", "mysql-9.7", 90_704),
-            ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0", 80_043),
-            ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11", 101_119),
+        for (text, slug, patch) in [
+            ("9.7.4-2", "mysql-9.7", 4),
+            ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0", 43),
+            ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11", 19),
             (
                 "/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
                 "mysql-9.7",
-                90_704,
+                4,
             ),
             (
                 "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu",
                 "mariadb-11.8",
-                110_806,
+                6,
             ),
         ] {
             let version = Version::parse(text).expect(text);
-            assert_eq!(version.slug(), slug, "{text}");
-            let dialect = version.dialect();
-            let expected = (slug.starts_with("mariadb"), number);
-            assert_eq!((dialect.mariadb, dialect.version), expected, "{text}");
+            assert_eq!((version.slug().as_str(), version.patch), (slug, patch), "{text}");
         }
         assert_eq!(Version::parse("nothing here"), None);
     }

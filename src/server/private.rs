@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use mysql::{Conn, OptsBuilder};
 use tempfile::TempDir;
 
-use super::{Flavour, Program};
+use super::Program;
+use crate::package::Family;
 
 /// The timeout until a server accepts connections. A machine under load takes much longer than an idle one.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
@@ -212,7 +213,7 @@ fn spawn(program: &Program, folder: &Path, arguments: &[&str]) -> io::Result<Run
     start.args(["--skip-networking", "--secure-file-priv="]);
     // The default of 10 s ends connections on a machine under load.
     start.arg("--connect-timeout=120");
-    if program.version.flavour == Flavour::MySql {
+    if program.version.family == Family::Mysql {
         start.arg("--mysqlx=OFF");
     }
     start.args(arguments).spawn().map(Running)
@@ -221,12 +222,12 @@ fn spawn(program: &Program, folder: &Path, arguments: &[&str]) -> io::Result<Run
 /// Creates the data directory.
 fn initialize(program: &Program, folder: &Path, interrupted: &AtomicBool) -> Result<(), StartError> {
     let mut initialize = command(program, folder)?;
-    let script = match program.version.flavour {
-        Flavour::MySql => {
+    let script = match program.version.family {
+        Family::Mysql => {
             initialize.arg("--initialize-insecure");
             None
         }
-        Flavour::MariaDb => {
+        Family::Mariadb => {
             fs::create_dir(folder.join(DATA))?;
             initialize.arg("--bootstrap").stdin(Stdio::piped());
             Some(system_tables(program)?)

@@ -5,28 +5,7 @@
 -- setup
 
 -- increment
-CALL slotted_counter_add_many('[
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1],
-  [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1], [123, {random}, 1]
-]');
+CALL slotted_counter_add_many('[{entries}]');
 
 -- read
 SELECT SUM(`count`)

@@ -1,5 +1,5 @@
--- The package counters: each counter has its own number of slots
--- package: counters
+-- The package of this name: CALL counter_increment for one counter
+-- package: {name}
 
 -- setup
 CALL counter_setup('downloads', NULL, {slots}, 0);

@@ -1,33 +1,12 @@
+{% import "macros.sql" as m -%}
 {% include "files/_banner.sql" %}
---
--- Creates the routines and the views, and replaces existing ones. The table is not changed. Stops before any change if the
--- table or the privileges are not as the routines need them.
-{%- if package.options.servers != Servers::Mariadb %}
--- MySQL cannot replace a routine in one statement: a call between DROP and CREATE fails with error 1305. DROP also
--- removes the privileges that were granted on the routine: source grants.sql again.
-{%- endif %}
-{%- let again = "the script again" %}
-{%- include "files/_waits.sql" %}
-{%- include "files/_notes.sql" %}
+-- Creates or replaces the views and the routines. Changes nothing if the table is not that of create_tables.sql.{% if o.mariadb() %}
+-- A statement that waits for open transactions ends after {{ DDL_TIMEOUT }} s (1205): source the script again.{% else %}
+-- Between DROP and CREATE of a routine, its calls fail (1305). If a statement has waited for open transactions for
+-- {{ DDL_TIMEOUT }} s (1205), source the script again.{% endif %}
 
-{% include "files/_session_begin.sql" %}
-{%- if package.routine(R::Get).is_some() %}
-
-{% include "files/_check_function.sql" %}
-{%- endif %}
-
-{% include "files/_check_table.sql" %}
-{%- if package.options.kind == Kind::Counters && !package.options.per_counter() %}
-
-{% include "files/_check_slots.sql" %}
-{%- endif %}
-{%- let leftovers = script.leftovers() %}
-
-{{ script.routines_and_views_text() }}
-
-{% if !leftovers.is_empty() -%}
--- Other options may have created these.
-{{- leftovers }}
-
-{% endif -%}
-{% include "files/_session_end.sql" %}
+{% include "files/_begin.sql" %}
+{% let replaces = true -%}
+{% include "files/_check.sql" -%}
+{% include "files/_routines.sql" %}
+{% include "files/_end.sql" %}

@@ -1,9 +1,4 @@
 {% include "files/_banner.sql" %}
---
--- Creates the table. create_procedures.sql creates the routines and the views.
+-- Creates the table. Fails with 1050 if it exists. create_procedures.sql creates the views and the routines.
 
-{% include "files/_session_begin.sql" %}
-
-{{ script.create_table() }}
-
-{% include "files/_session_end.sql" %}
+{% include "files/_table.sql" %};

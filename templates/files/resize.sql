@@ -1,14 +1,14 @@
+{% import "macros.sql" as m -%}
 {% include "files/_banner.sql" %}
---
--- Gives every counter with fewer than {{ package.options.setup_slots() }} slots the missing ones. The totals do not change. Source it before
--- create_procedures.sql if the counters were created with fewer slots. Counters with more slots are valid too: after
--- create_procedures.sql, CALL {{ package.routine(R::Resize).expect("counters have it").typed() }}('...', NULL) removes the slots that no increment selects.
--- Commits, whatever the defaults of the session are.
+-- Creates the slots that counters with fewer than {{ o.setup_slots() }} slots lack. The totals do not change.
+-- CALL {{ package.routine(R::Resize).expect("named counters have it").name() }}(counter_name, NULL) removes the slots above {{ o.setup_slots() }}.
 
-{% include "files/_session_begin.sql" %}
-
-{{ table.insert_slots(table.missing_slots()) }}
--- With NO CHAIN NO RELEASE, because completion_type can end the connection at a COMMIT.
+-- The lock on slot 1 keeps a delete at the same time from leaving a part of a counter.
+{{ sql.set("sql_big_selects=ON", 0) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
+SELECT slot_1.counter_name, number, slot_1.description, slot_1.start_date, 0
+  FROM (SELECT * FROM {{ o.table }} WHERE counter_id = 1 FOR UPDATE) AS slot_1
+ CROSS JOIN {{ m::numbers(o.setup_slots()) }} AS numbers
+ WHERE number > 1
+ ORDER BY slot_1.counter_name, number
+ON DUPLICATE KEY UPDATE counter = {{ o.table }}.counter;
 COMMIT AND NO CHAIN NO RELEASE;
-
-{% include "files/_session_end.sql" %}

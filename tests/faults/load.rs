@@ -1,9 +1,9 @@
-//! The load: sessions that call all routines which count, outside transactions and in transactions with a row of the
-//! application, and one session that resizes, compacts and rolls up.
+//! The load: sessions that call all routines which count, outside transactions and in transactions with a row of the application, and one
+//! session that resizes, compacts and rolls up; and the ledger of what they have counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,17 @@ use slotted::package::Package;
 use slotted::script;
 
 use super::Fault;
-use super::ledger::{Changes, Fate, Key, Ledger, documented};
 use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
-use crate::support::{Schema, Server, file, package};
+use crate::support::{Schema, Server, package, root};
 
 /// The sessions that count.
 const SESSIONS: u64 = 8;
 
-/// The number of named counters, and of records.
-const COUNTERS: u32 = 3;
-const RECORDS: u32 = 24;
+/// The keys of the named counters and of the records, with the prefix of their routines.
+const COUNTERS: [Key; 3] = [("counter", "'a'"), ("counter", "'b'"), ("counter", "'c'")];
+const RECORDS: [Key; 6] =
+    [("pages_total", "1"), ("pages_total", "2"), ("pages_total", "3"), ("pages_total", "4"), ("pages_total", "5"), ("pages_total", "6")];
 
 /// The slots of each named counter when the load has ended.
 const SLOTS: u64 = 7;
@@ -34,34 +34,105 @@ const SLOTS: u64 = 7;
 const INITIAL: i64 = 1000;
 
 /// The time until a state is reached. A machine under load takes much longer than an idle one.
-pub const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The errors that the load returns without a fault: lock wait timeouts on a slow machine, deadlocks with a resize and of
 /// transactions that count in different order.
-/// The compaction of a record of a column reports an error that its list does not contain, such as 1290 or 1105, as 30013.
-const WITHOUT_FAULT: [u16; 3] = [1205, 1213, 30013];
+pub const WITHOUT_FAULT: [u16; 2] = [1205, 1213];
 
 /// The name of an error in the ledger for a connection that has ended.
 pub const LOST: &str = "lost connection";
 
-/// The part of a transaction that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// A connection, or a statement of a transaction before its COMMIT.
-    BeforeCommit,
-    /// A COMMIT, or a statement outside a transaction.
-    Commit,
+type Key = (&'static str, &'static str);
+
+/// The amounts that a call or a transaction adds.
+type Changes = Vec<(Key, i64)>;
+
+/// Whether a call has counted.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Counted,
+    NotCounted,
+    Unknown,
+}
+
+/// The errors of the server after which a call may have counted.
+const UNKNOWN: [u16; 3] = [1317, 1105, 1329];
+
+/// Whether the table "Errors and retry" of docs/guarantees.md says the same of an error.
+pub fn is_documented(number: u16) -> bool {
+    let page = std::fs::read_to_string(root().join("docs/guarantees.md")).expect("the page");
+    let (_, section) = page.split_once("\n## Errors and retry\n").expect("the section");
+    let mut rows = section.split("\n## ").next().unwrap_or_default().lines().filter_map(|row| row.split_once(" | "));
+    let said = if UNKNOWN.contains(&number) { "unknown" } else { "no" };
+    rows.any(|(numbers, rest)| numbers.contains(&number.to_string()) && rest.starts_with(said))
+}
+
+#[derive(Default)]
+struct Ledger {
+    /// Of each key: what is acknowledged, what may have been added and what may have been subtracted.
+    sums: BTreeMap<Key, [i64; 3]>,
+    acknowledged: u64,
+    /// The number of calls that an error has ended, by error.
+    failed: BTreeMap<String, u64>,
+    /// The rows of transactions that the server has acknowledged, and of those that have not committed.
+    committed: BTreeSet<u64>,
+    rejected: BTreeSet<u64>,
+    /// The transactions that may have committed. Their rows tell whether they have.
+    undecided: BTreeMap<u64, Changes>,
+    /// What contradicts the documents.
+    problems: BTreeSet<String>,
+}
+
+impl Ledger {
+    /// Notes a call, or a transaction with the row of the application that it inserts.
+    fn note(&mut self, row: Option<u64>, changes: Changes, fate: Fate) {
+        self.acknowledged += u64::from(fate == Fate::Counted);
+        match (fate, row) {
+            (Fate::Counted, Some(row)) => _ = self.committed.insert(row),
+            (Fate::NotCounted, Some(row)) => _ = self.rejected.insert(row),
+            (Fate::Unknown, Some(row)) => {
+                self.undecided.insert(row, changes);
+                return;
+            }
+            (_, None) => {}
+        }
+        for (key, amount) in changes {
+            let place = match fate {
+                Fate::Counted => 0,
+                Fate::NotCounted => continue,
+                Fate::Unknown => 1 + usize::from(amount < 0),
+            };
+            self.sums.entry(key).or_default()[place] += amount;
+        }
+    }
+
+    /// Compares the totals, and the rows of the application, with the calls.
+    fn check(&mut self, totals: &BTreeMap<Key, i64>, rows: &BTreeSet<u64>) {
+        for (row, changes) in std::mem::take(&mut self.undecided) {
+            self.note(Some(row), changes, if rows.contains(&row) { Fate::Counted } else { Fate::NotCounted });
+        }
+        let missing: Vec<_> = self.committed.difference(rows).collect();
+        let unexpected: Vec<_> = rows.intersection(&self.rejected).collect();
+        if !missing.is_empty() || !unexpected.is_empty() {
+            self.problems.insert(format!("transactions: {missing:?} are missing, {unexpected:?} exist"));
+        }
+        for (key, total) in totals {
+            let [acknowledged, added, subtracted] = self.sums[key];
+            if !(acknowledged + subtracted..=acknowledged + added).contains(total) {
+                self.problems.insert(format!("the total of {key:?} is {total}: {:?}", self.sums[key]));
+            }
+        }
+    }
 }
 
 /// A schema with both packages, and what the load has added to their totals.
 pub struct Load<'a> {
     pub server: &'a Server,
     pub schema: Schema<'a>,
-    pub ledger: Ledger,
+    ledger: Mutex<Ledger>,
     packages: [Package; 2],
     next_row: AtomicU64,
-    /// What contradicts the documents.
-    problems: Mutex<BTreeSet<String>>,
 }
 
 impl<'a> Load<'a> {
@@ -69,10 +140,8 @@ impl<'a> Load<'a> {
     /// privileges of an administrator.
     pub fn new(server: &'a Server) -> Self {
         let definer = || Some("slotted@localhost".parse().expect("an account"));
-        let packages = [
-            package(|options| options.definer = definer()),
-            of_column("pages.total", "id BIGINT", |options| options.definer = definer()),
-        ];
+        let packages =
+            [package(|options| options.definer = definer()), of_column("pages.total", "id BIGINT", |options| options.definer = definer())];
         let schema = server.schema();
         schema.run(
             "CREATE TABLE pages (id BIGINT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
@@ -81,37 +150,33 @@ impl<'a> Load<'a> {
         );
         for package in &packages {
             schema.install(package);
-            schema.run(&file(package, "accounts.sql"));
+            schema.run(&schema.file(package, "accounts.sql"));
         }
         schema.run(&format!("GRANT EXECUTE, SELECT, INSERT, UPDATE, LOCK TABLES ON {}.* TO app@localhost", schema.ident()));
-        for counter in 0..COUNTERS {
-            schema.run(&format!("CALL counter_setup('counter {counter}', NULL, {SLOTS}, 0)"));
+        COUNTERS.iter().for_each(|(_, name)| schema.run(&format!("CALL counter_setup({name}, NULL, {SLOTS}, 0)")));
+        RECORDS.iter().for_each(|(_, id)| schema.run(&format!("INSERT INTO pages (id) VALUES ({id})")));
+        let mut ledger = Ledger::default();
+        for key in COUNTERS.into_iter().chain(RECORDS) {
+            schema.run(&format!("CALL {}_add({}, {INITIAL})", key.0, key.1));
+            ledger.note(None, vec![(key, INITIAL)], Fate::Counted);
         }
-        for record in 1..=RECORDS {
-            schema.run(&format!("INSERT INTO pages (id) VALUES ({record})"));
-        }
-        let load = Self {
-            server,
-            schema,
-            ledger: Ledger::default(),
-            packages,
-            next_row: AtomicU64::new(1),
-            problems: Mutex::default(),
-        };
-        for key in (0..COUNTERS).map(Key::Counter).chain((1..=RECORDS).map(Key::Record)) {
-            let (prefix, arguments) = arguments(key);
-            load.schema.run(&format!("CALL {prefix}_add({arguments}, {INITIAL})"));
-            load.ledger.note(None, vec![(key, INITIAL)], Fate::Counted, None);
-        }
-        load
+        Self { server, schema, ledger: Mutex::new(ledger), packages, next_row: AtomicU64::new(1) }
+    }
+
+    fn ledger<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
+        act(&mut self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// The number of calls that an error has ended.
+    pub fn failed(&self, error: &str) -> u64 {
+        self.ledger(|ledger| ledger.failed.get(error).copied().unwrap_or_default())
     }
 
     /// Replaces the routines and views, as an upgrade does.
     pub fn upgrade(&self) {
         for package in &self.packages {
-            let script = file(package, "create_procedures.sql");
             let mut connection = self.schema.connect();
-            for statement in script::statements(&script) {
+            for statement in script::statements(&self.schema.file(package, "create_procedures.sql")) {
                 // The script waits 2 s for open transactions, and is sourced again then. The session keeps its settings here.
                 let start = Instant::now();
                 loop {
@@ -136,7 +201,6 @@ impl<'a> Load<'a> {
                     let mut session = Session {
                         load: self,
                         fault,
-                        repeatable: isolation == "REPEATABLE READ",
                         options: options.init(vec![
                             format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
                             format!("SET SESSION innodb_lock_wait_timeout = {}", fault.lock_wait),
@@ -145,11 +209,7 @@ impl<'a> Load<'a> {
                         connection: None,
                     };
                     while !stop.load(SeqCst) {
-                        if number == SESSIONS {
-                            session.maintain();
-                        } else {
-                            session.count();
-                        }
+                        if number == SESSIONS { session.maintain() } else { session.count() }
                     }
                 });
             }
@@ -160,111 +220,71 @@ impl<'a> Load<'a> {
 
     /// Waits until the sessions have counted `calls` times more.
     pub fn wait_for_calls(&self, calls: u64) {
-        let before = self.ledger.acknowledged();
-        self.wait_until("calls are acknowledged", || self.ledger.acknowledged() >= before + calls);
+        let acknowledged = || self.ledger(|ledger| ledger.acknowledged);
+        let before = acknowledged();
+        self.wait_until("calls are acknowledged", || acknowledged() >= before + calls);
     }
 
     /// Does what makes calls fail, and waits until one has failed with this error.
     pub fn until_error(&self, error: impl ToString, act: impl FnOnce()) {
         let error = error.to_string();
-        let before = self.ledger.failed(&error);
+        let before = self.failed(&error);
         act();
-        self.wait_until(&format!("a call fails: {error}"), || self.ledger.failed(&error) > before);
+        self.wait_until(&format!("a call fails: {error}"), || self.failed(&error) > before);
     }
 
     /// Waits for a state.
-    pub fn wait_until(&self, state: &str, reached: impl Fn() -> bool) {
+    fn wait_until(&self, state: &str, reached: impl Fn() -> bool) {
         let start = Instant::now();
         while !reached() {
-            assert!(start.elapsed() < TIMEOUT, "timeout: {state}; {:?}; {:#?}", self.problems, self.sessions());
+            assert!(start.elapsed() < TIMEOUT, "timeout: {state}; {:?}", self.ledger(|ledger| ledger.problems.clone()));
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The sessions of the server, for a message.
-    fn sessions(&self) -> mysql::Result<Vec<String>> {
-        let query = "SELECT CONCAT_WS(' ', ID, USER, STATE, INFO) FROM information_schema.PROCESSLIST";
-        Conn::new(self.schema.options())?.query(query)
-    }
-
-    fn problem(&self, problem: String) {
-        self.problems.lock().expect("the problems").insert(problem);
-    }
-
-    /// Asserts nothing, but returns what is wrong: in the totals and the rows of the application, in the slots after the
-    /// maintenance was completed, and in the column of the roll-up.
-    pub fn check(&self) -> Vec<String> {
-        // A session that was killed can still commit or roll back.
+    /// Returns what is wrong: in the totals and the rows of the application, in the slots after the maintenance was completed,
+    /// and in the column of the roll-up.
+    pub fn check(&self) -> BTreeSet<String> {
         let mut connection = self.schema.connect();
+        // A session that was killed can still commit or roll back.
         let sessions = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'app'";
-        let start = Instant::now();
-        while connection.query_first::<u64, _>(sessions).expect(sessions) != Some(0) {
-            assert!(start.elapsed() < TIMEOUT, "the sessions of the load do not end");
-            thread::sleep(Duration::from_millis(5));
-        }
-        let rows = connection.query("SELECT id FROM orders").expect("the rows of the application");
-        let mut problems = std::mem::take(&mut *self.problems.lock().expect("the problems"));
-        let totals = self.totals(&mut connection);
-        problems.extend(self.ledger.check(&totals, &rows.into_iter().collect()));
-        connection.query_drop("DELETE FROM orders").expect("an empty table");
+        self.wait_until("the sessions end", || self.schema.first::<u64>(sessions) == 0);
+        let rows: Vec<u64> = connection.query("SELECT id FROM orders").expect("the rows of the application");
+        let totals = self.totals();
+        self.ledger(|ledger| ledger.check(&totals, &rows.into_iter().collect()));
+        let mut problems = self.ledger(|ledger| std::mem::take(&mut ledger.problems));
 
         // Maintenance that the fault has interrupted is completed by another call.
-        for counter in 0..COUNTERS {
-            let resize = format!("CALL counter_resize('counter {counter}', {SLOTS})");
-            connection.query_drop(&resize).expect(&resize);
+        let resizes = COUNTERS.map(|(_, name)| format!("counter_resize({name}, {SLOTS})"));
+        let compacts = RECORDS.map(|(_, id)| format!("pages_total_compact({id})"));
+        for call in resizes.into_iter().chain(["pages_total_rollup(NULL)".to_owned()]).chain(compacts) {
+            connection.query_drop(format!("CALL {call}")).expect(&call);
         }
-        let slots = "SELECT counter_name, slots, resize_incomplete FROM counter_totals";
-        let slots: Vec<(String, u64, u64)> = connection.query(slots).expect(slots);
-        if slots.len() != COUNTERS as usize || slots.iter().any(|(_, slots, incomplete)| (*slots, *incomplete) != (SLOTS, 0)) {
+        let slots = "SELECT counter_name, COUNT(*), MIN(counter_id), MAX(counter_id) FROM counters GROUP BY counter_name";
+        let slots: Vec<(String, u64, i64, u64)> = connection.query(slots).expect(slots);
+        if slots.len() != COUNTERS.len() || slots.iter().any(|(_, slots, first, last)| (*slots, *first, *last) != (SLOTS, 1, SLOTS)) {
             problems.insert(format!("after a resize to {SLOTS} slots: {slots:?}"));
         }
-        connection.query_drop("CALL pages_total_rollup(NULL)").expect("a roll-up");
-        let stale = "SELECT id, total FROM pages WHERE total <> pages_total_get(id)";
-        let stale: Vec<(u64, i64)> = connection.query(stale).expect(stale);
-        if !stale.is_empty() {
-            problems.insert(format!("a roll-up has not written the totals of {stale:?}"));
+        let pending: Vec<(u64, i64)> = connection.query("SELECT id, total FROM pages WHERE total <> pages_total_get(id)").expect("the pages");
+        if !pending.is_empty() {
+            problems.insert(format!("a roll-up has not moved the totals of {pending:?}"));
         }
-        for record in 1..=RECORDS {
-            let compact = format!("CALL pages_total_compact({record})");
-            connection.query_drop(&compact).expect(&compact);
+        if self.totals() != totals {
+            problems.insert(format!("maintenance has changed {totals:?} to {:?}", self.totals()));
         }
-        let after = self.totals(&mut connection);
-        if after != totals {
-            problems.insert(format!("maintenance has changed {totals:?} to {after:?}"));
-        }
-        problems.into_iter().collect()
+        problems
     }
 
-    fn totals(&self, connection: &mut Conn) -> BTreeMap<Key, i64> {
-        let mut totals = BTreeMap::new();
-        for key in (0..COUNTERS).map(Key::Counter).chain((1..=RECORDS).map(Key::Record)) {
-            let (prefix, arguments) = arguments(key);
-            let get = format!("SELECT {prefix}_get({arguments})");
-            totals.insert(key, connection.query_first(&get).expect(&get).expect("a total"));
-        }
-        totals
+    fn totals(&self) -> BTreeMap<Key, i64> {
+        let total = |key: Key| (key, self.schema.first(&format!("SELECT {}_get({})", key.0, key.1)));
+        COUNTERS.into_iter().chain(RECORDS).map(total).collect()
     }
-}
-
-/// The prefix of the routines for a key, and the arguments that identify it.
-fn arguments(key: Key) -> (&'static str, String) {
-    match key {
-        Key::Counter(number) => ("counter", format!("'counter {number}'")),
-        Key::Record(number) => ("pages_total", number.to_string()),
-    }
-}
-
-/// What a statement without an error has changed: KILL QUERY can end an UPDATE of MariaDB without an error.
-fn changed(connection: &Conn, statement: &str, changes: Changes) -> Changes {
-    if statement.contains("UPDATE pages") && connection.affected_rows() == 0 { Changes::new() } else { changes }
 }
 
 /// One connection of the application, and what it does at random.
 struct Session<'a> {
     load: &'a Load<'a>,
     fault: &'a Fault,
-    /// Whether its transactions lock the gaps between rows.
-    repeatable: bool,
     options: OptsBuilder,
     random: StdRng,
     connection: Option<Conn>,
@@ -275,37 +295,29 @@ impl Session<'_> {
     fn connection(&mut self) -> Option<Conn> {
         let kept = self.connection.take().filter(|_| !self.random.random_ratio(1, 30));
         kept.or_else(|| {
-            // Errors of the server are noted. A server that does not run is not an error of a call.
-            let failed = Conn::new(self.options.clone()).inspect_err(|error| match error {
-                mysql::Error::MySqlError(_) => self.reject(error),
-                _ => drop(self.fate(Step::BeforeCommit, error)),
-            });
+            let failed = Conn::new(self.options.clone()).inspect_err(|error| _ = self.fate(false, error));
             failed.inspect_err(|_| thread::sleep(Duration::from_millis(5))).ok()
         })
     }
 
-    fn reject(&self, error: &mysql::Error) {
-        let (_, error) = self.fate(Step::BeforeCommit, error);
-        self.load.ledger.note_error(error);
-    }
-
-    /// Whether a call that returned an error has counted, as docs/guarantees.md says, and the name of the error.
-    fn fate(&self, step: Step, error: &mysql::Error) -> (Fate, String) {
-        let mysql::Error::MySqlError(server_error) = error else {
-            if !self.fault.ends_connections {
-                self.load.problem(format!("a connection was lost: {error}"));
+    /// Whether what returned an error has counted. `commits`: it is a COMMIT, or a statement outside a transaction.
+    fn fate(&self, commits: bool, error: &mysql::Error) -> Fate {
+        let (name, unknown, allowed) = match error {
+            // 1927: MariaDB says that the connection was killed.
+            mysql::Error::MySqlError(error) if error.code != 1927 => {
+                let allowed = WITHOUT_FAULT.contains(&error.code) || self.fault.errors.contains(&error.code);
+                (error.code.to_string(), UNKNOWN.contains(&error.code), allowed)
             }
-            let fate = if step == Step::Commit { Fate::Unknown } else { Fate::NotCounted };
-            return (fate, LOST.into());
+            _ => (LOST.to_owned(), true, self.fault.ends_connections),
         };
-        let number = server_error.code;
-        let documented = documented().get(&number).copied();
-        if documented.is_none() || !(WITHOUT_FAULT.contains(&number) || self.fault.errors.contains(&number)) {
-            self.load.problem(format!("{step:?}: error {number} is not documented for this fault: {server_error}"));
-        }
+        self.load.ledger(|ledger| {
+            *ledger.failed.entry(name).or_default() += 1;
+            if !allowed {
+                ledger.problems.insert(format!("no error of this fault: {error}"));
+            }
+        });
         // A transaction that was not committed is rolled back, whatever the error.
-        let fate = if step == Step::Commit { documented.unwrap_or(Fate::Unknown) } else { Fate::NotCounted };
-        (fate, number.to_string())
+        if commits && unknown { Fate::Unknown } else { Fate::NotCounted }
     }
 
     /// One call outside a transaction, or one transaction.
@@ -315,127 +327,70 @@ impl Session<'_> {
             0..6 => {
                 let (call, changes) = self.call();
                 let result = connection.query_drop(&call);
-                // After an error, the number of rows says nothing.
-                let changes = if result.is_ok() { changed(&connection, &call, changes) } else { changes };
-                self.note(None, changes, result, &mut connection)
+                self.end(None, changes, result, &mut connection)
             }
-            6..9 => self.transaction(&mut connection, "COMMIT"),
-            _ => self.transaction(&mut connection, "ROLLBACK"),
+            6..9 => self.transaction(&mut connection, true),
+            _ => self.transaction(&mut connection, false),
         };
         self.connection = usable.then_some(connection);
     }
 
     /// Notes the result of a COMMIT or of a statement outside a transaction. Returns whether the connection still works.
-    fn note(&self, row: Option<u64>, changes: Changes, result: mysql::Result<()>, connection: &mut Conn) -> bool {
-        let Err(error) = result else {
-            self.load.ledger.note(row, changes, Fate::Counted, None);
-            return true;
-        };
-        let (fate, error) = self.fate(Step::Commit, &error);
-        self.load.ledger.note(row, changes, fate, Some(error));
-        connection.query_drop("ROLLBACK").is_ok()
+    fn end(&self, row: Option<u64>, changes: Changes, result: mysql::Result<()>, connection: &mut Conn) -> bool {
+        let fate = result.as_ref().map_or_else(|error| self.fate(true, error), |()| Fate::Counted);
+        self.load.ledger(|ledger| ledger.note(row, changes, fate));
+        result.is_ok() || connection.query_drop("ROLLBACK").is_ok()
     }
 
     /// A transaction with a row of the application. Returns whether the connection still works.
-    fn transaction(&mut self, connection: &mut Conn, end: &str) -> bool {
+    fn transaction(&mut self, connection: &mut Conn, commits: bool) -> bool {
         let row = self.load.next_row.fetch_add(1, SeqCst);
         let mut changes = Changes::new();
         let mut statements = || {
             connection.query_drop("START TRANSACTION")?;
             connection.query_drop(format!("INSERT INTO orders VALUES ({row}, REPEAT('-', 200))"))?;
             for _ in 0..self.random.random_range(1..=3) {
-                let counted = if self.repeatable && self.random.random_ratio(1, 10) {
-                    self.reset(connection).map(|change| vec![change])
-                } else {
-                    let (call, amounts) = self.call();
-                    connection.query_drop(&call).map(|()| changed(connection, &call, amounts))
-                };
-                match counted {
-                    Ok(amounts) => changes.extend(amounts),
+                let (call, amounts) = self.call();
+                match connection.query_drop(&call) {
+                    Ok(()) => changes.extend(amounts),
                     // The call has changed nothing, and the earlier changes of the transaction remain.
-                    Err(mysql::Error::MySqlError(error)) if error.code == 1205 => {
-                        self.reject(&mysql::Error::MySqlError(error));
-                    }
+                    Err(mysql::Error::MySqlError(error)) if error.code == 1205 => _ = self.fate(false, &mysql::Error::MySqlError(error)),
                     Err(error) => return Err(error),
                 }
             }
             Ok(())
         };
-        match statements() {
-            Err(error) => {
-                let (fate, error) = self.fate(Step::BeforeCommit, &error);
-                self.load.ledger.note(Some(row), changes, fate, Some(error));
-                connection.query_drop("ROLLBACK").is_ok()
-            }
-            Ok(()) if end == "COMMIT" => {
-                let result = connection.query_drop(end);
-                self.note(Some(row), changes, result, connection)
-            }
-            Ok(()) => {
-                self.load.ledger.note(Some(row), changes, Fate::NotCounted, None);
-                connection.query_drop(end).is_ok()
-            }
+        let result = statements();
+        if result.is_ok() && commits {
+            let result = connection.query_drop("COMMIT");
+            return self.end(Some(row), changes, result, connection);
         }
+        if let Err(error) = &result {
+            self.fate(false, error);
+        }
+        self.load.ledger(|ledger| ledger.note(Some(row), changes, Fate::NotCounted));
+        connection.query_drop("ROLLBACK").is_ok()
     }
 
-    /// Resets a total, and returns what this adds to it: the transaction locks the slots and the gaps between them and the row of the
-    /// column, and reads them first. At READ COMMITTED, another session could insert a slot between the two statements. The query reads downwards: a
-    /// resize gives a slot a lower number.
-    fn reset(&mut self, connection: &mut Conn) -> mysql::Result<(Key, i64)> {
-        let (key, slots, column) = if self.random.random_bool(0.5) {
-            let record = self.random.random_range(1..=RECORDS);
-            let key = format!("id = {record}");
-            let order = "id DESC, slot DESC";
-            let slots = format!("SELECT count AS amount FROM pages_total WHERE {key} ORDER BY {order}");
-            (Key::Record(record), slots, format!(" UNION ALL (SELECT total FROM pages WHERE id = {record} FOR UPDATE)"))
-        } else {
-            let counter = self.random.random_range(0..COUNTERS);
-            let key = format!("counter_name = 'counter {counter}'");
-            let order = "counter_name DESC, counter_id DESC";
-            (Key::Counter(counter), format!("SELECT counter AS amount FROM counters WHERE {key} ORDER BY {order}"), String::new())
-        };
-        let before: Option<Option<i64>> = connection.query_first(format!(
-            "/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */
-             SELECT CAST(SUM(amount) AS SIGNED) FROM (({slots} LIMIT 20000 FOR UPDATE){column}) AS locked"
-        ))?;
-        let (prefix, arguments) = arguments(key);
-        let restart = if prefix == "counter" { ", FALSE" } else { "" };
-        connection.query_drop(format!("CALL {prefix}_reset({arguments}, {INITIAL}{restart})"))?;
-        Ok((key, INITIAL - before.flatten().unwrap_or_default()))
+    fn key(&mut self) -> Key {
+        let keys = if self.random.random_bool(0.5) { &COUNTERS[..] } else { &RECORDS };
+        keys[self.random.random_range(0..keys.len())]
     }
 
     /// A random call, and what it adds.
     fn call(&mut self) -> (String, Changes) {
-        let named = self.random.random_bool(0.5);
-        let mut key = || {
-            if named {
-                Key::Counter(self.random.random_range(0..COUNTERS))
-            } else {
-                Key::Record(self.random.random_range(1..=RECORDS))
-            }
-        };
-        let keys = [key(), key(), key()];
-        let (prefix, arguments) = arguments(keys[0]);
+        let key = self.key();
+        let (prefix, of_key) = key;
         let amount = self.random.random_range(1..=9);
-        match self.random.random_range(0..5) {
-            // A program that has not been changed yet.
-            4 if let Key::Record(record) = keys[0] => {
-                // MariaDB 11.8 returns 1020 for a row that has changed since the snapshot, whoever changed it.
-                let exempt = "/*M!101108 SET STATEMENT innodb_snapshot_isolation=OFF FOR */";
-                (format!("{exempt} UPDATE pages SET total = total + {amount} WHERE id = {record}"), vec![(keys[0], amount)])
-            }
-            0 => (format!("CALL {prefix}_increment({arguments})"), vec![(keys[0], 1)]),
-            1 => (format!("CALL {prefix}_add({arguments}, {amount})"), vec![(keys[0], amount)]),
-            2 => (format!("CALL {prefix}_add({arguments}, -{amount})"), vec![(keys[0], -amount)]),
-            _ => {
-                let changes: Changes = keys.into_iter().zip(amount..).collect();
-                let entry = |(key, amount): &(Key, i64)| match key {
-                    Key::Counter(number) => format!(r#"["counter {number}", {amount}]"#),
-                    Key::Record(number) => format!("[{number}, {amount}]"),
-                };
-                let entries: Vec<_> = changes.iter().map(entry).collect();
+        match self.random.random_range(0..4) {
+            0 => (format!("CALL {prefix}_increment({of_key})"), vec![(key, 1)]),
+            1 => (format!("CALL {prefix}_add({of_key}, -{amount})"), vec![(key, -amount)]),
+            2 if prefix != "counter" => {
+                let changes: Changes = (0..3).map(|_| RECORDS[self.random.random_range(0..RECORDS.len())]).zip(amount..).collect();
+                let entries: Vec<_> = changes.iter().map(|((_, id), amount)| format!("[{id}, {amount}]")).collect();
                 (format!("CALL {prefix}_add_many('[{}]')", entries.join(", ")), changes)
             }
+            _ => (format!("CALL {prefix}_add({of_key}, {amount})"), vec![(key, amount)]),
         }
     }
 
@@ -443,14 +398,14 @@ impl Session<'_> {
     fn maintain(&mut self) {
         thread::sleep(Duration::from_millis(20));
         let Some(mut connection) = self.connection() else { return };
-        let (counter, record) = (self.random.random_range(0..COUNTERS), self.random.random_range(1..=RECORDS));
+        let (counter, record) = (COUNTERS[self.random.random_range(0..3)].1, RECORDS[self.random.random_range(0..6)].1);
         let call = match self.random.random_range(0..3) {
-            0 => format!("CALL counter_resize('counter {counter}', {})", self.random.random_range(2..=12)),
+            0 => format!("CALL counter_resize({counter}, {})", self.random.random_range(2..=12)),
             1 => format!("CALL pages_total_compact({record})"),
             _ => "CALL pages_total_rollup(10)".to_owned(),
         };
         let result = connection.query_drop(call);
-        let usable = result.inspect_err(|error| drop(self.fate(Step::Commit, error))).is_ok() || connection.ping().is_ok();
+        let usable = result.inspect_err(|error| _ = self.fate(true, error)).is_ok() || connection.ping().is_ok();
         self.connection = usable.then_some(connection);
     }
 }

@@ -52,22 +52,25 @@ pub fn program(needed: &Needed) -> Option<&'static str> {
     needed.name.starts_with("mariadb").then_some("galera")
 }
 
-/// Runs a promise on the cluster of a server. The cluster is started for the first promise that needs it, and stopped for the
-/// first one that needs another. A promise that fails can leave it in any state, so the next one gets a new cluster.
-pub fn on_cluster(needed: &Needed, promise: impl FnOnce(&Cluster)) -> Result<(), String> {
+/// Runs a promise on the cluster of a server, with at least `nodes` nodes: with one, the promise starts the others. The cluster is started
+/// for the first promise that needs it, and stopped for the first one that needs another. A promise that fails can leave it in any state,
+/// so the next one gets a new cluster.
+pub fn on_cluster(needed: &Needed, nodes: usize, promise: impl FnOnce(&Cluster)) -> Result<(), String> {
     let program = needed.program().expect("a server of this run")?;
     let cluster = {
         let mut running = locked(&RUNNING);
         match running
             .take()
             .filter(|cluster| cluster.plan.program.version == program.version)
+            .filter(|cluster| nodes == NODES || cluster.nodes().len() == nodes)
         {
             Some(cluster) => Arc::clone(running.insert(cluster)),
             None => {
                 let start = Instant::now();
-                let cluster = Arc::new(Cluster::start(program)?);
+                let cluster = Arc::new(Cluster::new(program)?);
+                cluster.start(nodes)?;
                 eprintln!(
-                    "the cluster {} took {:.0} s to start",
+                    "{nodes} nodes of the cluster {} took {:.0} s to start",
                     name(needed),
                     start.elapsed().as_secs_f64()
                 );
@@ -75,6 +78,7 @@ pub fn on_cluster(needed: &Needed, promise: impl FnOnce(&Cluster)) -> Result<(),
             }
         }
     };
+    cluster.start(nodes)?;
     if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(|| promise(&cluster))) {
         eprintln!("{}", cluster.last_log_lines());
         stop();
@@ -98,16 +102,19 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Cluster {
-    /// Starts three nodes, one after the other, and waits until they are a cluster.
-    fn start(program: &Program) -> Result<Self, String> {
-        let cluster = Self {
+    fn new(program: &Program) -> Result<Self, String> {
+        Ok(Self {
             plan: ClusterPlan::new(program, NODES)?,
             nodes: Mutex::default(),
-        };
-        for node in 0..NODES {
-            cluster.start_node(node)?;
-        }
-        Ok(cluster)
+        })
+    }
+
+    /// Starts those of the first nodes that do not run, one after the other. Each is a member of the cluster before the next one.
+    pub fn start(&self, nodes: usize) -> Result<(), String> {
+        let stopped = |node: &usize| locked(&self.nodes)[*node].is_none();
+        (0..nodes)
+            .filter(stopped)
+            .try_for_each(|node| self.start_node(node))
     }
 
     pub fn is_galera(&self) -> bool {
@@ -122,11 +129,6 @@ impl Cluster {
     /// A node that runs.
     pub fn node(&self, node: usize) -> Arc<Server> {
         locked(&self.nodes)[node].clone().expect("the node runs")
-    }
-
-    /// The port of a node for clients and replicas.
-    pub fn port(&self, node: usize) -> u16 {
-        self.plan.port(node)
     }
 
     /// A connection to a node whose reads wait until the node has applied what was committed on any node before.
@@ -148,7 +150,7 @@ impl Cluster {
 
     /// Starts a node that does not run. It has no data, and gets them from the others. The first node of all creates the
     /// cluster.
-    pub fn start_node(&self, node: usize) -> Result<(), String> {
+    fn start_node(&self, node: usize) -> Result<(), String> {
         let mut nodes = locked(&self.nodes);
         let first = nodes.iter().all(Option::is_none);
         let arguments = self.plan.arguments(node, first);
@@ -265,16 +267,6 @@ impl Cluster {
             }
         }
         Ok(())
-    }
-
-    /// Shuts a node down, so that it leaves the cluster.
-    pub fn stop_node(&self, node: usize) -> Result<(), String> {
-        let stopped = locked(&self.nodes)[node].take().expect("the node runs");
-        stopped
-            .connect()
-            .query_drop("SHUTDOWN")
-            .map_err(|error| error.to_string())?;
-        self.wait_until_joined(&self.nodes())
     }
 
     /// Waits until some nodes, and no others, are a cluster.

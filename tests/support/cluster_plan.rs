@@ -5,7 +5,8 @@ use std::net::TcpListener;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 use rand::RngExt;
-use slotted::server::{Flavour, Program};
+use slotted::package::Family;
+use slotted::server::Program;
 
 /// The options of a node of Galera. The buffers are small: all nodes run on one machine.
 const OF_MARIADB: [&str; 10] = [
@@ -61,7 +62,7 @@ impl ClusterPlan {
     /// A cluster of a number of nodes of a server program. MariaDB's program for nodes of Galera is in its folder.
     pub fn new(program: &Program, nodes: usize) -> Result<Self, String> {
         let mut program = program.clone();
-        if program.version.flavour == Flavour::MariaDb {
+        if program.version.family == Family::Mariadb {
             program.path.set_file_name("mariadbd-galera");
             if !program.path.is_file() {
                 return Err(format!(
@@ -82,12 +83,7 @@ impl ClusterPlan {
 
     /// Whether it is Galera, and not Group Replication.
     pub fn is_galera(&self) -> bool {
-        self.program.version.flavour == Flavour::MariaDb
-    }
-
-    /// The port of a node for clients and replicas.
-    pub fn port(&self, node: usize) -> u16 {
-        self.ports[node][1]
+        self.program.version.family == Family::Mariadb
     }
 
     /// The options of the server of a node, from 0. The first node that runs creates the cluster.

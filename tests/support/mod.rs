@@ -21,8 +21,8 @@ pub use servers::{Server, quick, servers_of_this_run, stop_servers};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use slotted::package::{Kind, Options, Package, Pick, Slots};
-use slotted::{render, script};
+use slotted::package::{Options, Package, Pick, Slots};
+use slotted::script;
 
 /// The folder of this crate.
 pub fn root() -> &'static std::path::Path {
@@ -125,16 +125,6 @@ pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text of a file of a package.
-pub fn file(package: &Package, name: &str) -> String {
-    let files = render::files(package);
-    files
-        .into_iter()
-        .find(|file| file.name == name)
-        .expect("a file of the package")
-        .text
-}
-
 /// The package counters with the default options, changed by `change`.
 pub fn package(change: impl FnOnce(&mut Options)) -> Package {
     let mut options = Options::default();
@@ -161,16 +151,9 @@ pub fn variants() -> Vec<(String, Package)> {
     variants
 }
 
-/// The package of named bounded counters with the default options, changed by `change`.
+/// The package bounded_counters with the default options, changed by `change`.
 pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
-    let mut options = Options::bounded(Kind::Counters);
-    change(&mut options);
-    Package::new(options).expect("valid options")
-}
-
-/// The package of bounded counters keyed by record with the default options, changed by `change`.
-pub fn bounded_keyed(change: impl FnOnce(&mut Options)) -> Package {
-    let mut options = Options::bounded(Kind::SlottedCounters);
+    let mut options = Options::bounded_counters();
     change(&mut options);
     Package::new(options).expect("valid options")
 }

@@ -29,7 +29,6 @@ pub struct Module<'a> {
     needs: Option<&'static str>,
     alone: bool,
     waits: bool,
-    last: bool,
     private: bool,
 }
 
@@ -45,26 +44,23 @@ impl Promises {
             needs: None,
             alone: false,
             waits: false,
-            last: false,
             private: false,
         }
     }
 
-    /// The promises of this run in the order in which they begin. The clusters begin first, because they end last: Group
-    /// Replication after Galera, as it stays for those that have the machine to themselves. Those that need another program
-    /// come late, because it can still be being installed.
+    /// The promises of this run in the order in which they begin. The clusters begin first, because they end last. Those that need
+    /// another program come late, because it can still be being installed.
     pub fn in_order(mut self) -> Vec<Promise> {
         let attacks = |promise: &Promise| ATTACKS.iter().any(|module| promise.name.starts_with(module));
         self.0
             .retain(|promise| !servers::quick() || promise.needs.is_none() && !attacks(promise));
         self.0.sort_by_key(|promise| {
             let has = |lane| promise.lanes.contains(&lane);
-            match (has(Lane::Machine), has(Lane::Cluster), promise.needs) {
-                (true, ..) => 4,
-                (_, true, Some(_)) => 0,
-                (_, true, None) => 1,
-                (_, false, None) => 2,
-                (_, false, Some(_)) => 3,
+            match (has(Lane::Cluster), promise.needs) {
+                (true, Some(_)) => 0,
+                (true, None) => 1,
+                (false, None) => 2,
+                (false, Some(_)) => 3,
             }
         });
         self.0
@@ -113,12 +109,6 @@ impl Module<'_> {
     /// The next promise waits most of its time, for locks, time-outs or a pause. It runs while others compute.
     pub fn waits(&mut self) -> &mut Self {
         self.waits = true;
-        self
-    }
-
-    /// The next promise of a cluster fails if others take its processors. It has the machine to itself, after all others.
-    pub fn last(&mut self) -> &mut Self {
-        self.last = true;
         self
     }
 
@@ -235,17 +225,32 @@ impl Module<'_> {
     where
         F: Fn(&Cluster) + Copy + Send + 'static,
     {
+        self.on_nodes(needed, cluster::NODES, promise)
+    }
+
+    /// A promise that begins on the first node of the cluster of a server, and starts the others.
+    pub fn on_first_node<F>(&mut self, needed: &'static Needed, promise: F) -> &mut Self
+    where
+        F: Fn(&Cluster) + Copy + Send + 'static,
+    {
+        self.on_nodes(needed, 1, promise)
+    }
+
+    fn on_nodes<F>(&mut self, needed: &'static Needed, nodes: usize, promise: F) -> &mut Self
+    where
+        F: Fn(&Cluster) + Copy + Send + 'static,
+    {
         let name = format!("{}::{}::{}", self.name, name_of(&promise), cluster::name(needed));
         self.needs = cluster::program(needed);
         // Three nodes of Group Replication that fall behind fail more often: they have the place of another promise.
-        let lanes = if std::mem::take(&mut self.last) {
-            vec![Lane::Machine, Lane::Cluster]
-        } else if self.needs.is_some() {
+        let lanes = if self.needs.is_some() {
             vec![Lane::Cluster]
         } else {
             vec![Lane::Cluster, Lane::Computes]
         };
-        self.add(name, lanes, None, move || cluster::on_cluster(needed, promise));
+        self.add(name, lanes, None, move || {
+            cluster::on_cluster(needed, nodes, promise)
+        });
         self
     }
 }

@@ -24,15 +24,10 @@ pub enum Lane {
     Waits,
     /// The cluster. There is one at a time, because three nodes take 0.6 to 2 GB.
     Cluster,
-    /// The whole machine, after all others have ended.
-    Machine,
 }
 
 /// The number of lanes. More servers than this, which only SLOTTED_TEST_URLS can name, share lanes.
-const LANES: usize = 13;
-
-/// The number of the lane of the promises that have the machine to themselves.
-const MACHINE: usize = 3;
+const LANES: usize = 12;
 
 impl Lane {
     fn index(self) -> usize {
@@ -40,8 +35,7 @@ impl Lane {
             Self::Computes => 0,
             Self::Waits => 1,
             Self::Cluster => 2,
-            Self::Machine => MACHINE,
-            Self::Server(number) => 4 + number % (LANES - 4),
+            Self::Server(number) => 3 + number % (LANES - 3),
         }
     }
 
@@ -51,7 +45,6 @@ impl Lane {
             // A promise waits a quarter of its time, for locks and for commits.
             0 => thread::available_parallelism().map_or(1, usize::from) + 1,
             1 => 2,
-            MACHINE => 0,
             _ => 1,
         }
     }
@@ -65,8 +58,6 @@ static ENDED: Condvar = Condvar::new();
 struct Run {
     /// The promises that have not come yet. The first places are taken when all are there, in the order of the promises.
     absent: usize,
-    /// The promises that have not ended, less those that have the machine to themselves.
-    others: usize,
     free: [usize; LANES],
     waiting: [BTreeMap<usize, Thread>; LANES],
     total: usize,
@@ -80,21 +71,12 @@ impl Run {
     const fn new() -> Self {
         Self {
             absent: 0,
-            others: 0,
             free: [0; LANES],
             waiting: [const { BTreeMap::new() }; LANES],
             total: 0,
             failed: 0,
             done: Vec::new(),
             ended: false,
-        }
-    }
-
-    /// Opens the lane of the promises that have the machine to themselves when no other is left.
-    fn open_machine(&mut self) {
-        if self.others == 0 {
-            self.free[MACHINE] = 1;
-            self.admit(MACHINE);
         }
     }
 
@@ -177,10 +159,6 @@ impl Drop for Place<'_> {
             state.free[lane] += 1;
             state.admit(lane);
         }
-        if !self.lanes.contains(&Lane::Machine) {
-            state.others -= 1;
-            state.open_machine();
-        }
         state.done.push((self.name.to_owned(), self.begin.elapsed()));
     }
 }
@@ -190,11 +168,6 @@ pub fn promises(promises: Vec<Promise>, mut arguments: Arguments) -> Conclusion 
     let is_selected =
         |promise: &&Promise| promise.left_out.is_none() && is_selected(&arguments, &promise.name);
     let selected = promises.iter().filter(is_selected).count();
-    let others = promises
-        .iter()
-        .filter(is_selected)
-        .filter(|promise| !promise.lanes.contains(&Lane::Machine))
-        .count();
     let left_out = promises
         .iter()
         .filter(|promise| promise.left_out.is_some())
@@ -213,11 +186,7 @@ pub fn promises(promises: Vec<Promise>, mut arguments: Arguments) -> Conclusion 
     {
         let mut state = run();
         (state.total, state.absent) = (selected, selected.min(threads));
-        state.others = others;
         state.free = std::array::from_fn(Lane::places);
-        if others == 0 {
-            state.open_machine();
-        }
     }
     if arguments.list {
         return libtest_mimic::run(&arguments, trials);

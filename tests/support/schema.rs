@@ -114,9 +114,14 @@ impl<'a> Schema<'a> {
         self.server.client(&self.name)
     }
 
-    /// Installs a package with setup.sql, through the driver.
+    /// Installs a package with setup.sql for this server, through the driver.
     pub fn install(&self, package: &Package) {
-        self.run(&render::setup(package));
+        self.run(&self.file(package, "setup.sql"));
+    }
+
+    /// A file of a package for this server.
+    pub fn file(&self, package: &Package, name: &str) -> String {
+        render::file(&package.clone().of_family(self.server.version.family), name)
     }
 
     /// Runs a script through the driver.

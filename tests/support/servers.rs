@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use mysql::{Conn, Opts, OptsBuilder};
-use slotted::server::{Flavour, PrivateServer, Program, Version, provided};
+use slotted::package::Family;
+use slotted::server::{PrivateServer, Program, Version, provided};
 
 use super::{Client, Network, Schema, cluster};
 
@@ -254,13 +255,13 @@ impl Server {
     }
 
     pub fn is_mysql(&self) -> bool {
-        self.version.flavour == Flavour::MySql
+        self.version.family == Family::Mysql
     }
 
     /// Whether innodb_snapshot_isolation is on by default, as on MariaDB 11.8. Such a server rejects the change of a row
     /// that another connection has changed since the snapshot of the transaction (1020).
     pub fn has_snapshot_isolation(&self) -> bool {
-        self.version.flavour == Flavour::MariaDb && (self.version.major, self.version.minor) >= (11, 7)
+        self.version.family == Family::Mariadb && (self.version.major, self.version.minor) >= (11, 7)
     }
 
     /// The options to connect as an account with all privileges.

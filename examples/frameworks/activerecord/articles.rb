@@ -51,7 +51,7 @@ class CountArticles < ActiveRecord::Migration[7.2]
 
   def execute_all(name)
     %w[views comments_count].each do |column|
-      JSON.parse(File.read("db/#{column}/slotted_counters/#{name}.json")).each { |statement| execute statement }
+      JSON.parse(File.read("db/#{column}/#{ENV.fetch("SLOTTED_SERVER", "mysql")}/slotted_counters/#{name}.json")).each { |statement| execute statement }
     end
   end
 end

@@ -1,0 +1,164 @@
+//! What the templates of statements call: the names of a package, its key, and the texts in which the families of servers differ.
+
+use crate::package::{Collation, Ident, KeyColumn, KeyType, Package, Routine, Slots};
+
+/// A package as a template sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Sql<'a> {
+    pub(super) package: &'a Package,
+    /// The routine that the template creates, or the table.
+    pub(super) name: &'a Ident,
+}
+
+impl<'a> Sql<'a> {
+    /// The name of a routine of the package.
+    pub(super) fn routine(&self, routine: Routine) -> &'a Ident {
+        let name = self.package.routine(routine);
+        name.expect("the package contains each routine that its templates call")
+    }
+
+    /// The beginning of the statements that replace the routine, up to its name. MySQL has no CREATE OR REPLACE for routines.
+    pub(super) fn create(&self, kind: &str) -> String {
+        let (name, definer) = (self.name, self.definer());
+        if self.package.options.mariadb() {
+            format!("CREATE OR REPLACE{definer} {kind} {name}")
+        } else {
+            format!("DROP {kind} IF EXISTS {name};\nCREATE{definer} {kind} {name}")
+        }
+    }
+
+    /// The DEFINER clause, after a space, or nothing.
+    pub(super) fn definer(&self) -> String {
+        let definer = self.package.options.definer.as_ref();
+        definer.map_or_else(String::new, |definer| format!(" DEFINER = {definer}"))
+    }
+
+    /// Gives a statement that is indented by `indent` other settings on MariaDB, on a line before it.
+    pub(super) fn set(&self, settings: &str, indent: usize) -> String {
+        if self.package.options.mariadb() {
+            format!("SET STATEMENT {settings} FOR\n{}", " ".repeat(indent))
+        } else {
+            String::new()
+        }
+    }
+
+    /// Exempts a statement from error 1020: MariaDB from 11.6.2 on rejects a change of a row that has changed since the first SELECT of
+    /// the transaction. Source: MariaDB's documentation, "innodb_snapshot_isolation".
+    pub(super) fn exempt(&self, indent: usize) -> String {
+        self.set("innodb_snapshot_isolation=OFF", indent)
+    }
+
+    /// The same, and from sql_safe_updates (1175), which MySQL ignores in routines.
+    pub(super) fn exempt_many(&self, indent: usize) -> String {
+        self.set("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF", indent)
+    }
+
+    /// The columns of the key, each as in `pattern`: `{}` is the name, `{name}` without backticks, `{p}` the parameter, `{v}` a variable, `{p text}` and `{v text}` the
+    /// same in a message, `{type}` the type of all, `{n}` the number of the column from 0 on. Of an entry of `add_many`, `{json type}` is the type that `JSON_TABLE` reads,
+    /// `{json}` the value as it must be in the JSON, and `{value}` that of the column.
+    pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
+        let columns = self.package.options.key.0.iter().enumerate();
+        let column = |(number, column): (usize, &KeyColumn)| {
+            let text = pattern
+                .replace("{}", &column.name.typed())
+                .replace("{name}", column.name.name());
+            let text = text.replace("{p}", &column.parameter.typed());
+            let text = text.replace("{v}", &column.variable().typed());
+            let text = text.replace("{p text}", &column.shown(&column.parameter));
+            let text = text.replace("{v text}", &column.shown(&column.variable()));
+            let text = text.replace("{n}", &number.to_string());
+            let text = text.replace("{type}", &self.column_type(column));
+            let [kind, json, value] = self.of_entry(number, column);
+            let text = text.replace("{json type}", &kind);
+            text.replace("{json}", &json).replace("{value}", &value)
+        };
+        columns.map(column).collect::<Vec<_>>().join(separator)
+    }
+
+    fn of_entry(&self, number: usize, column: &KeyColumn) -> [String; 3] {
+        let (name, mariadb) = (column.name.typed(), self.package.options.mariadb());
+        let of_text = |kind: &str| text_type(kind, &self.package.options.collation);
+        match column.kind {
+            // JSON_EQUALS distinguishes a character and its escape sequence, such as \u00e4.
+            KeyType::Text(..) if mariadb => [
+                // A character that the column lacks is an error of the INSERT, not a question mark.
+                "TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin".to_owned(),
+                format!("JSON_EXTRACT(array, '$[{number}]')"),
+                name,
+            ],
+            // JSON_TABLE removes trailing spaces from a CHAR.
+            KeyType::Text(_, length) => [of_text(&format!("VARCHAR({length})")), name.clone(), name],
+            KeyType::Date(kind) => [kind.to_owned(), format!("CAST({name} AS CHAR)"), name],
+            KeyType::Binary(kind, length) => {
+                let digits = format!("VARCHAR({}) CHARACTER SET utf8mb4", 2 * length);
+                let value = format!("UNHEX({name})");
+                // The server pads a value that is too short with zeros.
+                match kind {
+                    "BINARY" => [digits, format!("RPAD({name}, {}, '.')", 2 * length), value],
+                    _ => [digits, name, value],
+                }
+            }
+            KeyType::Name | KeyType::Integer(_) => [column.kind.text(), name.clone(), name],
+        }
+    }
+
+    /// The type of a column of the key and of its parameter. With the collation of the database, a comparison of both fails (1267) or does
+    /// not use the key.
+    pub(super) fn column_type(&self, column: &KeyColumn) -> String {
+        let kind = column.kind.text();
+        if column.kind.is_text() {
+            text_type(&kind, &self.package.options.collation)
+        } else {
+            kind
+        }
+    }
+
+    /// A text of the collation of the package.
+    pub(super) fn varchar(&self, characters: u32) -> String {
+        text_type(&format!("VARCHAR({characters})"), &self.package.options.collation)
+    }
+
+    /// The number of slots that setup and resize give to a counter.
+    pub(super) fn slots(&self) -> String {
+        self.slots_or("p_slots")
+    }
+
+    /// The fixed number of slots, or that of the counter, which is in a variable.
+    pub(super) fn slots_or(&self, variable: &str) -> String {
+        match self.package.options.slots {
+            Slots::PerCounter => variable.to_owned(),
+            Slots::Fixed(slots) => slots.to_string(),
+        }
+    }
+
+    /// Values of the key in an example, in SQL.
+    pub(super) fn example(&self) -> String {
+        self.samples("'", "x'")
+    }
+
+    /// The same in JSON.
+    pub(super) fn json_example(&self) -> String {
+        self.samples("\"", "\"")
+    }
+
+    fn samples(&self, quote: &str, bytes: &str) -> String {
+        let text = |text: &str| format!("{quote}{text}{quote}");
+        let sample = |(column, number): (&KeyColumn, &str)| match column.kind {
+            KeyType::Name if self.package.options.bounded => text("seats"),
+            KeyType::Name => text("downloads"),
+            KeyType::Integer("TINYINT" | "TINYINT UNSIGNED") => "12".to_owned(),
+            KeyType::Integer(_) => number.to_owned(),
+            KeyType::Date("DATE") => text("2026-12-31"),
+            KeyType::Date(_) => text("2026-12-31 23:59:59"),
+            KeyType::Text(..) => text("/"),
+            KeyType::Binary(_, length) => format!("{bytes}{}{}", "0a".repeat(length as usize), quote),
+        };
+        let columns = self.package.options.key.0.iter();
+        let samples = columns.zip(["123", "456", "789"].into_iter().cycle()).map(sample);
+        samples.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn text_type(kind: &str, collation: &Collation) -> String {
+    format!("{kind} CHARACTER SET {} COLLATE {collation}", collation.charset())
+}

@@ -1,0 +1,41 @@
+{% import "macros.sql" as m -%}
+{{ sql.create("PROCEDURE") }}(
+  IN p_counter_name {{ sql.key("{type}", "") }},
+  IN p_amount BIGINT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ o.security.sql() }}
+  COMMENT {% filter sql_string -%}
+Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
+  {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait.
+  A transaction that took holds the slot of its connection until it ends. If that slot had too little, it holds slot 1,
+  where the last pieces are, or all slots, if their counts had to be collected. A rejected transaction holds all slots:
+  other changes of the counter wait for it (1205), at REPEATABLE READ also a setup or resize of the names next to it.
+Parameters: p_counter_name, the name of the counter; p_amount, at least 1
+Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
+  30021 not taken: interrupted, or the slots of the counter are damaged; call again
+  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
+Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
+{%- endfilter %}
+BEGIN
+  DECLARE v_slot INT;
+  DECLARE v_have BIGINT;
+
+  {{ m::select_slot(sql, o) }}
+  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock on the slot.
+  {{ sql.exempt(2) }}SELECT MAX(counter)
+    INTO v_have
+    FROM {{ o.table }}
+   WHERE counter_name = p_counter_name
+     AND counter_id = v_slot;
+  {{ sql.exempt(2) }}UPDATE {{ o.table }}
+     SET counter = counter - p_amount
+   WHERE counter_name = p_counter_name
+     AND counter_id = v_slot
+     AND counter >= p_amount
+     AND v_have >= p_amount
+     AND p_amount > 0;
+  IF ROW_COUNT() = 0 THEN
+    CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
+  END IF;
+END

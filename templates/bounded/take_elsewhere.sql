@@ -1,0 +1,103 @@
+{%- let take = sql.routine(R::Take).name() -%}
+{{ sql.create("PROCEDURE") }}(
+  IN p_counter_name {{ sql.key("{type}", "") }},
+  IN p_amount BIGINT
+)
+  SQL SECURITY {{ o.security.sql() }}
+  COMMENT 'Private. A take whose slot has too little: fails if the total is too small, otherwise takes from the other slots.
+  Each statement that locks several slots locks slot 1 first, so that calls queue there and do not deadlock.'
+BEGIN
+  DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
+  DECLARE v_slots BIGINT;
+  DECLARE v_rounds, v_rows INT DEFAULT 0;
+  DECLARE v_new BOOLEAN DEFAULT FALSE;
+
+  IF p_amount IS NULL OR p_amount < 1 THEN
+    CALL {{ sql.routine(R::Fail) }}(30017, '{{ take }}: p_amount must be at least 1');
+  END IF;
+  -- Whether each SELECT reads a new snapshot. It does outside of a transaction, where RELEASE SAVEPOINT fails.
+  BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+      SET v_new = @@SESSION.{% if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
+    SAVEPOINT slotted_take;
+    RELEASE SAVEPOINT slotted_take;
+  END;
+
+  WHILE v_rows = 0 DO
+    {{ sql.exempt(4) }}SELECT SUM(counter), COUNT(*)
+      INTO v_total, v_slots
+      FROM {{ o.table }}
+     WHERE counter_name = p_counter_name;{% if o.mariadb() %}
+    -- A snapshot of MariaDB can lack a commit that is in progress, although it contains a later one. The next one contains both.
+    IF v_new AND v_total < p_amount THEN
+      SELECT SUM(counter)
+        INTO v_again
+        FROM {{ o.table }}
+       WHERE counter_name = p_counter_name;
+      SET v_new = v_again <=> v_total;
+    END IF;{% endif %}
+    -- The snapshot can be old, or other sessions have locked what is left: waits for all slots, slot 1 first.
+    IF v_rounds > 0 OR v_total < p_amount AND NOT v_new THEN
+      {{ sql.exempt(6) }}SELECT SUM(counter)
+        INTO v_total
+        FROM {{ o.table }}
+       WHERE counter_name = p_counter_name
+         FOR UPDATE;
+    END IF;
+    IF v_total IS NULL THEN
+      CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
+    ELSEIF v_total < p_amount THEN
+      CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
+    ELSEIF v_rounds > 10 THEN
+      CALL {{ sql.routine(R::Fail) }}(30021, '{{ take }}: not taken, interrupted; if this stays, the slots of the counter are damaged');
+    END IF;
+    -- If little is left, it is in slot 1, where calls wait for one row in place of searching.
+    IF v_total - p_amount < 10 * v_slots{% if o.cluster %} OR v_rounds > 0{% endif %} THEN
+      {{ sql.exempt(6) }}UPDATE {{ o.table }}
+         SET counter = counter - p_amount
+       WHERE counter_name = p_counter_name
+         AND counter_id = 1
+         AND counter >= p_amount;
+      SET v_rows = ROW_COUNT();
+    END IF;
+    IF v_rows = 0 THEN
+      -- Collects slot 1 and the slots that are not locked: little goes to slot 1, more is spread evenly.{% if o.cluster %}
+      -- Slot 1 also gets what the next round takes: on Galera, ROW_COUNT() can be 0 after a statement that has locked
+      -- more rows than it has changed, although it is committed.{% endif %}
+      {{ sql.exempt(6) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
+      SELECT p_counter_name, slot, NOW(), share
+        FROM (
+          SELECT slot, rest, first,
+                 IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0)) AS share
+            FROM (
+              SELECT slot,
+                     SUM(amount) OVER () - p_amount AS rest,
+                     COUNT(*) OVER () AS slots,
+                     MIN(slot) OVER () AS first,
+                     ROW_NUMBER() OVER (ORDER BY slot) AS number
+                FROM (
+                  (SELECT counter_id AS slot, counter AS amount
+                     FROM {{ o.table }}
+                    WHERE counter_name = p_counter_name
+                      AND counter_id = 1
+                      FOR UPDATE)
+                  UNION ALL
+                  (SELECT counter_id, counter
+                     FROM {{ o.table }}
+                    WHERE counter_name = p_counter_name
+                      AND counter_id > 1
+                    ORDER BY counter_id DESC
+                    LIMIT {{ MAX_SLOTS }}
+                      FOR UPDATE SKIP LOCKED)
+                ) AS locked
+            ) AS summed
+        ) AS spread
+       WHERE rest >= 0
+         AND first = 1
+      ON DUPLICATE KEY UPDATE counter = share{% if o.cluster %} + IF(slot = 1, p_amount, 0);
+{%- else %};
+      SET v_rows = ROW_COUNT();{% endif %}
+    END IF;
+    SET v_rounds = v_rounds + 1;
+  END WHILE;
+END

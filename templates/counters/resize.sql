@@ -1,0 +1,78 @@
+{% import "macros.sql" as m -%}
+{% let slots = sql.slots() -%}
+{{ sql.create("PROCEDURE") }}(
+  IN p_counter_name {{ sql.key("{type}", "") }},
+  IN p_slots INT
+)
+  MODIFIES SQL DATA
+  SQL SECURITY {{ o.security.sql() }}
+  COMMENT {% filter sql_string -%}
+{% if o.per_counter() -%}
+Changes the number of slots of a counter.
+{%- else -%}
+Gives a counter {{ slots }} slots if it has another number.
+{%- endif %} The total stays the same, and no increment is lost.{% if o.in_steps() %}
+  It changes one slot in each statement. Outside of a transaction, it repeats a statement that conflicts with a node.{% else %}
+  It waits for transactions that have changed the counter. If a call is interrupted, call it again.{% endif %}
+Parameters: p_counter_name, the name of the counter
+  p_slots, {% if o.per_counter() %}the new number of slots, 1 to {{ MAX_SLOTS }}{% else %}NULL or {{ slots }}{% endif %}
+Errors: 30003 unknown counter;
+{%- if o.per_counter() %} 30005 p_slots is not between 1 and {{ MAX_SLOTS }}
+{%- else %} 30006 p_slots is neither NULL nor {{ slots }}{% endif %}
+{%- if o.cluster %}
+  30018 the counter would have fewer slots than the cluster has nodes{% endif %}
+  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize{% if o.cluster %}, conflict with another node{% endif %}: call again
+Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, {% if o.per_counter() %}64{% else %}NULL{% endif %});
+{%- endfilter %}
+BEGIN
+  {{ m::check_slots(sql, o) }}{% if o.in_steps() %}
+  CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, {{ slots }}, NULL, NULL);
+END{% else %}
+  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
+
+  -- What an interrupted resize has left.
+  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
+   WHERE counter_name = p_counter_name
+     AND counter_id < 1
+     AND counter = 0;
+  -- Shrinks: moves the counts of the slots above {{ slots }} to slot 1, and gives these slots negative numbers, which
+  -- no call selects. Slot 1 is locked first, as by each statement that locks several slots.
+  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
+  SELECT p_counter_name, slot, NOW(), moved
+    FROM (
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved
+        FROM (
+          (SELECT counter_id AS slot, counter AS amount
+             FROM {{ o.table }}
+            WHERE counter_name = p_counter_name
+              AND counter_id = 1
+              FOR UPDATE)
+          UNION ALL
+          (SELECT counter_id, counter
+             FROM {{ o.table }}
+            WHERE counter_name = p_counter_name
+              AND counter_id > {{ slots }}
+            ORDER BY counter_id DESC
+            LIMIT {{ MAX_SLOTS }}
+              FOR UPDATE)
+        ) AS locked
+    ) AS folded
+  ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
+  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
+   WHERE counter_name = p_counter_name
+     AND counter_id < 1
+     AND counter = 0;
+  -- Grows. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
+  SELECT counter_name, number, description, start_date
+    FROM (
+      SELECT counter_name, description, start_date
+        FROM {{ o.table }}
+       WHERE counter_name = p_counter_name
+         AND counter_id = 1
+         FOR UPDATE
+    ) AS slot_1
+   CROSS JOIN {{ m::numbers(slots) }} AS n
+   WHERE number > 1
+  ON DUPLICATE KEY UPDATE counter = counter;
+END{% endif %}

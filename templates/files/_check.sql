@@ -1,0 +1,40 @@
+{% if !o.cluster || o.column.is_some() || replaces -%}
+-- Rejects what the routines do not support, before anything else is created.
+{% if o.mariadb() -%}
+BEGIN NOT ATOMIC
+{%- else -%}
+DROP PROCEDURE IF EXISTS {{ script.temporary() }};
+CREATE PROCEDURE {{ script.temporary() }}()
+BEGIN{% endif %}
+{%- if !o.cluster %}
+  IF
+{%- if o.mariadb() %} 1 < (
+    SELECT VARIABLE_VALUE
+      FROM information_schema.GLOBAL_STATUS
+     WHERE VARIABLE_NAME = 'wsrep_cluster_size'
+  ) THEN
+    {{ m::reject("this Galera cluster has several nodes: half of the calls would fail with 1213. Render it with --cluster") }}
+{%- else %} EXISTS (
+    SELECT *
+      FROM performance_schema.global_variables
+     WHERE VARIABLE_NAME = 'group_replication_single_primary_mode'
+       AND VARIABLE_VALUE = 'OFF'
+  ) THEN
+    {{ m::reject("this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}{% endif %}
+  END IF;{% endif %}
+{%- if let Some(column) = o.column.as_ref() %}
+  IF {% include "files/_column_differs.sql" %} THEN
+    {{ m::reject(COLUMN_DIFFERS) }}
+  END IF;
+  IF {% include "files/_key_not_unique.sql" %} THEN
+    {{ m::reject(KEY_NOT_UNIQUE) }}
+  END IF;{% endif %}
+{%- if replaces %}
+  IF {% include "files/_table_differs.sql" %} THEN
+    {{ m::reject(TABLE_DIFFERS) }}
+  END IF;{% endif %}
+END;{% if !o.mariadb() %}
+CALL {{ script.temporary() }}();
+DROP PROCEDURE {{ script.temporary() }};{% endif %}
+
+{% endif -%}

@@ -1,0 +1,15 @@
+{{ o.key.0.len() }} <> (
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS
+      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB')
+       AND {% include "files/_column.sql" %} IN (
+{%- for column in script.key_columns() %}
+         {{ column|sql_string }}{% if !loop.last %},{% endif %}
+{%- endfor %}))
+  OR NOT EXISTS (
+    SELECT *
+      FROM information_schema.COLUMNS
+     WHERE (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME) = (DATABASE(), {{ column.table.name()|sql_string }}, {{ column.column.name()|sql_string }})
+       AND DATA_TYPE IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal')
+       AND COALESCE(GENERATION_EXPRESSION, '') = '')

@@ -1,3 +1,0 @@
-{%- for (routine, name) in package.absent() %}
-DROP {{ routine.kind() }} IF EXISTS {{ name }};
-{%- endfor %}

@@ -1,6 +1,0 @@
-DELIMITER ;;
-
-{% if !drop.is_empty() %}{{ drop }};
-{% endif -%}
-{{ create }};;
-DELIMITER ;

@@ -1,0 +1,21 @@
+{%- for procedure in script.procedures() -%}
+{{ procedure }};
+
+{% endfor -%}
+{%- if replaces && !o.mariadb() -%}
+SELECT 'DROP PROCEDURE has removed the privileges on the routines: source grants.sql now' AS next_step;
+
+{% endif -%}
+{% include "files/_views.sql" %}
+{%- if let Some(function) = script.function() -%}
+;
+
+-- Without SUPER, a server with a binary log rejects the function (1418, 1419); all the rest is there. Then read totals with
+-- SELECT total FROM {{ package.totals }} WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.{% if replaces %}
+-- The server rejects the next function in the same way, before {{ package.routine(R::Get).expect("the package contains it") }} is dropped.
+DROP FUNCTION IF EXISTS {{ script.temporary() }};
+CREATE FUNCTION {{ script.temporary() }}() RETURNS INT NO SQL RETURN 0;
+DROP FUNCTION {{ script.temporary() }};{% endif %}
+{{ function }}
+{%- endif -%}
+;;

@@ -1,0 +1,63 @@
+{#- Texts that several templates need, and in which a difference between them would be a bug. -#}
+
+{#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the number of slots. -#}
+{% macro slot(o, first, slots) -%}
+{%- if o.random() -%}
+{{ first }}FLOOR(RAND() * {{ slots }})
+{%- else if o.cluster -%}
+{{ first }}MOD(CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
+    {{ slots }} - MOD({{ slots }}, LEAST({{ slots }}, @@GLOBAL.auto_increment_increment)))
+{%- else -%}
+{{ first }}MOD(CONNECTION_ID(), {{ slots }})
+{%- endif -%}
+{%- endmacro %}
+
+{#- Sets v_slot to the slot of the connection of a named counter, or to NULL. With RAND(), the servers would read each slot for MAX(). -#}
+{% macro select_slot(sql, o) -%}
+{%- if o.per_counter() -%}
+{{ sql.exempt(2) }}SELECT {% if o.random() %}MAX(counter_id){% else %}{{ slot(o, "1 + ", "MAX(counter_id)") }}{% endif %}
+    INTO v_slot
+    FROM {{ o.table }}
+   WHERE counter_name = p_counter_name;
+{%- endif -%}
+{%- if o.random() %}{% if o.per_counter() %}
+  {% endif %}SET v_slot = {{ slot(o, "1 + ", sql.slots_or("v_slot")) }};
+{%- endif -%}
+{%- endmacro %}
+
+{#- Rejects a number of slots. -#}
+{% macro check_slots(sql, o) -%}
+{%- if o.per_counter() -%}
+IF COALESCE(p_slots, 0) NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
+    CALL {{ sql.routine(R::Fail) }}(30005,
+      CONCAT('{{ sql.name.name() }}: p_slots must be between 1 and {{ MAX_SLOTS }}, not ', COALESCE(p_slots, 'NULL')));
+  END IF;
+{%- else -%}
+IF p_slots <> {{ o.setup_slots() }} THEN
+    CALL {{ sql.routine(R::Fail) }}(30006, CONCAT('{{ sql.name.name() }}: p_slots must be NULL or {{ o.setup_slots() }}, not ', p_slots));
+  END IF;
+{%- endif -%}
+{%- if o.in_steps() %}
+  IF {{ sql.slots() }} < @@GLOBAL.auto_increment_increment THEN
+    CALL {{ sql.routine(R::Fail) }}(30018,
+      CONCAT('{{ sql.name.name() }}: this cluster needs at least ', @@GLOBAL.auto_increment_increment, ' slots'));
+  END IF;
+{%- endif -%}
+{%- endmacro %}
+
+{#- The numbers from 1 to `count`, as a table. -#}
+{% macro numbers(count) -%}
+JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY))
+{%- endmacro %}
+
+{#- What a script rejects. The sentence has at most 128 characters. -#}
+{% macro reject(sentence) -%}
+SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
+      {{ sentence|sql_string }};
+{%- endmacro %}
+
+{#- With --cluster, the condition that this node writes the slot. -#}
+{% macro own(o, slot) -%}
+{%- if o.cluster %} AND
+             MOD({{ slot }}, @@GLOBAL.auto_increment_increment) = MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment){% endif -%}
+{%- endmacro %}

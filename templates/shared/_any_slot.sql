@@ -1,1 +1,0 @@
-{{ table.counted_from() }}FLOOR({{ random }} * {{ slots }})

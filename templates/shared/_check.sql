@@ -1,1 +1,0 @@
-CALL {{ r.sibling(R::Check) }}({{ r.speaker_text() }}, {{ table.key.raw_arguments() }});

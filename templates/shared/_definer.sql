@@ -1,1 +1,0 @@
-{%- if let Some(definer) = package.options.definer.as_ref() %} DEFINER = {{ definer }}{% endif -%}

@@ -1,5 +1,0 @@
-{{ table.over_checks()|before(0) }}DELETE target
-  FROM {{ table.all_slots()|indent(2) }}
-  STRAIGHT_JOIN {{ table.name }} AS target
-    ON target.{{ table.slot() }} = locked.slot
- WHERE {{ table.key.equals("target.") }};

@@ -1,1 +1,0 @@
-JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ limit }} - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY))

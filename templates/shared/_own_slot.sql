@@ -1,1 +1,0 @@
-{{ table.counted_from() }}MOD(CONNECTION_ID(), {{ slots }})

@@ -1,5 +1,0 @@
-{% match table.package.options.servers -%}
-{% when Servers::Both -%} /*M!101108 SET STATEMENT {{ settings }} FOR */
-{%- when Servers::Mariadb -%} SET STATEMENT {{ settings }} FOR
-{%- when Servers::Mysql -%}
-{%- endmatch %}

@@ -1,1 +1,0 @@
-CALL {{ fail }}({{ signal.number }}, {{ signal.message }});

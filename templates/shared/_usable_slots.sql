@@ -1,1 +1,0 @@
-{{ slots }} - MOD({{ slots }}, LEAST({{ slots }}, {{ table.nodes() }}))

@@ -1,2 +1,0 @@
--- Creates slot 0 if it does not exist.
-{{ table.upsert("0", "0") }}
