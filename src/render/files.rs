@@ -142,7 +142,7 @@ pub fn setup(package: &Package) -> String {
     file(package, "setup.sql")
 }
 
-/// A SELECT that returns what is wrong with the table in the current database, or with the table of the column, as a sentence, or NULL.
+/// A SELECT that returns how the table in the current database, or that of the column, differs: a sentence, or NULL.
 pub fn table_check(package: &Package) -> String {
     #[derive(Template)]
     #[template(path = "files/_table_check.sql")]

@@ -13,7 +13,7 @@ BEGIN{% endif %}
       FROM information_schema.GLOBAL_STATUS
      WHERE VARIABLE_NAME = 'wsrep_cluster_size'
   ) THEN
-    {{ m::reject("this Galera cluster has several nodes: half of the calls would fail with 1213. Render it with --cluster") }}
+    {{ m::reject("this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster") }}
 {%- else %} EXISTS (
     SELECT *
       FROM performance_schema.global_variables

@@ -20,7 +20,7 @@ BEGIN NOT ATOMIC
      WHERE VARIABLE_NAME = 'wsrep_cluster_size'
   ) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this Galera cluster has several nodes: half of the calls would fail with 1213. Render it with --cluster';
+      'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
   IF 5 <> (
     SELECT COUNT(*)

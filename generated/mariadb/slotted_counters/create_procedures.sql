@@ -20,7 +20,7 @@ BEGIN NOT ATOMIC
      WHERE VARIABLE_NAME = 'wsrep_cluster_size'
   ) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this Galera cluster has several nodes: half of the calls would fail with 1213. Render it with --cluster';
+      'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
   IF 4 <> (
     SELECT COUNT(*)
@@ -55,7 +55,7 @@ END;
 
 CREATE OR REPLACE PROCEDURE `_slotted_counter_read_committed`()
   SQL SECURITY DEFINER
-  COMMENT 'Private. Lets the next statement run in READ COMMITTED; REPEATABLE READ also locks gaps beside the record.'
+  COMMENT 'Private. Lets the next statement run in READ COMMITTED; REPEATABLE READ also locks the gaps around the record.'
 BEGIN
   -- A transaction is open, and its level cannot be changed.
   DECLARE CONTINUE HANDLER FOR 1568

@@ -63,7 +63,7 @@ END;
 DROP PROCEDURE IF EXISTS `_slotted_counter_read_committed`;
 CREATE PROCEDURE `_slotted_counter_read_committed`()
   SQL SECURITY DEFINER
-  COMMENT 'Private. Lets the next statement run in READ COMMITTED; REPEATABLE READ also locks gaps beside the record.'
+  COMMENT 'Private. Lets the next statement run in READ COMMITTED; REPEATABLE READ also locks the gaps around the record.'
 BEGIN
   -- A transaction is open, and its level cannot be changed.
   DECLARE CONTINUE HANDLER FOR 1568
