@@ -51,7 +51,7 @@ const COMMON: [(&str, u16, &str); 14] = [
     ("CALL counter_setup(REPEAT('a', 101), NULL, NULL, NULL)", 1406, "'p_counter_name'"),
     ("CALL counter_setup('new', REPEAT('d', 256), NULL, NULL)", 1406, "'p_description'"),
     ("CALL counter_setup('x', NULL, NULL, NULL)", 30004, "counter_setup: there is already a counter 'x'"),
-    ("CALL counter_setup('X ', NULL, NULL, NULL)", 30004, "counter_setup: there is already a counter 'X '"),
+    ("CALL counter_setup('X', NULL, NULL, NULL)", 30004, "counter_setup: there is already a counter 'X'"),
     ("CALL counter_increment(CONCAT('x', REPEAT(' ', 254), 'y'))", 1406, "'p_counter_name'"),
     ("CALL counter_add('x', NULL)", 1048, "'counter' cannot be null"),
     ("CALL counter_add('x', 9223372036854775808)", 1264, "'p_amount'"),
@@ -59,7 +59,7 @@ const COMMON: [(&str, u16, &str); 14] = [
     ("CALL counter_resize('x', -9223372036854775808)", 1264, "'p_slots'"),
     ("SELECT counter_get('full')", 1264, "Out of range"),
     ("CALL counter_increment('full')", 1690, "BIGINT value is out of range"),
-    ("CALL counter_add('FULL ', 1)", 1690, "BIGINT value is out of range"),
+    ("CALL counter_add('FULL', 1)", 1690, "BIGINT value is out of range"),
     ("CALL counter_add('full', 9223372036854775807)", 1690, "BIGINT value is out of range"),
 ];
 
@@ -129,10 +129,12 @@ fn names_are_compared_by_the_collation(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0)");
-    for name in ["Caf\u{e9}", "caf\u{e9}", "CAF\u{c9}", "Caf\u{e9}  ", "cafe"] {
+    for name in ["Caf\u{e9}", "caf\u{e9}", "CAF\u{c9}", "cafe"] {
         schema.connect().exec_drop("CALL counter_increment(?)", (name,)).expect(name);
     }
-    assert_eq!(schema.first::<i64>("SELECT counter_get('CAFE')"), 5);
+    assert_eq!(schema.first::<i64>("SELECT counter_get('CAFE')"), 4);
+    let with_spaces = schema.connect().query_drop("CALL counter_increment('Caf\u{e9}  ')");
+    assert_eq!(with_spaces.is_ok(), !server.is_mysql());
     // Emoji differ.
     schema.run("CALL counter_setup('\u{1F600}', NULL, 2, 0)");
     let unknown = error_of(schema.connect().query_drop("CALL counter_increment('\u{1F389}')"));
@@ -140,7 +142,7 @@ fn names_are_compared_by_the_collation(server: &Server) {
 
     // utf8mb4_bin distinguishes all characters.
     let schema = server.schema();
-    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().expect("a collation")));
+    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
     let mut connection = schema.connect();
     for name in ["a", "A", "\u{e4}", "\u{1F600}", "\u{1F389}"] {
         connection.exec_drop("CALL counter_setup(?, NULL, 2, 0)", (name,)).expect(name);
@@ -154,7 +156,7 @@ fn names_are_compared_by_the_collation(server: &Server) {
 fn names_may_have_special_characters(server: &Server) {
     let schema = server.schema();
     // With this collation no two of the names are equal.
-    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().expect("a collation")));
+    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
     let mut connection = schema.connect();
     let names = [
         "it's",

@@ -417,7 +417,6 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     }
     for (arguments, message) in [
         (&["install", "--column", "words"][..], "expected TABLE.COLUMN"),
-        (&["install", "--column", "words.id", "--bounded"], "--bounded cannot be used with slotted_counters"),
         (&["install", "counters", "--column", "words.id"], "use the package slotted_counters"),
     ] {
         let output = slotted(&schema, arguments);

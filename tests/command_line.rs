@@ -110,7 +110,6 @@ fn invalid_arguments_are_rejected() {
         &["generate", "--column", "articles.views", "--key", "id INT", "--keep", "Views"],
         &["generate", "bounded_counters", "--slots", "20"],
         &["generate", "counters-fixed", "--slots", "per-counter"],
-        &["generate", "counters-fixed", "--bounded"],
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let mut printed = String::new();

@@ -19,7 +19,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options as Extensions, Parser, Tag, T
 use slotted::package::committed;
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{Module, Schema, Server, keyed, package, root, write_program};
+use crate::support::{Module, Schema, Server, keyed, package, root, with_collation, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -183,7 +183,7 @@ fn every_example_runs(server: &Server) {
                     fs::write(folder.path().join(name), &block.text).expect("a file");
                 }
                 "sql" => {
-                    let said = schema.client().pipe(&[], &block.text);
+                    let said = schema.client().pipe(&[], &with_collation(server, &block.text));
                     assert!(said.success, "{place}: {}", said.stderr);
                 }
                 _ if block.is_transcript() => play(&schema, &block.text, &place),

@@ -12,7 +12,7 @@ use slotted::server::PrivateServer;
 use slotted::{render, script};
 
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, with_collation};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -242,7 +242,7 @@ fn create_procedures_rejects_another_table_before_any_change(server: &Server) {
         (&counters, "ENGINE = MyISAM"),
         (&counters, "MODIFY counter_name VARCHAR(100) CHARACTER SET latin1 NOT NULL"),
         (&counters, "MODIFY counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"),
-        (&counters, "MODIFY counter_name VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci NOT NULL"),
+        (&counters, "MODIFY counter_name VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci NOT NULL"),
         (&counters, "MODIFY counter BIGINT NULL"),
         (&counters, "MODIFY counter_id BIGINT NOT NULL"),
         (&counters, "DROP COLUMN start_date"),
@@ -265,7 +265,7 @@ fn create_procedures_rejects_another_table_before_any_change(server: &Server) {
         };
         rejected("no table");
         schema.run(&schema.file(package, "create_tables.sql"));
-        schema.run(&format!("ALTER TABLE {} {change}", package.options.table));
+        schema.run(&with_collation(server, &format!("ALTER TABLE {} {change}", package.options.table)));
         rejected(change);
         schema.run(&format!("DROP TABLE {}; {}", package.options.table, schema.file(package, "create_tables.sql")));
         schema.run(&script);
@@ -464,10 +464,12 @@ fn scripts_of_the_other_family_change_nothing(server: &Server) {
         let rolls_up = package.options.column.is_some();
         for name in ["setup.sql", "create_procedures.sql", "uninstall.sql"].into_iter().take(if rolls_up { 3 } else { 2 }) {
             let script = format!("SET sql_mode = 'ANSI_QUOTES';\n{}\nSELECT @@sql_mode;\n", render::file(&package, name));
-            let said = schema.client().pipe(&["--force", "--skip-column-names"], &script);
+            // setup.sql has a delimiter after each statement. It replaces nothing, but the prompt of a client would go on.
+            let (options, mode) = if name == "setup.sql" { ("--batch", "") } else { ("--force", "ANSI_QUOTES\n") };
+            let said = schema.client().pipe(&[options, "--skip-column-names"], &script);
             // Those of the first SET, and of the last one, which finds no settings to restore.
             assert!(said.stderr.contains("ERROR 1193") && said.stderr.matches("ERROR").count() <= 2, "{name}: {said:?}");
-            assert_eq!((definitions(&schema), said.stdout.as_str()), (before.clone(), "ANSI_QUOTES\n"), "{name}");
+            assert_eq!((definitions(&schema), said.stdout.as_str()), (before.clone(), mode), "{name}");
         }
         schema.run(&format!("DROP TABLE {}", package.options.table));
     }

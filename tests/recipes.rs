@@ -14,7 +14,7 @@ use slotted::script;
 use crate::documents;
 use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks};
+use crate::support::{Module, Schema, Server, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks, with_collation};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -239,7 +239,7 @@ fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
         let script = schema.file(&package(|_| {}), "create_procedures.sql");
         let (number, message) = error_of(run(connection, &script));
         assert_eq!(number, 30022, "{message}");
-        run(&mut schema.connect(), alter).expect("ALTER TABLE");
+        run(&mut schema.connect(), &with_collation(server, alter)).expect("ALTER TABLE");
         run(&mut schema.connect(), &script).expect("create_procedures.sql");
         thread::sleep(Duration::from_millis(200));
     });
@@ -280,11 +280,11 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
         ("SELECT articles_views_get(id) FROM articles ORDER BY views DESC LIMIT 2", vec![1003, 1002]),
         (
             "SELECT SUM(c.counter) FROM names JOIN counters AS c \
-             ON c.counter_name = names.name COLLATE utf8mb4_unicode_520_ci GROUP BY names.name",
+             ON c.counter_name = names.name COLLATE utf8mb4_0900_ai_ci GROUP BY names.name",
             vec![7],
         ),
     ] {
-        let (reads, totals) = reads(&schema, query);
+        let (reads, totals) = reads(&schema, &with_collation(server, query));
         assert_eq!(totals, expected, "{query}");
         assert!(reads < 100, "{reads} reads: {query}");
     }

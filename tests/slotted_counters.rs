@@ -89,7 +89,7 @@ fn a_char_key_with_trailing_spaces_is_the_record_that_it_counts_for(server: &Ser
     for collation in ["utf8mb4_general_ci", without_padding] {
         let package = keyed(|options| {
             options.key = "a CHAR(3)".parse().expect("a key");
-            options.collation = collation.parse().expect("a collation");
+            options.collation = collation.parse().ok();
         });
         let schema = installed(server, &package);
         for call in ["increment('a ')", "add('a', 2)", "add_many('[[\"a \", 3], [\"a\", 1]]')", "compact('a  ')"] {

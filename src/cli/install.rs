@@ -50,7 +50,7 @@ impl Install {
         if let Some(name) = options.column.as_ref().filter(|_| options.key.0.is_empty()) {
             let parent = column::parent(&mut connection, name)?.map_err(rejected)?;
             options.key = parent.key;
-            options.collation = parent.collation.unwrap_or(options.collation);
+            options.collation = parent.collation.or(options.collation);
             if options.keep.0.is_empty() {
                 options.keep = Columns(parent.on_update);
             }
@@ -234,7 +234,9 @@ pub(super) fn explained(error: InstallError) -> anyhow::Error {
              empty table, run slotted uninstall first"
         ),
         InstallError::Differs(..) => {
-            "nothing has been changed; run slotted install with the options of the package first, which replaces routines, or correct it".to_owned()
+            "nothing has been changed; correct it, run slotted install with the options of the package, which replaces routines, or source \
+             uninstall.sql of slotted generate, which leaves in the table what it cannot move"
+                .to_owned()
         }
         InstallError::HiddenGrants(..) => {
             "run as an administrator: GRANT SELECT ON mysql.procs_priv TO this account; or let an administrator install".to_owned()

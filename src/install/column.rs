@@ -4,7 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-use crate::package::{Collation, Ident, Key, Package, TableColumn, shell_word};
+use crate::package::{Collation, Columns, Ident, Key, Package, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,11 +214,10 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
         keep.any(|one| one.name().to_lowercase() == name.to_lowercase())
     };
     let changed = columns.iter().filter(|one| one.on_update && !kept(&one.name));
-    let [names, prefix] = [package.options.table.name(), package.options.prefix.name()].map(shell_word);
-    let remedy = format!(
-        "run slotted install --column {} --table {names} --prefix {prefix}, which reads the table",
-        shell_word(&column.to_string())
-    );
+    let mut options = package.options.clone();
+    let all = columns.iter().filter(|one| one.on_update);
+    options.keep = Columns(all.map(|one| Ident::stored(&one.name)).collect());
+    let remedy = format!("run slotted install {}", options.arguments());
     let problem_of = |one: &ParentColumn| {
         let (table, name) = (column.table.plain(), &one.name);
         problem(

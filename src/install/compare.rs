@@ -138,7 +138,7 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
             .iter()
             .find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
     };
-    let collation = package.options.collation.of_arguments();
+    let collation = package.options.collation();
     let states = rendered
         .map(|(kind, name, rendered)| {
             let state = match find(&kind, &name) {
@@ -150,7 +150,7 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
                         .map_or(vec!["it is no routine of a package".into()], |actual| {
                             rendered.differences(&actual)
                         });
-                    differences.extend(created.session_differences(collation));
+                    differences.extend(created.session_differences(collation.of_arguments()));
                     State::of(differences)
                 }
             };

@@ -36,20 +36,12 @@ impl FromArgMatches for Given {
             return Ok(Self(None, false));
         };
         let mut options = Options::named(name).expect("a possible value");
-        if matches.get_flag("bounded") {
-            // Records cannot be bounded: their options stay, and are rejected.
-            if options.kind == Kind::Counters {
-                options = Options::bounded_counters();
-            }
-            options.bounded = true;
-        } else if let Some(column) = column {
+        if let Some(column) = column {
             options = Options::of_column(column).unwrap_or(options);
             // The key of its table is not known here.
             options.key = Key(Vec::new());
         }
-        let bounded = options.bounded;
         options.update_from_arg_matches(matches)?;
-        options.bounded = bounded;
         if name == "counters-fixed" && options.per_counter() {
             let error = "counters-fixed has one number of slots for all counters: use the package counters\n";
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, error));
@@ -67,10 +59,12 @@ impl Options {
     /// The words after `slotted generate` that render these options, quoted for a POSIX shell.
     pub fn arguments(&self) -> String {
         let default = self.defaults();
-        let mut arguments = self.kind.name().to_owned();
-        if self.bounded {
-            arguments += " --bounded";
-        }
+        let name = if self.bounded {
+            "bounded_counters"
+        } else {
+            self.kind.name()
+        };
+        let mut arguments = name.to_owned();
         let mut say = |flag: &str, differs: bool, value: &str| {
             if differs {
                 // After a space, a value that begins with a dash would be parsed as a flag.
@@ -90,8 +84,8 @@ impl Options {
         say("prefix", self.prefix != default.prefix, self.prefix.name());
         say(
             "collation",
-            self.collation != default.collation,
-            &self.collation.to_string(),
+            self.collation() != self.default_collation(),
+            &self.collation().to_string(),
         );
         say(
             "security",

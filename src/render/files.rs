@@ -104,7 +104,7 @@ macro_rules! files {
                     sql: Sql<'a>,
                     o: &'a Options,
                 }
-                let sql = Sql { package, name: &o.table };
+                let sql = Sql { package, name: &o.table, replaces: false };
                 files.push(File { name: $name, text: text(&Text { script, package, sql, o }) });
             })*
             files
@@ -156,7 +156,7 @@ pub fn table_check(package: &Package) -> String {
 
 /// What the scripts and the program say of a table that is not that of the package.
 const TABLE_DIFFERS: &str = "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
-const COLUMN_DIFFERS: &str = "the table of the column is not InnoDB, its key differs, or the column is no integer or generated: render again";
+const COLUMN_DIFFERS: &str = "the column is missing, no integer or generated, or its table is not InnoDB or its key differs: render again";
 const KEY_NOT_UNIQUE: &str =
     "the key is not unique: a roll-up would add the counts to several rows. Render it with a unique key";
 
@@ -179,21 +179,28 @@ impl Script<'_> {
         format!("slotted generate {}", self.package.options.arguments())
     }
 
-    /// The procedures, each with the statements that replace it, without a delimiter.
-    fn procedures(&self) -> Vec<String> {
+    /// The statements that create or replace the procedures, without a delimiter.
+    fn procedures(&self, replaces: &bool) -> Vec<String> {
         let all = self.package.routines().filter(|(routine, _)| *routine != R::Get);
-        all.map(|one| self.create(one)).collect()
+        all.map(|one| self.create(one, *replaces)).collect()
     }
 
-    /// The statements that replace the function, if the package contains it.
-    fn function(&self) -> Option<String> {
+    /// The same of the function, if the package contains it.
+    fn function(&self, replaces: &bool) -> Option<String> {
         let get = self.package.routine(R::Get)?;
-        Some(self.create((R::Get, get)))
+        Some(self.create((R::Get, get), *replaces))
     }
 
-    fn create(&self, (of, name): (R, &Ident)) -> String {
+    fn create(&self, (of, name): (R, &Ident), replaces: bool) -> String {
         let (package, options) = (self.package, &self.package.options);
-        routine(Sql { package, name }, (options.kind, options.bounded, of))
+        routine(
+            Sql {
+                package,
+                name,
+                replaces,
+            },
+            (options.kind, options.bounded, of),
+        )
     }
 
     /// The name of the routine that a script creates, calls and drops.
@@ -214,7 +221,7 @@ impl Script<'_> {
             Records => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
         };
         let description = (o.kind == Counters)
-            .then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation));
+            .then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation()));
         let others = others.iter().map(|&column| column.to_owned());
         self.key_columns()
             .into_iter()
@@ -228,7 +235,7 @@ impl Script<'_> {
         let o = &self.package.options;
         let column = |column: &KeyColumn| {
             let collation = if column.kind.is_text() {
-                format!(" {}", o.collation)
+                format!(" {}", o.collation())
             } else {
                 String::new()
             };

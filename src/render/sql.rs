@@ -8,6 +8,8 @@ pub(super) struct Sql<'a> {
     pub(super) package: &'a Package,
     /// The routine that the template creates, or the table.
     pub(super) name: &'a Ident,
+    /// Whether the routine can exist.
+    pub(super) replaces: bool,
 }
 
 impl<'a> Sql<'a> {
@@ -17,13 +19,13 @@ impl<'a> Sql<'a> {
         name.expect("the package contains each routine that its templates call")
     }
 
-    /// The beginning of the statements that replace the routine, up to its name. MySQL has no CREATE OR REPLACE for routines.
+    /// The beginning of the statements that create the routine, up to its name. MySQL has no CREATE OR REPLACE for routines.
     pub(super) fn create(&self, kind: &str) -> String {
         let (name, definer) = (self.name, self.definer());
-        if self.package.options.mariadb() {
-            format!("CREATE OR REPLACE{definer} {kind} {name}")
-        } else {
-            format!("DROP {kind} IF EXISTS {name};\nCREATE{definer} {kind} {name}")
+        match (self.replaces, self.package.options.mariadb()) {
+            (false, _) => format!("CREATE{definer} {kind} {name}"),
+            (true, true) => format!("CREATE OR REPLACE{definer} {kind} {name}"),
+            (true, false) => format!("DROP {kind} IF EXISTS {name};\nCREATE{definer} {kind} {name}"),
         }
     }
 
@@ -77,7 +79,7 @@ impl<'a> Sql<'a> {
 
     fn of_entry(&self, number: usize, column: &KeyColumn) -> [String; 3] {
         let (name, mariadb) = (column.name.typed(), self.package.options.mariadb());
-        let of_text = |kind: &str| text_type(kind, &self.package.options.collation);
+        let of_text = |kind: &str| text_type(kind, &self.package.options.collation());
         match column.kind {
             // JSON_EQUALS distinguishes a character and its escape sequence, such as \u00e4.
             KeyType::Text(..) if mariadb => [
@@ -107,7 +109,7 @@ impl<'a> Sql<'a> {
     pub(super) fn column_type(&self, column: &KeyColumn) -> String {
         let kind = column.kind.text();
         if column.kind.is_text() {
-            text_type(&kind, &self.package.options.collation)
+            text_type(&kind, &self.package.options.collation())
         } else {
             kind
         }
@@ -115,7 +117,10 @@ impl<'a> Sql<'a> {
 
     /// A text of the collation of the package.
     pub(super) fn varchar(&self, characters: u32) -> String {
-        text_type(&format!("VARCHAR({characters})"), &self.package.options.collation)
+        text_type(
+            &format!("VARCHAR({characters})"),
+            &self.package.options.collation(),
+        )
     }
 
     /// The number of slots that setup and resize give to a counter.

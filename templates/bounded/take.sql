@@ -7,13 +7,14 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
-  {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait.
-  A transaction that took holds the slot of its connection until it ends. If that slot had too little, it holds slot 1,
-  where the last pieces are, or all slots, if their counts had to be collected. A rejected transaction holds all slots:
-  other changes of the counter wait for it (1205), at REPEATABLE READ also a setup or resize of the names next to it.
+  {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait
+  if what is committed is too little. A transaction holds until it ends
+  - after a take, the slot of its connection; if that had too little, slot 1, where the last pieces are, or all slots
+  - after a rejection, all slots, at REPEATABLE READ also against a setup or resize of the names next to it
+  Other changes of these slots wait for it (1205).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  30021 not taken: interrupted, or the slots of the counter are damaged; call again
+  30021 not taken: others lock what is left, or the slots are damaged; call again
   1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}

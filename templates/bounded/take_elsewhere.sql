@@ -5,20 +5,21 @@
 )
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. A take whose slot has too little: fails if the total is too small, otherwise takes from the other slots.
-  Each statement that locks several slots locks slot 1 first, so that calls queue there and do not deadlock.'
+  Each statement that locks several slots locks slot 1 first, so that calls outside of transactions do not deadlock.'
 BEGIN
   DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
   DECLARE v_rounds, v_rows INT DEFAULT 0;
-  DECLARE v_new BOOLEAN DEFAULT FALSE;
+  DECLARE v_certain BOOLEAN DEFAULT FALSE;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL {{ sql.routine(R::Fail) }}(30017, '{{ take }}: p_amount must be at least 1');
   END IF;
-  -- Whether each SELECT reads a new snapshot. It does outside of a transaction, where RELEASE SAVEPOINT fails.
+  -- Whether a SELECT is certain to read what is committed now: outside of a transaction. No function of the server tells it,
+  -- but there a savepoint is gone at once, so that RELEASE fails.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
-      SET v_new = @@SESSION.{% if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
+      SET v_certain = @@SESSION.{% if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
     SAVEPOINT slotted_take;
     RELEASE SAVEPOINT slotted_take;
   END;
@@ -29,15 +30,15 @@ BEGIN
       FROM {{ o.table }}
      WHERE counter_name = p_counter_name;{% if o.mariadb() %}
     -- A snapshot of MariaDB can lack a commit that is in progress, although it contains a later one. The next one contains both.
-    IF v_new AND v_total < p_amount THEN
+    IF v_certain AND v_total < p_amount THEN
       SELECT SUM(counter)
         INTO v_again
         FROM {{ o.table }}
        WHERE counter_name = p_counter_name;
-      SET v_new = v_again <=> v_total;
+      SET v_certain = v_again <=> v_total;
     END IF;{% endif %}
-    -- The snapshot can be old, or other sessions have locked what is left: waits for all slots, slot 1 first.
-    IF v_rounds > 0 OR v_total < p_amount AND NOT v_new THEN
+    -- Waits for all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
+    IF v_rounds > 0 OR (v_total < p_amount AND NOT v_certain) THEN
       {{ sql.exempt(6) }}SELECT SUM(counter)
         INTO v_total
         FROM {{ o.table }}
@@ -49,9 +50,9 @@ BEGIN
     ELSEIF v_total < p_amount THEN
       CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
     ELSEIF v_rounds > 10 THEN
-      CALL {{ sql.routine(R::Fail) }}(30021, '{{ take }}: not taken, interrupted; if this stays, the slots of the counter are damaged');
+      CALL {{ sql.routine(R::Fail) }}(30021, '{{ take }}: not taken, because others lock what is left, or the slots are damaged');
     END IF;
-    -- If little is left, it is in slot 1, where calls wait for one row in place of searching.
+    -- Less than 10 pieces a slot are all in slot 1, where calls wait for one row in place of searching.
     IF v_total - p_amount < 10 * v_slots{% if o.cluster %} OR v_rounds > 0{% endif %} THEN
       {{ sql.exempt(6) }}UPDATE {{ o.table }}
          SET counter = counter - p_amount
@@ -61,7 +62,8 @@ BEGIN
       SET v_rows = ROW_COUNT();
     END IF;
     IF v_rows = 0 THEN
-      -- Collects slot 1 and the slots that are not locked: little goes to slot 1, more is spread evenly.{% if o.cluster %}
+      -- Collects slot 1 and the slots that are not locked, and spreads the rest, or leaves it in slot 1. Changes nothing
+      -- if it has collected too little. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.{% if o.cluster %}
       -- Slot 1 also gets what the next round takes: on Galera, ROW_COUNT() can be 0 after a statement that has locked
       -- more rows than it has changed, although it is committed.{% endif %}
       {{ sql.exempt(6) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
@@ -86,6 +88,7 @@ BEGIN
                      FROM {{ o.table }}
                     WHERE counter_name = p_counter_name
                       AND counter_id > 1
+                    -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
                     ORDER BY counter_id DESC
                     LIMIT {{ MAX_SLOTS }}
                       FOR UPDATE SKIP LOCKED)

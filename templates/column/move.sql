@@ -11,12 +11,9 @@
   With 1, those of this record: waits for the row, with p_wait for the slots. p_rejected: why the row rejects the total.'
 BEGIN
   -- What a total can be rejected with. All other errors end the call: locks, KILL, privileges, missing objects.
-  DECLARE EXIT HANDLER FOR SQLSTATE '22001', SQLSTATE '22003', SQLSTATE '22012', SQLSTATE '23000', SQLSTATE '45000', 1526
+  DECLARE EXIT HANDLER FOR NOT FOUND, SQLSTATE '22001', SQLSTATE '22003', SQLSTATE '22012', SQLSTATE '23000', SQLSTATE '45000', 1526
   {%- if !o.mariadb() %}, 3819{% endif %}
-    BEGIN
-      GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-      SET p_rejected = COALESCE(p_rejected, 'no message, because max_error_count is 0');
-    END;
+    GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
   DECLARE EXIT HANDLER FOR 1048 SET p_rejected = 'a trigger has changed the value';
 
 {% if !o.mariadb() %}  IF LOCATE('hypergraph_optimizer=on', @@SESSION.optimizer_switch) THEN
@@ -28,8 +25,11 @@ BEGIN
   -- MariaDB crashes if an UPDATE of two tables waits for a RENAME. With lock_wait_timeout=0 it fails at once (1205).
   {%- endif %}
   IF p_records > 1 THEN
+  {%- if !o.mariadb() && !o.keep.0.is_empty() %}
+    -- In local time, a TIMESTAMP of the hour that occurs twice in autumn would not be kept.
+  {%- endif %}
     {{ sql.set("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, lock_wait_timeout=0, join_cache_level=0, max_seeks_for_key=1", 4) -}}
-    UPDATE{% if !o.mariadb() %} /*+ NO_BNL() */{% endif %} (
+    UPDATE{% if !o.mariadb() %} /*+ NO_BNL(){% if !o.keep.0.is_empty() %} SET_VAR(time_zone = '+00:00'){% endif %} */{% endif %} (
       SELECT {{ sql.key("slots.{}", ", ") }}, slots.slot, slots.`count` AS pending,
              SUM(slots.`count`) OVER (PARTITION BY {{ sql.key("slots.{}", ", ") }}) AS total
         FROM (SELECT DISTINCT {{ sql.key("{}", ", ") }} FROM {{ o.table }} WHERE `count` <> 0 AND {% for column in o.key.0 -%}
@@ -59,8 +59,7 @@ BEGIN
               ), 0) AS total
          FROM (
            (SELECT slot, `count` AS pending FROM {{ o.table }}
-             WHERE {{ sql.key("{} = {p}", " AND ") }} AND `count` <> 0 AND NOT p_wait{{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED)
-            UNION ALL
+             WHERE {{ sql.key("{} = {p}", " AND ") }} AND `count` <> 0 AND NOT p_wait{{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED) UNION ALL
            (SELECT slot, `count` FROM {{ o.table }}
              WHERE {{ sql.key("{} = {p}", " AND ") }} AND `count` <> 0 AND p_wait{{ m::own(o, "slot") }} FOR UPDATE)
          ) AS locked

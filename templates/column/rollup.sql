@@ -69,7 +69,6 @@ BEGIN
     OPEN v_batches;
     FETCH v_batches INTO {{ sql.key("{v}", ", ") }};
     WHILE NOT v_end DO
-      SET v_message = NULL;
       IF v_round = 3 THEN
         -- Skips a row that is locked.
         {{ sql.exempt(8) }}SELECT COUNT(*) INTO v_free FROM {{ of.table }} AS parent WHERE {{ sql.key("parent.{} = {v}", " AND ") }} FOR UPDATE SKIP LOCKED;
@@ -77,16 +76,15 @@ BEGIN
         -- Waits for a slot that other transactions have locked each time. Holds nothing meanwhile.
         {{ sql.exempt(8) }}SELECT COUNT(*) INTO v_free
           FROM (SELECT slot FROM {{ o.table }} WHERE {{ sql.key("{} = {v}", " AND ") }} AND `count` <> 0{{ m::own(o, "slot") }} ORDER BY RAND() LIMIT 1) AS any_slot
-         STRAIGHT_JOIN {{ o.table }} AS slots FORCE INDEX (PRIMARY) ON {{ sql.key("slots.{} = {v}", " AND ") }} AND slots.slot = any_slot.slot
-           FOR UPDATE;
+         STRAIGHT_JOIN {{ o.table }} AS slots FORCE INDEX (PRIMARY) ON {{ sql.key("slots.{} = {v}", " AND ") }} AND slots.slot = any_slot.slot FOR UPDATE;
       END IF;
       IF v_free THEN
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_size, FALSE, v_message);
-      END IF;
-      IF v_round = 4 AND v_message IS NOT NULL THEN
-        -- The total may fit with the slots that were locked.
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, 1, TRUE, v_message);
-        SET v_rejected = COALESCE(v_rejected, CONCAT(CONCAT_WS(', ', {{ sql.key("{v text}", ", ") }}), ': ', v_message));
+        IF v_round = 4 AND v_message IS NOT NULL THEN
+          -- The total may fit with the slots that were locked.
+          CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, 1, TRUE, v_message);
+          SET v_rejected = COALESCE(v_rejected, CONCAT(CONCAT_WS(', ', {{ sql.key("{v text}", ", ") }}), ': ', v_message));
+        END IF;
       END IF;
       FETCH v_batches INTO {{ sql.key("{v}", ", ") }};
     END WHILE;

@@ -9,9 +9,9 @@
 Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.{% if o.bounded %}
   A total has no upper bound. A negative amount is taken: see {{ sql.routine(R::Take).typed() }}.{% else if o.mariadb() && o.per_counter() %}
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.{% endif %}
-Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0
+Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter{% if o.bounded %}; 30016 not enough{% endif %}
-  30021 not counted: interrupted, or the counter was deleted and created again at the same time; call again
+  30021 not counted: {% if o.mariadb() %}interrupted, or {% endif %}the counter was deleted and created again at the same time; call again
   1048, 1264 p_amount is NULL or out of range; 1690 the slot would exceed the range of BIGINT
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 10);

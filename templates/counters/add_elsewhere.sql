@@ -22,6 +22,6 @@ BEGIN
     -- Another session has deleted the counter, or KILL QUERY has ended the UPDATE without an error (MariaDB 11.8).{% else %}
     -- Another session has deleted the counter, and may have created it again.{% endif %}
     CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-    CALL {{ sql.routine(R::Fail) }}(30021, CONCAT(p_routine, ': not counted, interrupted or deleted and created again'));
+    CALL {{ sql.routine(R::Fail) }}(30021, CONCAT(p_routine, ': not counted, {% if o.mariadb() %}interrupted or {% endif %}deleted and created again'));
   END IF;
 END

@@ -6,7 +6,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Returns the total of a counter, which is the sum of its slots. Locks nothing.
-  In REPEATABLE READ, it reads the snapshot of the transaction, and what the transaction itself has changed.{% if o.mariadb() %}
+  In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
+  if another session has moved counts between slots since ({% if o.bounded %}take, {% endif %}resize): read before, or outside of it.{% if o.mariadb() %}
   Unless binlog_format is ROW, SET @t = {{ sql.name.typed() }}(..) locks slots until COMMIT.
   Use SELECT {{ sql.name.typed() }}(..) INTO @t.{% endif %}
 Parameters: p_counter_name, the name of the counter

@@ -3,7 +3,7 @@
   IN p_counter_name {{ sql.key("{type}", "") }}
 )
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Fails if there is no such counter. Locks slot 1, because the snapshot of a transaction can be old.'
+  COMMENT 'Private. Fails if there is no such counter. FOR UPDATE, because a SELECT can read an old snapshot.'
 BEGIN
   DECLARE v_rows BIGINT;
 

@@ -21,7 +21,7 @@ Errors: 30003 unknown counter;
 {%- else %} 30006 p_slots is neither NULL nor {{ slots }}{% endif %}
 {%- if o.cluster %}
   30018 the counter would have fewer slots than the cluster has nodes{% endif %}
-  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize{% if o.cluster %}, conflict with another node{% endif %}: call again
+  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize{% if o.cluster %}, conflict of nodes{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, {% if o.per_counter() %}64{% else %}NULL{% endif %});
 {%- endfilter %}
 BEGIN
@@ -30,17 +30,17 @@ BEGIN
 END{% else %}
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
 
-  -- What an interrupted resize has left.
+  -- Deletes the negative slots that an interrupted resize has left.
   {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
   -- Shrinks: moves the counts of the slots above {{ slots }} to slot 1, and gives these slots negative numbers, which
-  -- no call selects. Slot 1 is locked first, as by each statement that locks several slots.
+  -- no call selects. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), moved
     FROM (
-      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS first
         FROM (
           (SELECT counter_id AS slot, counter AS amount
              FROM {{ o.table }}
@@ -52,17 +52,19 @@ END{% else %}
              FROM {{ o.table }}
             WHERE counter_name = p_counter_name
               AND counter_id > {{ slots }}
+            -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
             ORDER BY counter_id DESC
             LIMIT {{ MAX_SLOTS }}
               FOR UPDATE)
         ) AS locked
     ) AS folded
+   WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
   {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  -- Grows; slots that exist stay as they are. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (

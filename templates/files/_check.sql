@@ -3,7 +3,7 @@
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
-DROP PROCEDURE IF EXISTS {{ script.temporary() }};
+DROP PROCEDURE IF EXISTS {{ script.temporary() }}{{ end }}
 CREATE PROCEDURE {{ script.temporary() }}()
 BEGIN{% endif %}
 {%- if !o.cluster %}
@@ -33,8 +33,8 @@ BEGIN{% endif %}
   IF {% include "files/_table_differs.sql" %} THEN
     {{ m::reject(TABLE_DIFFERS) }}
   END IF;{% endif %}
-END;{% if !o.mariadb() %}
-CALL {{ script.temporary() }}();
-DROP PROCEDURE {{ script.temporary() }};{% endif %}
+END{{ end }}{% if !o.mariadb() %}
+CALL {{ script.temporary() }}(){{ end }}
+DROP PROCEDURE {{ script.temporary() }}{{ end }}{% endif %}
 
 {% endif -%}

@@ -1,5 +1,5 @@
-{%- for procedure in script.procedures() -%}
-{{ procedure }};
+{%- for procedure in script.procedures(replaces) -%}
+{{ procedure }}{{ end }}
 
 {% endfor -%}
 {%- if replaces && !o.mariadb() -%}
@@ -7,10 +7,10 @@ SELECT 'DROP PROCEDURE has removed the privileges on the routines: source grants
 
 {% endif -%}
 {% include "files/_views.sql" %}
-{%- if let Some(function) = script.function() -%}
-;
+{%- if let Some(function) = script.function(replaces) -%}
+{{ end }}
 
--- Without SUPER, a server with a binary log rejects the function (1418, 1419); all the rest is there. Then read totals with
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
 -- SELECT total FROM {{ package.totals }} WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.{% if replaces %}
 -- The server rejects the next function in the same way, before {{ package.routine(R::Get).expect("the package contains it") }} is dropped.
 DROP FUNCTION IF EXISTS {{ script.temporary() }};

@@ -16,5 +16,5 @@ CREATE TABLE {{ o.table }} ({% if o.kind == Counters %}
 {%- endif %},
   PRIMARY KEY ({{ sql.key("{}", ", ") }}, slot){% endif %}
 ) ENGINE = InnoDB
-  DEFAULT CHARACTER SET {{ o.collation.charset() }} COLLATE {{ o.collation }}
+  DEFAULT CHARACTER SET {{ o.collation().charset() }} COLLATE {{ o.collation() }}
   COMMENT = 'Version and options: view {{ package.package.name() }}'

@@ -5,8 +5,11 @@
 -- Between DROP and CREATE of a routine, its calls fail (1305). If a statement has waited for open transactions for
 -- {{ DDL_TIMEOUT }} s (1205), source the script again.{% endif %}
 
-{% include "files/_begin.sql" %}
 {% let replaces = true -%}
+{% let end = ";" -%}
+DELIMITER ;;
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+{% include "files/_begin.sql" %}
 {% include "files/_check.sql" -%}
 {% include "files/_routines.sql" %}
 {% include "files/_end.sql" %}

@@ -4,6 +4,9 @@
 -- rejects their total or they have no row.{% endif %}
 -- A statement that waits for open transactions ends after {{ DDL_TIMEOUT }} s (1205): source the script again.
 
+{% let end = ";" -%}
+DELIMITER ;;
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 {% include "files/_begin.sql" %}
 {% if let Some(rollup) = package.routine(R::Rollup) -%}
 {% for name in package.of_applications() -%}

@@ -116,6 +116,16 @@ pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
         .collect()
 }
 
+/// A statement for MySQL with the collation that names have on the server.
+pub fn with_collation(server: &Server, statement: &str) -> String {
+    let names = if server.is_mysql() {
+        "utf8mb4_0900_ai_ci"
+    } else {
+        "utf8mb4_unicode_520_ci"
+    };
+    statement.replace("utf8mb4_0900_ai_ci", names)
+}
+
 /// The statements of the SQL blocks in a section of a document.
 pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
     let blocks = sql_blocks(page, section);

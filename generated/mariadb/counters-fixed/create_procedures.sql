@@ -3,9 +3,10 @@
 -- A statement that waits for open transactions ends after 2 s (1205): source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to ;; at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- The server stores sql_mode and the character set with each routine. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
+-- waits, at most 2 s. The end of the script restores all settings.
 SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
@@ -59,7 +60,7 @@ CREATE OR REPLACE PROCEDURE `_counter_must_exist`(
   IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. Fails if there is no such counter. Locks slot 1, because the snapshot of a transaction can be old.'
+  COMMENT 'Private. Fails if there is no such counter. FOR UPDATE, because a SELECT can read an old snapshot.'
 BEGIN
   DECLARE v_rows BIGINT;
 
@@ -112,7 +113,7 @@ Parameters: p_counter_name, at most 100 characters, compared by the collation ut
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30006 p_slots is neither NULL nor 20
   1048, 1264, 1406 an argument is NULL, out of range or too long
-  1213 another setup of this name has been rolled back at the same time: repeat the transaction
+  1205, 1213 another transaction has changed this name and not committed, or has rolled back: repeat the transaction
 Example: CALL counter_setup(''downloads'', ''Description'', NULL, NULL);'
 BEGIN
   DECLARE EXIT HANDLER FOR 1062
@@ -121,6 +122,7 @@ BEGIN
   IF p_slots <> 20 THEN
     CALL `_counter_fail`(30006, CONCAT('counter_setup: p_slots must be NULL or 20, not ', p_slots));
   END IF;
+  -- JSON_TABLE returns the numbers of the slots, because a recursive query stops at 1,000.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
@@ -156,7 +158,7 @@ CREATE OR REPLACE PROCEDURE `counter_add`(
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
-Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0
+Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter
   30021 not counted: interrupted, or the counter was deleted and created again at the same time; call again
   1048, 1264 p_amount is NULL or out of range; 1690 the slot would exceed the range of BIGINT
@@ -194,7 +196,7 @@ BEGIN
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
-  -- Afterwards, because MariaDB counts the row of this SELECT, too, in what CALL reports.
+  -- Afterwards, so that CALL reports the rows of the UPDATE alone.
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_reset', p_counter_name);
   END IF;
@@ -211,7 +213,7 @@ CREATE OR REPLACE PROCEDURE `counter_resize`(
 Parameters: p_counter_name, the name of the counter
   p_slots, NULL or 20
 Errors: 30003 unknown counter; 30006 p_slots is neither NULL nor 20
-  1205, 1213, 1062 lock wait timeout, deadlock, another resize: call again
+  1205, 1213, 1062 lock wait timeout, deadlock, another resize: repeat the transaction
 Example: CALL counter_resize(''downloads'', NULL);'
 BEGIN
   IF p_slots <> 20 THEN
@@ -219,19 +221,19 @@ BEGIN
   END IF;
   CALL `_counter_must_exist`('counter_resize', p_counter_name);
 
-  -- What an interrupted resize has left.
+  -- Deletes the negative slots that an interrupted resize has left.
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
   -- Shrinks: moves the counts of the slots above 20 to slot 1, and gives these slots negative numbers, which
-  -- no call selects. Slot 1 is locked first, as by each statement that locks several slots.
+  -- no call selects. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), moved
     FROM (
-      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS first
         FROM (
           (SELECT counter_id AS slot, counter AS amount
              FROM `counters`
@@ -243,18 +245,20 @@ BEGIN
              FROM `counters`
             WHERE counter_name = p_counter_name
               AND counter_id > 20
+            -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
             ORDER BY counter_id DESC
             LIMIT 10000
               FOR UPDATE)
         ) AS locked
     ) AS folded
+   WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  -- Grows; slots that exist stay as they are. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
@@ -312,7 +316,7 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('counters --slots 20 --server mariadb' AS CHAR CHARSET utf8mb4) AS arguments;
 
--- Without SUPER, a server with a binary log rejects the function (1418, 1419); all the rest is there. Then read totals with
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
 -- SELECT total FROM `counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_counter_script`;
@@ -325,7 +329,8 @@ CREATE OR REPLACE FUNCTION `counter_get`(
   READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Returns the total of a counter, which is the sum of its slots. Locks nothing.
-  In REPEATABLE READ, it reads the snapshot of the transaction, and what the transaction itself has changed.
+  In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
+  if another session has moved counts between slots since (resize): read before, or outside of it.
   Unless binlog_format is ROW, SET @t = counter_get(..) locks slots until COMMIT.
   Use SELECT counter_get(..) INTO @t.
 Parameters: p_counter_name, the name of the counter

@@ -3,9 +3,10 @@
 -- A statement that waits for open transactions ends after 2 s (1205): source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to ;; at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- The server stores sql_mode and the character set with each routine. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
+-- waits, at most 2 s. The end of the script restores all settings.
 SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,

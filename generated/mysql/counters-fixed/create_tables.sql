@@ -2,12 +2,12 @@
 -- Creates the table. Fails with 1050 if it exists. create_procedures.sql creates the views and the routines.
 
 CREATE TABLE `counters` (
-  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci NOT NULL COMMENT 'Name of the counter',
+  counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci NOT NULL COMMENT 'Name of the counter',
   counter_id INT NOT NULL COMMENT 'Number of the slot, from 1; negative while a resize removes the slot',
-  description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci NULL COMMENT 'What it counts',
+  description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci NULL COMMENT 'What it counts',
   start_date DATETIME NOT NULL COMMENT 'Counting since, in the time zone of the session that set it',
   counter BIGINT NOT NULL DEFAULT 0 COMMENT 'Count of the slot; the total of the counter is the sum of its slots',
   PRIMARY KEY (counter_name, counter_id)
 ) ENGINE = InnoDB
-  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
+  DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
   COMMENT = 'Version and options: view counter_package';

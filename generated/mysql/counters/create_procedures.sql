@@ -4,14 +4,15 @@
 -- 2 s (1205), source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to ;; at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- The server stores sql_mode and the character set with each routine. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
+-- waits, at most 2 s. The end of the script restores all settings.
 SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
     sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
-    character_set_client = utf8mb4, collation_connection = utf8mb4_unicode_520_ci;
+    character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
 
 -- Rejects what the routines do not support, before anything else is created.
 DROP PROCEDURE IF EXISTS `_counter_script`;
@@ -33,11 +34,11 @@ BEGIN
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE,
                      COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
-         'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
+         'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
          'counter bigint NOT NULL',
-         'description varchar(255) utf8mb4_unicode_520_ci NULL'))
+         'description varchar(255) utf8mb4_0900_ai_ci NULL'))
   OR NOT 'counter_name,counter_id' <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
       FROM information_schema.STATISTICS
@@ -64,10 +65,10 @@ END;
 DROP PROCEDURE IF EXISTS `_counter_must_exist`;
 CREATE PROCEDURE `_counter_must_exist`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
 )
   SQL SECURITY DEFINER
-  COMMENT 'Private. Fails if there is no such counter. Locks slot 1, because the snapshot of a transaction can be old.'
+  COMMENT 'Private. Fails if there is no such counter. FOR UPDATE, because a SELECT can read an old snapshot.'
 BEGIN
   DECLARE v_rows BIGINT;
 
@@ -85,7 +86,7 @@ END;
 DROP PROCEDURE IF EXISTS `_counter_add_elsewhere`;
 CREATE PROCEDURE `_counter_add_elsewhere`(
   IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_amount BIGINT
 )
   SQL SECURITY DEFINER
@@ -100,27 +101,27 @@ BEGIN
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
     -- Another session has deleted the counter, and may have created it again.
     CALL `_counter_must_exist`(p_routine, p_counter_name);
-    CALL `_counter_fail`(30021, CONCAT(p_routine, ': not counted, interrupted or deleted and created again'));
+    CALL `_counter_fail`(30021, CONCAT(p_routine, ': not counted, deleted and created again'));
   END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `counter_setup`;
 CREATE PROCEDURE `counter_setup`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
-  IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_slots INT,
   IN p_value BIGINT
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Creates a counter with all its slots.
-Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_unicode_520_ci
+Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_0900_ai_ci
   p_description, at most 255 characters, or NULL
   p_slots, 1 to 10000, NULL means 5; choose 4 slots for each connection that counts at the same time
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   1048, 1264, 1406 an argument is NULL, out of range or too long
-  1213 another setup of this name has been rolled back at the same time: repeat the transaction
+  1205, 1213 another transaction has changed this name and not committed, or has rolled back: repeat the transaction
 Example: CALL counter_setup(''downloads'', ''Description'', NULL, NULL);'
 BEGIN
   DECLARE EXIT HANDLER FOR 1062
@@ -131,6 +132,7 @@ BEGIN
     CALL `_counter_fail`(30005,
       CONCAT('counter_setup: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
   END IF;
+  -- JSON_TABLE returns the numbers of the slots, because a recursive query stops at 1,000.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
     FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n;
@@ -138,14 +140,14 @@ END;
 
 DROP PROCEDURE IF EXISTS `counter_increment`;
 CREATE PROCEDURE `counter_increment`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
-  30021 not counted: interrupted, or the counter was deleted and created again at the same time; call again
+  30021 not counted: the counter was deleted and created again at the same time; call again
   1205, 1213 lock wait timeout, deadlock: repeat the transaction; 1690 the slot would exceed the range of BIGINT
 Example: CALL counter_increment(''downloads'');'
 BEGIN
@@ -166,15 +168,15 @@ END;
 
 DROP PROCEDURE IF EXISTS `counter_add`;
 CREATE PROCEDURE `counter_add`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_amount BIGINT
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
-Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0
+Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter
-  30021 not counted: interrupted, or the counter was deleted and created again at the same time; call again
+  30021 not counted: the counter was deleted and created again at the same time; call again
   1048, 1264 p_amount is NULL or out of range; 1690 the slot would exceed the range of BIGINT
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL counter_add(''downloads'', 10);'
@@ -196,7 +198,7 @@ END;
 
 DROP PROCEDURE IF EXISTS `counter_reset`;
 CREATE PROCEDURE `counter_reset`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_value BIGINT,
   IN p_restart BOOLEAN
 )
@@ -214,7 +216,7 @@ BEGIN
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
-  -- Afterwards, because MariaDB counts the row of this SELECT, too, in what CALL reports.
+  -- Afterwards, so that CALL reports the rows of the UPDATE alone.
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_reset', p_counter_name);
   END IF;
@@ -222,7 +224,7 @@ END;
 
 DROP PROCEDURE IF EXISTS `counter_resize`;
 CREATE PROCEDURE `counter_resize`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_slots INT
 )
   MODIFIES SQL DATA
@@ -232,7 +234,7 @@ CREATE PROCEDURE `counter_resize`(
 Parameters: p_counter_name, the name of the counter
   p_slots, the new number of slots, 1 to 10000
 Errors: 30003 unknown counter; 30005 p_slots is not between 1 and 10000
-  1205, 1213, 1062 lock wait timeout, deadlock, another resize: call again
+  1205, 1213, 1062 lock wait timeout, deadlock, another resize: repeat the transaction
 Example: CALL counter_resize(''downloads'', 64);'
 BEGIN
   IF COALESCE(p_slots, 0) NOT BETWEEN 1 AND 10000 THEN
@@ -241,17 +243,17 @@ BEGIN
   END IF;
   CALL `_counter_must_exist`('counter_resize', p_counter_name);
 
-  -- What an interrupted resize has left.
+  -- Deletes the negative slots that an interrupted resize has left.
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
   -- Shrinks: moves the counts of the slots above p_slots to slot 1, and gives these slots negative numbers, which
-  -- no call selects. Slot 1 is locked first, as by each statement that locks several slots.
+  -- no call selects. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
   INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), moved
     FROM (
-      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS first
         FROM (
           (SELECT counter_id AS slot, counter AS amount
              FROM `counters`
@@ -263,17 +265,19 @@ BEGIN
              FROM `counters`
             WHERE counter_name = p_counter_name
               AND counter_id > p_slots
+            -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
             ORDER BY counter_id DESC
             LIMIT 10000
               FOR UPDATE)
         ) AS locked
     ) AS folded
+   WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  -- Grows; slots that exist stay as they are. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (
@@ -290,14 +294,14 @@ END;
 
 DROP PROCEDURE IF EXISTS `counter_delete`;
 CREATE PROCEDURE `counter_delete`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes a counter with all its slots.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
-  30021 not deleted: interrupted, or created by another session at the same time; call again
+  30021 not deleted: created by another session at the same time; call again
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL counter_delete(''downloads'');'
 BEGIN
@@ -305,13 +309,13 @@ BEGIN
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_delete', p_counter_name);
-    CALL `_counter_fail`(30021, 'counter_delete: not deleted, interrupted or created at the same time');
+    CALL `_counter_fail`(30021, 'counter_delete: not deleted, created at the same time');
   END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `counter_drop`;
 CREATE PROCEDURE `counter_drop`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
@@ -333,7 +337,7 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('counters' AS CHAR CHARSET utf8mb4) AS arguments;
 
--- Without SUPER, a server with a binary log rejects the function (1418, 1419); all the rest is there. Then read totals with
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
 -- SELECT total FROM `counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_counter_script`;
@@ -341,13 +345,14 @@ CREATE FUNCTION `_counter_script`() RETURNS INT NO SQL RETURN 0;
 DROP FUNCTION `_counter_script`;
 DROP FUNCTION IF EXISTS `counter_get`;
 CREATE FUNCTION `counter_get`(
-  p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
+  p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
 )
   RETURNS BIGINT
   READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Returns the total of a counter, which is the sum of its slots. Locks nothing.
-  In REPEATABLE READ, it reads the snapshot of the transaction, and what the transaction itself has changed.
+  In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
+  if another session has moved counts between slots since (resize): read before, or outside of it.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter; 1264 the total exceeds the range of BIGINT
 Example: SELECT counter_get(''downloads'') AS total;'

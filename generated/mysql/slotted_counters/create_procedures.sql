@@ -4,9 +4,10 @@
 -- 2 s (1205), source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to ;; at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- The server stores sql_mode and the character set with each routine. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
+-- waits, at most 2 s. The end of the script restores all settings.
 SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
@@ -239,7 +240,7 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('slotted_counters' AS CHAR CHARSET utf8mb4) AS arguments;
 
--- Without SUPER, a server with a binary log rejects the function (1418, 1419); all the rest is there. Then read totals with
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
 -- SELECT total FROM `slotted_counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `slotted_counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_slotted_counter_script`;
