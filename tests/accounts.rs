@@ -1,4 +1,4 @@
-//! What the accounts of grants.sql can do: the table in docs/reference.md, cell by cell.
+//! Accounts of promises, and what those of grants.sql can do: the table in docs/reference.md, cell by cell.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
@@ -10,8 +10,44 @@ use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(the_table_contains_each_routine)
-        .on_servers(each_account_can_do_what_the_table_says)
-        .on_servers(grants_to_an_account_that_does_not_exist_create_none);
+        .on_servers(each_account_can_do_what_the_table_says);
+}
+
+/// A private account, which is dropped at the end of the promise.
+pub struct Account<'a> {
+    schema: &'a Schema<'a>,
+    pub name: String,
+}
+
+impl<'a> Account<'a> {
+    /// An account with privileges on its schema, such as `ALL`.
+    pub fn new(schema: &'a Schema<'a>, suffix: &str, privileges: &str) -> Self {
+        let account = Self { schema, name: format!("{}_{suffix}", schema.name) };
+        schema.run(&format!("CREATE USER '{}'@'%'", account.name));
+        account.grant(privileges);
+        account
+    }
+
+    pub fn grant(&self, privileges: &str) {
+        self.schema.run(&format!("GRANT {privileges} ON {}.* TO '{}'@'%'", self.schema.ident(), self.name));
+    }
+
+    pub fn connect(&self) -> Conn {
+        Conn::new(self.schema.options().user(Some(&self.name)).pass(None::<&str>)).expect("the account may connect")
+    }
+}
+
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        // Ignores errors: a second panic would abort the run and hide the first one.
+        let _ = self.schema.connect().query_drop(format!("DROP USER '{}'@'%'", self.name));
+    }
+}
+
+/// grants.sql for the accounts of a schema with the suffixes `app` and `dba`.
+pub fn grants(schema: &Schema<'_>, package: &Package) -> String {
+    let text = schema.file(package, "grants.sql");
+    ["app", "dba"].iter().fold(text, |text, name| text.replace(&format!("'{name}'@"), &format!("'{}_{name}'@", schema.name)))
 }
 
 /// A row of the table: the action, the packages, and what each account gets.
@@ -69,7 +105,7 @@ impl Cells {
     }
 }
 
-/// A call of a routine by the end of its name, for the counter or record of [`set_up`].
+/// A call of a routine by the end of its name, for the counter or record of the promise.
 fn call(package: &Package, word: &str) -> String {
     let prefix = package.options.prefix.name();
     let named = package.options.kind == Kind::Counters;
@@ -87,7 +123,7 @@ fn call(package: &Package, word: &str) -> String {
         "reset" if named => format!("CALL {prefix}reset('a', 7, TRUE)"),
         "reset" => format!("CALL {prefix}reset({key}, 7)"),
         "setup" => format!("CALL {prefix}setup('new', NULL, NULL, 1)"),
-        "resize" => format!("CALL {prefix}resize('a', NULL)").replace("NULL", if package.options.per_counter() { "5" } else { "NULL" }),
+        "resize" => format!("CALL {prefix}resize('a', 5)"),
         "rollup" => format!("CALL {prefix}rollup(NULL)"),
         other => panic!("{other}"),
     }
@@ -98,93 +134,45 @@ pub fn packages() -> [Package; 4] {
     [package(|_| {}), keyed(|_| {}), bounded(|_| {}), of_column("articles.views", "id BIGINT", |_| {})]
 }
 
-/// A named counter or a record with some counts.
-fn set_up(schema: &Schema<'_>, package: &Package) {
-    let (table, prefix) = (&package.options.table, package.options.prefix.name());
-    let delete = format!("DELETE FROM {table}");
-    schema.run(&match (package.options.kind, &package.options.column) {
-        (Kind::Counters, _) => format!("{delete}; CALL {prefix}setup('a', NULL, NULL, 40)"),
-        (_, Some(_)) => format!("REPLACE INTO articles VALUES (1, 10), (2, 20); {delete}; CALL {prefix}add(1, 30); CALL {prefix}add(2, 5)"),
-        _ => format!("{delete}; CALL {prefix}add(1, 1, 40)"),
-    });
-}
-
-/// The accounts in place of 'app'@'%' and 'dba'@'%', which are dropped at the end of the test.
-struct Accounts<'a> {
-    schema: &'a Schema<'a>,
-    names: [String; 2],
-}
-
-impl<'a> Accounts<'a> {
-    fn of(schema: &'a Schema<'a>) -> Self {
-        let own = &schema.name["slotted_test_".len()..];
-        let names = ["app", "dba"].map(|name| format!("{name}_{own}"));
-        Self { schema, names }
-    }
-
-    fn grants(&self, package: &Package) -> String {
-        let text = self.schema.file(package, "grants.sql");
-        let text = text.replace("'app'@", &format!("'{}'@", self.names[0]));
-        text.replace("'dba'@", &format!("'{}'@", self.names[1]))
-    }
-
-    fn connect(&self, name: &str) -> Conn {
-        Conn::new(self.schema.options().user(Some(name)).pass(Some("secret"))).expect("the account may connect")
-    }
-}
-
-impl Drop for Accounts<'_> {
-    fn drop(&mut self) {
-        for name in &self.names {
-            // Ignores errors: a second panic would abort the run and hide the first one.
-            let _ = self.schema.connect().query_drop(format!("DROP USER '{name}'@'%'"));
-        }
-    }
-}
-
+/// As for production: the routines and views run as a locked account. Each call is rolled back.
 fn each_account_can_do_what_the_table_says(server: &Server) {
     let table = table();
     assert_eq!(table.len(), 15);
     for mut package in packages() {
         let schema = server.schema();
-        let accounts = Accounts::of(&schema);
-        // As for production: the routines and views run as a locked account.
-        package.options.definer = Some(format!("{}_d@localhost", accounts.names[0]).parse().expect("an account"));
-        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB");
+        let (own, prefix) = (&schema.name, package.options.prefix.name());
+        package.options.definer = Some(format!("{own}_d@localhost").parse().expect("an account"));
+        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 10), (2, 20)");
         schema.install(&package);
         schema.run(&schema.file(&package, "accounts.sql"));
-        for name in &accounts.names {
-            schema.run(&format!("CREATE USER '{name}'@'%' IDENTIFIED BY 'secret'"));
-        }
-        let said = schema.client().pipe(&[], &accounts.grants(&package));
+        // MariaDB creates an account at GRANT, without a password, in a session without NO_AUTO_CREATE_USER.
+        let early = schema.client().pipe(&["--force"], &format!("SET sql_mode = '';\n{}", grants(&schema, &package)));
+        let created = format!("SELECT COUNT(*) FROM mysql.user WHERE User IN ('{own}_app', '{own}_dba')");
+        assert_eq!(schema.first::<u64>(&created), 0, "{early:?}");
+        let accounts = ["app", "dba"].map(|name| Account::new(&schema, name, "USAGE"));
+        let said = schema.client().pipe(&[], &grants(&schema, &package));
         assert!(said.success, "{said:?}");
+        schema.run(&match (package.options.kind, &package.options.column) {
+            (Kind::Counters, _) => format!("CALL {prefix}setup('a', NULL, NULL, 40)"),
+            (_, Some(_)) => format!("CALL {prefix}add(1, 30); CALL {prefix}add(2, 5)"),
+            _ => format!("CALL {prefix}add(1, 1, 40)"),
+        });
+        let mut sessions = accounts.each_ref().map(Account::connect);
         for row in table.iter().filter(|row| row.is_of(&package)) {
-            for (name, wanted) in accounts.names.iter().zip(&row.of_accounts) {
+            for (session, wanted) in sessions.iter_mut().zip(&row.of_accounts) {
                 for statement in row.statements(&package) {
-                    set_up(&schema, &package);
-                    let called = accounts.connect(name).query::<Row, _>(&statement).map(|_| ());
-                    let what = format!("{name}: {statement}");
+                    session.query_drop("START TRANSACTION").expect("a transaction");
+                    let called = session.query::<Row, _>(&statement).map(|_| ());
+                    session.query_drop("ROLLBACK").expect("no change");
                     match &wanted[..] {
-                        "yes" => called.unwrap_or_else(|error| panic!("{what}: {error}")),
-                        number => assert_eq!(error_of(called).0.to_string(), number, "{what}"),
+                        "yes" => called.unwrap_or_else(|error| panic!("{statement}: {error}")),
+                        number => assert_eq!(error_of(called).0.to_string(), number, "{statement}"),
                     }
                 }
             }
         }
-        let definer = package.options.definer.as_ref().expect("an account");
-        schema.run(&format!("DROP USER {definer}"));
+        schema.run(&format!("DROP USER {}", package.options.definer.as_ref().expect("an account")));
     }
-}
-
-/// MariaDB creates an account at GRANT, without a password, in a session without NO_AUTO_CREATE_USER.
-fn grants_to_an_account_that_does_not_exist_create_none(server: &Server) {
-    let (schema, package) = (server.schema(), package(|_| {}));
-    schema.install(&package);
-    let accounts = Accounts::of(&schema);
-    let said = schema.client().pipe(&["--force"], &format!("SET sql_mode = '';\n{}", accounts.grants(&package)));
-    assert!(!said.stderr.is_empty(), "{said:?}");
-    let [app, dba] = &accounts.names;
-    assert_eq!(schema.first::<u64>(&format!("SELECT COUNT(*) FROM mysql.user WHERE User IN ('{app}', '{dba}')")), 0);
 }
 
 /// No routine that is not private is missing in the table.

@@ -13,7 +13,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(names_are_compared_by_the_collation)
         .on_servers(names_may_have_special_characters)
         .on_servers(totals_may_have_the_minimum_and_maximum_of_bigint)
-        .on_servers(adding_zero_changes_nothing_and_succeeds);
+        .on_servers(a_call_that_has_nothing_to_change_succeeds_and_changes_nothing);
 }
 
 /// The total of 'x' is 12. All slots of 'full' have the maximum of BIGINT.
@@ -129,70 +129,42 @@ fn names_are_compared_by_the_collation(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0)");
+    let mut connection = schema.connect();
     for name in ["Caf\u{e9}", "caf\u{e9}", "CAF\u{c9}", "cafe"] {
-        schema.connect().exec_drop("CALL counter_increment(?)", (name,)).expect(name);
+        connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
     }
     assert_eq!(schema.first::<i64>("SELECT counter_get('CAFE')"), 4);
-    let with_spaces = schema.connect().query_drop("CALL counter_increment('Caf\u{e9}  ')");
+    let with_spaces = connection.query_drop("CALL counter_increment('Caf\u{e9}  ')");
     assert_eq!(with_spaces.is_ok(), !server.is_mysql());
     // Emoji differ.
     schema.run("CALL counter_setup('\u{1F600}', NULL, 2, 0)");
-    let unknown = error_of(schema.connect().query_drop("CALL counter_increment('\u{1F389}')"));
+    let unknown = error_of(connection.query_drop("CALL counter_increment('\u{1F389}')"));
     assert_eq!(unknown.0, 30003);
-
-    // utf8mb4_bin distinguishes all characters.
-    let schema = server.schema();
-    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
-    let mut connection = schema.connect();
-    for name in ["a", "A", "\u{e4}", "\u{1F600}", "\u{1F389}"] {
-        connection.exec_drop("CALL counter_setup(?, NULL, 2, 0)", (name,)).expect(name);
-        connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
-    }
-    assert_eq!(schema.first::<(i64, i64)>("SELECT COUNT(*), MAX(total) FROM counter_totals"), (5, 1));
-    let unknown = error_of(connection.query_drop("CALL counter_increment('\u{c4}')"));
-    assert_eq!(unknown, (30003, "counter_increment: unknown counter '\u{c4}'".into()));
 }
 
+/// With utf8mb4_bin, no two of the names are equal.
 fn names_may_have_special_characters(server: &Server) {
     let schema = server.schema();
-    // With this collation no two of the names are equal.
     schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
     let mut connection = schema.connect();
-    let names = [
-        "it's",
-        "\"",
-        "back\\slash",
-        "\\",
-        "\\'",
-        "%",
-        "_",
-        "a%",
-        "`x`",
-        "; DROP TABLE counters; --",
-        "\u{1F600}",
-        "a\nb",
-        "\u{1}\u{2}",
-        "NULL",
-        "0",
-        " leading",
-        &"n".repeat(100),
-        &"\u{1F600}".repeat(100),
-    ];
+    let long = ["n".repeat(100), "\u{1F600}".repeat(100)];
+    let names = ["it's", "\"", "back\\slash", "\\", "\\'", "%", "_", "a%", "`x`", "; DROP TABLE counters; --", "a\nb", "\u{1}\u{2}"];
+    let more = ["NULL", "0", " leading", "a", "A", "\u{e4}", "\u{1F600}", "\u{1F389}", &long[0], &long[1]];
+    let names = [&names[..], &more].concat();
     for (number, name) in names.iter().enumerate() {
         connection.exec_drop("CALL counter_setup(?, ?, 3, ?)", (name, name, number)).expect(name);
     }
-    for name in names {
+    for name in &names {
         connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
         connection.exec_drop("CALL counter_resize(?, 2)", (name,)).expect(name);
     }
     for (number, name) in names.iter().enumerate() {
-        let total: Option<usize> = connection.exec_first("SELECT counter_get(?)", (name,)).expect(name);
-        assert_eq!(total, Some(number + 1), "{name}");
-        let stored: Option<(String, String)> = connection
-            .exec_first("SELECT counter_name, description FROM counter_totals WHERE counter_name = ?", (name,))
-            .expect(name);
-        assert_eq!(stored, Some((name.to_string(), name.to_string())));
+        let query = "SELECT counter_get(?), counter_name, description FROM counter_totals WHERE counter_name = ?";
+        let stored: Option<(usize, String, String)> = connection.exec_first(query, (name, name)).expect(name);
+        assert_eq!(stored, Some((number + 1, name.to_string(), name.to_string())));
     }
+    let unknown = error_of(connection.query_drop("CALL counter_increment('\u{c4}')"));
+    assert_eq!(unknown, (30003, "counter_increment: unknown counter '\u{c4}'".into()));
     for name in names {
         connection.exec_drop("CALL counter_delete(?)", (name,)).expect(name);
     }
@@ -203,48 +175,38 @@ fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
     for package in packages() {
         let schema = server.schema();
         schema.install(&package);
-        let mut connection = schema.connect();
         for end in [i64::MIN, i64::MAX] {
-            connection.exec_drop("CALL counter_setup('end', NULL, NULL, ?)", (end,)).expect("setup");
-            let total: Option<i64> = connection.query_first("SELECT counter_get('end')").expect("get");
-            assert_eq!(total, Some(end));
-            connection.query_drop("CALL counter_reset('end', 0, FALSE)").expect("reset");
-            connection.exec_drop("CALL counter_add('end', ?)", (end,)).expect("add");
-            let total: Option<i64> = connection.query_first("SELECT counter_get('end')").expect("get");
-            assert_eq!(total, Some(end));
-            connection.exec_drop("CALL counter_reset('end', ?, FALSE)", (end,)).expect("reset");
-            let total: Option<i64> = connection.query_first("SELECT counter_get('end')").expect("get");
-            assert_eq!(total, Some(end));
-            connection.query_drop("CALL counter_delete('end')").expect("delete");
+            for statement in ["setup('end', NULL, NULL, ?)", "add('end', ?)", "reset('end', ?, FALSE)"] {
+                schema.connect().exec_drop(format!("CALL counter_{statement}"), (end,)).expect(statement);
+                assert_eq!(schema.first::<i64>("SELECT counter_get('end')"), end, "{statement}");
+                schema.run("CALL counter_reset('end', 0, FALSE)");
+            }
+            schema.run("CALL counter_delete('end')");
         }
         // NULL selects the defaults.
-        connection.query_drop("CALL counter_setup('null', NULL, NULL, NULL)").expect("setup");
+        schema.run("CALL counter_setup('null', NULL, NULL, NULL)");
         let slots = u64::from(package.options.setup_slots());
         let row: (u64, i64, Option<String>) = schema.first("SELECT slots, total, description FROM counter_totals");
         assert_eq!(row, (slots, 0, None));
-        connection.query_drop("CALL counter_add('null', 5)").expect("add");
-        connection.query_drop("CALL counter_reset('null', NULL, NULL)").expect("reset");
+        schema.run("CALL counter_add('null', 5); CALL counter_reset('null', NULL, NULL)");
         assert_eq!(schema.first::<i64>("SELECT counter_get('null')"), 0);
     }
 }
 
-fn adding_zero_changes_nothing_and_succeeds(server: &Server) {
+/// An addition of 0, a reset to the current total and a resize to the current number of slots.
+fn a_call_that_has_nothing_to_change_succeeds_and_changes_nothing(server: &Server) {
     for package in packages() {
         let schema = server.schema();
         schema.install(&package);
         schema.run(DATA);
+        schema.run("CALL counter_setup('same', NULL, NULL, 4)");
         let before = schema.rows(&package.options.table);
         for mut connection in connections(&schema) {
-            connection.query_drop("CALL counter_add('x', 0)").expect("add 0");
-            // A reset to the current total changes no slot.
-            schema.run("CALL counter_setup('same', NULL, NULL, 4)");
-            connection.query_drop("CALL counter_reset('same', 4, FALSE)").expect("reset to the same");
-            connection.query_drop("CALL counter_delete('same')").expect("delete");
-            if package.options.per_counter() {
-                let slots = package.options.setup_slots();
-                connection.query_drop(format!("CALL counter_resize('x', {slots})")).expect("resize to the same");
+            let slots = package.options.setup_slots();
+            for call in ["counter_add('x', 0)", "counter_reset('same', 4, FALSE)", &format!("counter_resize('x', {slots})")] {
+                connection.query_drop(format!("CALL {call}")).expect(call);
+                assert_eq!(before, schema.rows(&package.options.table), "{call}");
             }
         }
-        assert_eq!(before, schema.rows(&package.options.table));
     }
 }

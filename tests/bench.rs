@@ -1,7 +1,6 @@
 //! The bench proves each total, leaves nothing on the server, and touches nothing that it has not created.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,18 +14,15 @@ use crate::support::{Module, Server, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .plain(a_file_without_a_section_is_named)
         .plain(what_cannot_be_measured_or_written_is_said_before_the_load)
         // The schema slotted_bench exists once.
         .alone()
         .on_servers(every_contender_counts_exactly)
-        .on_families(transactions_are_counted_exactly)
         .on_families(the_owner_of_the_schema_needs_no_other_privilege)
         .on_families(an_increment_after_a_deadlock_is_repeated_and_counted)
         .on_one_server(a_list_of_connections_is_measured_and_drawn)
         .on_one_server(the_example_of_the_documents_is_a_contender)
-        .on_one_server(a_statement_that_fails_is_named)
-        .on_one_server(a_total_that_differs_is_an_error)
+        .on_one_server(a_statement_that_fails_and_a_total_that_differs_are_named)
         .on_one_server(a_schema_that_exists_is_not_touched)
         .waits()
         .on_one_server(ctrl_c_drops_the_schema)
@@ -43,7 +39,7 @@ fn bench(arguments: &[&str]) -> Command {
 }
 
 fn on(server: &Server, arguments: &[&str]) -> Output {
-    let output = bench(&[&["--url", &server.url()], arguments].concat()).output().expect("the bench runs");
+    let output = bench(&[&["--json", "--url", &server.url()], arguments].concat()).output().expect("the bench runs");
     assert_eq!(schemas(server), 0, "{}", text(&output));
     output
 }
@@ -77,37 +73,30 @@ fn names(results: &[Value]) -> Vec<&str> {
     results.iter().map(|one| one["contender"].as_str().expect("a name")).collect()
 }
 
-/// A contender of the user: one row, and what a case has in place of its parts.
-fn file(folder: &TempDir, changes: &[(&str, &str)]) -> PathBuf {
-    let mut text = "-- setup\nCREATE TABLE mine (n BIGINT NOT NULL) ENGINE = InnoDB;\nINSERT INTO mine VALUES (0);\n\n\
-                    -- increment\nUPDATE mine SET n = n + 1;\n\n-- read\nSELECT n FROM mine;\n\n-- total\nSELECT SUM(n) FROM mine;\n"
-        .to_owned();
-    for (from, to) in changes {
-        assert!(text.contains(from), "{from}");
-        text = text.replace(from, to);
-    }
+/// A contender of the user: one row, with one change of the text.
+fn file(folder: &TempDir, from: &str, to: &str) -> String {
+    let text = "-- setup\nCREATE TABLE mine (n BIGINT NOT NULL) ENGINE = InnoDB;\nINSERT INTO mine VALUES (0);\n\n\
+                -- increment\nUPDATE mine SET n = n + 1;\n\n-- read\nSELECT n FROM mine;\n\n-- total\nSELECT SUM(n) FROM mine;\n";
+    assert!(text.contains(from), "{from}");
     let path = folder.path().join("mine.sql");
-    fs::write(&path, text).expect("a file");
-    path
+    fs::write(&path, text.replace(from, to)).expect("a file");
+    path.display().to_string()
 }
 
-fn with_file(server: &Server, path: &Path) -> Output {
-    on(server, &[&["--json", "--contender", path.to_str().expect("UTF-8")], &SHORT[..]].concat())
+fn with_file(server: &Server, path: &str) -> Output {
+    on(server, &[&["--contender", path], &SHORT[..]].concat())
 }
 
 fn every_contender_counts_exactly(server: &Server) {
     let all: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-    let results = results(&on(server, &[&all[..], &["--json"], &SHORT[..]].concat()));
-    assert_eq!(names(&results), all);
-    let batch = results.iter().find(|one| one["contender"] == "batch").expect("a batch");
+    let measured = results(&on(server, &[&all[..], &SHORT].concat()));
+    assert_eq!(names(&measured), all);
+    let batch = measured.iter().find(|one| one["contender"] == "batch").expect("a batch");
     assert_eq!(batch["acknowledged"].as_u64().expect("a number") % 100, 0, "{batch}");
-}
 
-fn transactions_are_counted_exactly(server: &Server) {
-    let results = results(&on(server, &[&["single-row", "counters", "take", "--json", "--hold", "5"], &SHORT[..]].concat()));
-    assert_eq!(names(&results), ["single-row", "counters", "take"]);
-    // 20 a second for each of 4 connections, if each transaction takes 50 ms.
-    assert!(results.iter().all(|one| one["p50_ms"].as_f64() >= Some(5.0)), "{results:?}");
+    let held = results(&on(server, &[&["single-row", "counters", "take", "--hold", "5"], &SHORT[..]].concat()));
+    assert_eq!(names(&held), ["single-row", "counters", "take"]);
+    assert!(held.iter().all(|one| one["p50_ms"].as_f64() >= Some(5.0)), "{held:?}");
 }
 
 /// On a server with a binary log, such an account cannot create functions (1419).
@@ -129,7 +118,7 @@ fn an_increment_after_a_deadlock_is_repeated_and_counted(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
     let trigger = "INSERT INTO mine VALUES (0);\nDELIMITER //\nCREATE TRIGGER rejects BEFORE UPDATE ON mine FOR EACH ROW\n\
                    IF RAND() < 0.5 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF//\nDELIMITER ;";
-    let output = with_file(server, &file(&folder, &[("INSERT INTO mine VALUES (0);", trigger)]));
+    let output = with_file(server, &file(&folder, "INSERT INTO mine VALUES (0);", trigger));
     let results = results(&output);
     assert!(results[0]["retries"].as_u64() > Some(0), "{results:?}");
 }
@@ -137,78 +126,61 @@ fn an_increment_after_a_deadlock_is_repeated_and_counted(server: &Server) {
 /// Each contender has a line, and one number of connections is drawn as bars.
 fn a_list_of_connections_is_measured_and_drawn(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
-    let [svg, html] = ["a.svg", "a.html"].map(|name| folder.path().join(name));
-    let [svg_option, html_option] = [&svg, &html].map(|path| path.to_str().expect("UTF-8"));
-    let draw = |connections: &str| {
-        let arguments = ["uncontended", "single-row", "--json", "--seconds", "0.1", "--rounds", "2", "--connections", connections];
-        let results = results(&on(server, &[&arguments[..], &["--svg", svg_option, "--html", html_option]].concat()));
+    let [svg, html] = ["a.svg", "a.html"].map(|name| folder.path().join(name).display().to_string());
+    for (connections, expected, [lines, circles, bars]) in [("4,1", &[1, 4][..], [2, 4, 0]), ("2", &[2], [0, 0, 2])] {
+        let arguments = ["uncontended", "single-row", "--seconds", "0.1", "--rounds", "2", "--connections", connections];
+        let results = results(&on(server, &[&arguments[..], &["--svg", &svg, "--html", &html]].concat()));
+        let measured: Vec<_> = results.iter().map(|one| (one["connections"].as_u64(), one["contender"].as_str())).collect();
+        let wanted = expected.iter().flat_map(|number| ["uncontended", "single-row"].map(|name| (Some(*number), Some(name))));
+        assert_eq!(measured, wanted.collect::<Vec<_>>());
+        assert_eq!((results[0]["to_uncontended"].as_f64(), results[0]["rounds"].as_u64()), (Some(1.0), Some(2)));
         let [svg, html] = [&svg, &html].map(|path| fs::read_to_string(path).expect("a picture"));
         assert!(svg.starts_with("<svg") && html.contains(svg.trim_end()), "{html}");
         assert!(svg.contains(&format!("Increments per second on {}", server.version)), "{svg}");
         assert!(svg.contains("median of 2 rounds of 0.1 s"), "{svg}");
-        (results, svg)
-    };
-    let (results, lines) = draw("4,1");
-    let measured: Vec<_> = results.iter().map(|one| (one["connections"].as_u64(), one["contender"].as_str())).collect();
-    let expected = [1, 4].map(|number| ["uncontended", "single-row"].map(|name| (Some(number), Some(name)))).concat();
-    assert_eq!(measured, expected);
-    assert_eq!((results[0]["to_uncontended"].as_f64(), results[0]["rounds"].as_u64()), (Some(1.0), Some(2)));
-    assert_eq!((lines.matches("<polyline").count(), lines.matches("<circle").count(), lines.matches("<rect").count()), (2, 4, 0));
-    let (_, bars) = draw("2");
-    assert_eq!((bars.matches("<polyline").count(), bars.matches("<rect").count()), (0, 2), "{bars}");
+        assert_eq!(["<polyline", "<circle", "<rect"].map(|shape| svg.matches(shape).count()), [lines, circles, bars], "{svg}");
+    }
 }
 
 fn the_example_of_the_documents_is_a_contender(server: &Server) {
     let page = fs::read_to_string(root().join("docs/benchmark.md")).expect("the page");
-    let example = page.split("```text\n").find(|block| block.contains("-- increment")).expect("an example");
+    let example = page.split("```").find(|block| block.contains("\n-- increment\n")).expect("an example");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("example.sql");
-    fs::write(&path, example.split("```").next().expect("its end")).expect("a file");
-    assert_eq!(names(&results(&with_file(server, &path))), ["example"]);
-}
-
-fn a_file_without_a_section_is_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = file(&folder, &[("-- total\n", "")]);
-    let output = bench(&["--contender", path.to_str().expect("UTF-8")]).output().expect("the bench runs");
-    assert_eq!(output.status.code(), Some(2));
-    let start = "error: mine, line 8: the section -- read contains 2 statements instead of one\nhint: ";
-    assert!(text(&output).starts_with(start), "{}", text(&output));
+    fs::write(&path, example.trim_start_matches("text\n")).expect("a file");
+    assert_eq!(names(&results(&with_file(server, &path.display().to_string()))), ["example"]);
 }
 
 /// No server is asked.
 fn what_cannot_be_measured_or_written_is_said_before_the_load() {
-    let nowhere = ["--url", "mysql://root@127.0.0.1:1/"];
+    let folder = tempfile::tempdir().expect("a folder");
+    let mine = file(&folder, "-- total\n", "");
     for (arguments, error) in [
         (&["take", "batch", "take"][..], "error: two contenders have the name take\n"),
         (&["take", "--svg", "/nowhere/a.svg"], "error: cannot write /nowhere/a.svg: No such file or directory"),
         (&["take", "--html", "/"], "error: cannot write /: Is a directory"),
+        (&["--contender", &mine], "error: mine, line 8: the section -- read contains 2 statements instead of one\nhint: "),
     ] {
-        let output = bench(&[&nowhere[..], arguments].concat()).output().expect("the bench runs");
+        let output = bench(&[&["--url", "mysql://root@127.0.0.1:1/"], arguments].concat()).output().expect("the bench runs");
         assert!(output.status.code() == Some(2) && text(&output).starts_with(error), "{}", text(&output));
     }
 }
 
-fn a_statement_that_fails_is_named(server: &Server) {
+fn a_statement_that_fails_and_a_total_that_differs_are_named(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
-    for (section, line, from) in [("setup", 3, "INTO mine"), ("increment", 6, "UPDATE mine"), ("read", 9, "SELECT n FROM mine")] {
-        let output = with_file(server, &file(&folder, &[(from, &from.replace("mine", "yours"))]));
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-        let message = format!("error: mine, line {line}, in -- {section}: ERROR 1146 (42S02): ");
-        assert!(text(&output).contains(&message), "{}", text(&output));
+    for (from, to, code, error) in [
+        ("INTO mine", "INTO yours", 2, "error: mine, line 3, in -- setup: ERROR 1146 (42S02): "),
+        ("UPDATE mine", "UPDATE yours", 2, "error: mine, line 6, in -- increment: ERROR 1146 (42S02): "),
+        ("SELECT n FROM mine", "SELECT n FROM yours", 2, "error: mine, line 9, in -- read: ERROR 1146 (42S02): "),
+        ("SUM(n)", "'many'", 2, "in -- total: the total is 'many', not a whole number"),
+        ("SUM(n)", "2 * SUM(n)", 1, "error: mine, line 12, in -- total: the total grew by "),
+        ("SUM(n)", "0", 1, "error: mine, line 12, in -- total: the total grew by "),
+        ("n = n + 1", "n = n + 2", 1, "error: mine, line 12, in -- total: the total grew by "),
+    ] {
+        let output = with_file(server, &file(&folder, from, to));
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(code), &b""[..]), "{}", text(&output));
+        assert!(text(&output).contains(error), "{}", text(&output));
     }
-}
-
-fn a_total_that_differs_is_an_error(server: &Server) {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (from, to) in [("SUM(n)", "2 * SUM(n)"), ("SUM(n)", "SUM(n) - SUM(n)"), ("n = n + 1", "n = n + 2")] {
-        let output = with_file(server, &file(&folder, &[(from, to)]));
-        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{}", text(&output));
-        assert!(text(&output).contains("error: mine, line 12, in -- total: the total grew by "), "{}", text(&output));
-    }
-    let output = with_file(server, &file(&folder, &[("SUM(n)", "'many'")]));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output).contains("in -- total: the total is 'many', not a whole number"), "{}", text(&output));
 }
 
 fn a_schema_that_exists_is_not_touched(server: &Server) {

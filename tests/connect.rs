@@ -1,7 +1,6 @@
 //! Connections of the tool: the options of the clients, TLS, passwords, option files, and what the errors say.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
@@ -9,7 +8,7 @@ use mysql::prelude::Queryable;
 use mysql::{DriverError, MySqlError};
 use slotted::connect::{ConnectError, option_file};
 
-use crate::support::{Module, Network, Server};
+use crate::support::{Module, Network, Server, free_ports};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -18,41 +17,34 @@ pub fn promises(mut module: Module<'_>) {
         .plain(a_server_that_is_not_there_is_explained)
         .on_families(values_in_option_files_are_those_of_the_client)
         .private()
-        .on_families(the_options_are_those_of_the_client)
+        .on_one_server(the_options_are_those_of_the_client)
         .on_families(every_command_connects_with_tls)
         .on_families(a_password_can_have_every_character)
         .on_one_server(a_password_is_asked_for_on_the_terminal)
         .on_one_server(option_files_are_read_as_the_clients_read_them)
-        .on_families(an_account_that_is_rejected_is_explained);
+        .on(|name| name.starts_with("mysql"), an_account_that_is_rejected_is_explained);
 }
 
 /// The message and the remedy of each kind of error.
 fn every_error_is_as_reviewed() {
-    let error = |password, error| ConnectError {
-        place: "db1:3306".into(),
-        account: "user@db1:3306".into(),
-        password,
-        error,
-    };
-    let answer = |password, code, state: &str, message: &str| {
-        let (state, message) = (state.to_owned(), message.to_owned());
-        error(password, mysql::Error::MySqlError(MySqlError { state, message, code }))
-    };
+    let answer = |code, message: &str| mysql::Error::MySqlError(MySqlError { state: "HY000".into(), message: message.into(), code });
     let refused = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
-    let plugin = DriverError::UnknownAuthPlugin("sha256_password".into());
     let errors = [
-        error(true, mysql::Error::IoError(refused)),
-        error(true, mysql::Error::DriverError(DriverError::TlsNotSupported)),
-        error(true, mysql::Error::DriverError(plugin)),
-        answer(false, 1045, "28000", "Access denied for user 'user'@'client' (using password: NO)"),
-        answer(true, 1045, "28000", "Access denied for user 'user'@'client' (using password: YES)"),
-        answer(true, 1044, "42000", "Access denied for user 'user'@'client' to database 'app'"),
-        answer(true, 1130, "HY000", "Host 'client' is not allowed to connect to this MySQL server"),
-        answer(true, 3159, "HY000", "Connections using insecure transport are prohibited while --require_secure_transport=ON."),
-        answer(true, 1040, "08004", "Too many connections"),
+        (true, mysql::Error::IoError(refused)),
+        (true, mysql::Error::DriverError(DriverError::TlsNotSupported)),
+        (true, mysql::Error::DriverError(DriverError::UnknownAuthPlugin("sha256_password".into()))),
+        (false, answer(1045, "Access denied for user 'user'@'client' (using password: NO)")),
+        (true, answer(1045, "Access denied for user 'user'@'client' (using password: YES)")),
+        (true, answer(1044, "Access denied for user 'user'@'client' to database 'app'")),
+        (true, answer(1130, "Host 'client' is not allowed to connect to this MySQL server")),
+        (true, answer(3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON.")),
+        (true, answer(1040, "Too many connections")),
     ];
-    let texts = errors.iter().map(|error| format!("error: {error}\nhint: {}\n", error.hint()));
-    insta::assert_snapshot!("errors", texts.collect::<Vec<_>>().join("\n"));
+    let texts = errors.map(|(password, error)| {
+        let error = ConnectError { place: "db1:3306".into(), account: "user@db1:3306".into(), password, error };
+        format!("error: {error}\nhint: {}\n", error.hint())
+    });
+    insta::assert_snapshot!("errors", texts.join("\n"));
 }
 
 /// The tool without the settings of this machine.
@@ -98,53 +90,52 @@ fn the_options_are_those_of_the_client(server: &Server) {
     let network = server.network();
     network.account("'user'@'localhost'", "s3cret", "");
     let port = &network.port;
-    let socket = network.server.options();
-    let socket = mysql::Opts::from(socket).get_socket().expect("a socket").to_owned();
+    let options = mysql::Opts::from(network.server.options());
+    let socket = options.get_socket().expect("a socket");
     for arguments in [
         &["-h127.0.0.1", &format!("-P{port}"), "-uuser", "-ps3cret", "-Dmysql"][..],
-        &["-h", "127.0.0.1", "-P", port, "-u", "user", "-ps3cret", "-D", "mysql"],
         &["--host=127.0.0.1", &format!("--port={port}"), "--user=user", "--password=s3cret", "--database=mysql"],
-        &["-S", &socket, "-u", "user", "-ps3cret"],
+        &["-S", socket, "-u", "user", "-ps3cret"],
         &["-h", "localhost", &format!("--socket={socket}"), "-u", "user", "-ps3cret"],
     ] {
-        let mut client = Command::new(network.server.client_program());
-        let said = client.arg("--no-defaults").args(arguments).args(["-e", "DO 1"]).output().expect("a client");
-        assert!(said.status.success(), "{arguments:?}: {}", stderr(&said));
+        client_connects(&network.server, &[&["--no-defaults"], arguments].concat());
         connects(slotted(&ADVISE).args(arguments));
     }
+}
+
+fn client_connects(server: &Server, arguments: &[&str]) {
+    let said = Command::new(server.client_program()).args(arguments).args(["-e", "DO 1"]).output().expect("a client");
+    assert!(said.status.success(), "{arguments:?}: {}", stderr(&said));
 }
 
 /// MySQL and MariaDB 11.8 create a certificate when they start, MySQL also a file with its authority.
 fn every_command_connects_with_tls(server: &Server) {
     let network = Network::start(server, &["--require-secure-transport=ON"]);
     network.account("'user'@'localhost'", "s3cret", "");
-    let user = ["-u", "user", "-ps3cret"];
-    let command = |command: &[&str], arguments: &[&str]| network.command(command, &[&user, arguments].concat());
-    let authority = network.server.process().1.join("data/ca.pem").display().to_string();
-    let verified = |mode: &str| command(&ADVISE, &["--ssl-mode", mode, "--ssl-ca", &authority]);
+    let command = |words: &[&str], arguments: &[&str]| network.command(words, &[&["-u", "user", "-ps3cret"], arguments].concat());
+    let advise = |mode: &str, authority: &[&str]| command(&ADVISE, &[&["--ssl-mode", mode], authority].concat());
 
     connects(&mut command(&ADVISE, &[]));
-    connects(&mut command(&ADVISE, &["--ssl-mode", "REQUIRED"]));
-    fails(&mut command(&ADVISE, &["--ssl-mode=disabled"]), "cannot connect to 127.0.0.1:", "--ssl-mode REQUIRED");
-    fails(&mut command(&ADVISE, &["--ssl-mode=VERIFY_CA"]), "certificate", "--ssl-ca");
-    fails(&mut command(&ADVISE, &["--ssl-mode=VERIFY_IDENTITY"]), "certificate", "--ssl-ca");
+    connects(&mut advise("REQUIRED", &[]));
+    fails(&mut advise("disabled", &[]), "cannot connect to 127.0.0.1:", "--ssl-mode REQUIRED");
+    fails(&mut advise("VERIFY_CA", &[]), "certificate", "--ssl-ca");
     if server.is_mysql() {
-        connects(&mut verified("VERIFY_CA"));
+        let authority = network.server.process().1.join("data/ca.pem").display().to_string();
+        connects(&mut advise("VERIFY_CA", &["--ssl-ca", &authority]));
         // The certificate of the server is for no host.
-        fails(&mut verified("VERIFY_IDENTITY"), "certificate", "--ssl-ca");
+        fails(&mut advise("VERIFY_IDENTITY", &["--ssl-ca", &authority]), "certificate", "--ssl-ca");
     }
-    let missing = command(&ADVISE, &["--ssl-ca", "/nonexistent"]).output().expect("slotted runs");
+    let missing = advise("VERIFY_CA", &["--ssl-ca", "/nonexistent"]).output().expect("slotted runs");
     assert!(stderr(&missing).contains("cannot read /nonexistent: "), "{}", stderr(&missing));
 
     let url = format!("mysql://user:s3cret@127.0.0.1:{}", network.port);
     connects(slotted(&ADVISE).args(["--url", &url, "--ssl-mode", "REQUIRED"]));
     network.server.connect().query_drop("CREATE DATABASE app").expect("a database");
-    for words in ["install counters", "status", "uninstall --with-data --yes"] {
-        let words: Vec<_> = words.split(' ').collect();
-        connects(&mut command(&words, &["-D", "app"]));
-    }
     // The connections of a load use TLS too.
-    connects(&mut command(&["bench", "--connections", "2", "--seconds", "0.1", "--rounds", "1", "counters"], &[]));
+    let bench = "bench counters --connections 2 --seconds 0.1 --rounds 1";
+    for words in ["install counters -D app", "status -D app", "uninstall --with-data --yes -D app", bench] {
+        connects(&mut command(&words.split(' ').collect::<Vec<_>>(), &[]));
+    }
 }
 
 fn a_password_can_have_every_character(server: &Server) {
@@ -153,18 +144,15 @@ fn a_password_can_have_every_character(server: &Server) {
     let password: String = (' '..='~').chain(['é']).collect();
     network.account("'us/er'@'localhost'", &password, "");
     let advise = |arguments: &[&str]| network.command(&ADVISE, &[&["--user", "us/er"], arguments].concat());
-
-    connects(&mut advise(&[&format!("-p{password}")]));
-    connects(&mut advise(&[&format!("--password={password}")]));
-    connects(advise(&[]).env("MYSQL_PWD", &password));
     let encoded: String = password.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let at = |password: &str| format!("mysql://us%2Fer{password}@127.0.0.1:{}", network.port);
-    let url = at(&format!(":{encoded}"));
-    connects(slotted(&ADVISE).args(["--url", &url]));
+
+    connects(&mut advise(&[&format!("-p{password}")]));
+    connects(advise(&[]).env("MYSQL_PWD", &password));
     // The password of the URL precedes the variable, and the option precedes both.
-    connects(slotted(&ADVISE).env("SLOTTED_URL", &url).env("MYSQL_PWD", "other"));
+    connects(slotted(&ADVISE).env("SLOTTED_URL", at(&format!(":{encoded}"))).env("MYSQL_PWD", "other"));
     connects(slotted(&ADVISE).args(["--url", &at("")]).env("MYSQL_PWD", &password));
-    connects(slotted(&ADVISE).args(["--url", &at(":wrong"), &format!("-p{password}")]));
+    connects(slotted(&ADVISE).args(["--url", &at(":wrong"), &format!("--password={password}")]));
     fails(slotted(&ADVISE).args(["--url", &at(""), "--password="]).env("MYSQL_PWD", &password), "(using password: NO)", "");
     // The clients of the server read the file in the same way.
     let folder = tempfile::tempdir().expect("a folder");
@@ -173,17 +161,14 @@ fn a_password_can_have_every_character(server: &Server) {
     fs::write(&file, format!("[client]\npassword = {quoted} # the password\n")).expect("a file");
     let defaults = format!("--defaults-file={}", file.display());
     connects(&mut advise(&[&defaults]));
-    let mut client = Command::new(server.client_program());
-    client.args([&defaults, "--host=127.0.0.1", "--user=us/er", "-e", "DO 1"]).arg(format!("--port={}", network.port));
-    let said = client.output().expect("a client");
-    assert!(said.status.success(), "{}", stderr(&said));
+    client_connects(server, &[&defaults, "--host=127.0.0.1", "--user=us/er", &format!("--port={}", network.port)]);
 }
 
 fn a_password_is_asked_for_on_the_terminal(server: &Server) {
     let network = server.network();
     network.account("'asked'@'localhost'", "s3cret", "");
-    for arguments in [&["-u", "asked", "-p"][..], &["--password", "--user", "asked"]] {
-        let mut command = network.command(&ADVISE, arguments);
+    for option in ["-p", "--password"] {
+        let mut command = network.command(&ADVISE, &[option, "-u", "asked"]);
         // Of the terminal.
         command.stdin(Stdio::inherit());
         let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
@@ -198,17 +183,13 @@ fn a_password_is_asked_for_on_the_terminal(server: &Server) {
 /// The client prints the options of a file with --print-defaults.
 fn values_in_option_files_are_those_of_the_client(server: &Server) {
     let lines = [
-        r##"=p#q"##,
         r##"= a # b"##,
-        r##"=a ; b"##,
-        r##"="a#b" # c"##,
-        r##"="a" # it's "b""##,
+        r##"=p#q ; b"##,
+        r##"="a#b" # it's "b""##,
         r##"="a"#b"##,
-        r##"="a" b"##,
         r##"="a\"#b""##,
         r##"="a\\""##,
         r##"="" "##,
-        r##"='it's'"##,
         r##"='a#b"##,
         r##"=it's #x"##,
         r##"='"##,
@@ -224,8 +205,8 @@ fn values_in_option_files_are_those_of_the_client(server: &Server) {
     let file = folder.path().join("my.cnf");
     let options: String = lines.iter().enumerate().map(|(n, line)| format!("line-{n}{line}\n")).collect();
     fs::write(&file, format!("[client]\n{options}")).expect("a file");
-    let client = server.client_program();
-    let output = Command::new(&client).arg(format!("--defaults-file={}", file.display())).arg("--print-defaults").output();
+    let mut client = Command::new(server.client_program());
+    let output = client.arg(format!("--defaults-file={}", file.display())).arg("--print-defaults").output();
     let printed = String::from_utf8(output.expect("the client runs").stdout).expect("UTF-8").replace('\n', " ");
     let entries = option_file::read(&file).expect("an option file").expect("a file of this account alone");
     assert_eq!(entries.len(), lines.len());
@@ -246,24 +227,23 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
         fs::write(&path, text).expect("a file");
         path.display().to_string()
     };
-    let port = &network.port;
-    let text = format!(
-        "!includedir /etc/mysql/conf.d/\n[client]\nhost=127.0.0.1\nuser=other\npassword=\"s3cret\"\nquick\n[mysqldump]\nport = 1\n\
-         [slotted]\nuser=filed\nport={port}\n"
-    );
-    let file = write(".my.cnf", &text);
-    connects(slotted(&ADVISE).args(["--defaults-file", &file]));
+    let own = format!("[slotted]\nuser=filed\nport={}\n", network.port);
+    let clients = "!includedir /etc/mysql/conf.d/\n[client]\nhost=127.0.0.1\nuser=other\npassword=\"s3cret\"\nquick\n[mysqldump]\nport = 1\n";
+    let file = write(".my.cnf", &format!("{clients}{own}"));
+    let with = |file: &str, arguments: &[&str]| slotted(&[&ADVISE[..], &["--defaults-file", file], arguments].concat());
+    connects(&mut with(&file, &[]));
     connects(slotted(&ADVISE).env("HOME", folder.path()));
     // The command line overrides the file.
-    fails(slotted(&ADVISE).args(["--defaults-file", &file, "-u", "other"]), "ERROR 1045 (28000): Access denied for user 'other'", "check --user");
-    fails(slotted(&ADVISE).args(["--no-defaults", "-h", "127.0.0.1", "-P", port, "-u", "filed"]).env("HOME", folder.path()), "ERROR 1045", "add -p");
-    fails(slotted(&ADVISE).args(["--defaults-file", "/nonexistent"]), "cannot read the option file /nonexistent", "correct the file");
-    fails(slotted(&ADVISE).args(["--defaults-file", &write("wrong.cnf", "[slotted]\nslots = 5\n")]), "unknown option slots", "correct the file");
-    let line = write("line.cnf", "[client]\nuser=a\n\n[broken\n");
-    fails(slotted(&ADVISE).args(["--defaults-file", &line]), "cannot parse line 4 of the option file", "correct the file");
-    let line = write("first.cnf", "user=a\n");
-    fails(slotted(&ADVISE).args(["--defaults-file", &line]), "cannot parse line 1 of the option file", "correct the file");
-
+    fails(&mut with(&file, &["-u", "other"]), "ERROR 1045 (28000): Access denied for user 'other'", "check --user");
+    fails(network.command(&ADVISE, &["--no-defaults", "-u", "filed"]).env("HOME", folder.path()), "ERROR 1045", "add -p");
+    for (file, error) in [
+        ("/nonexistent".to_owned(), "cannot read the option file /nonexistent"),
+        (write("wrong.cnf", "[slotted]\nslots = 5\n"), "unknown option slots"),
+        (write("line.cnf", "[client]\nuser=a\n\n[broken\n"), "cannot parse line 4 of the option file"),
+        (write("first.cnf", "user=a\n"), "cannot parse line 1 of the option file"),
+    ] {
+        fails(&mut with(&file, &[]), error, "correct the file");
+    }
     // The clients ignore a file that every account can write.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("permissions");
     fails(&mut network.command(&ADVISE, &["--defaults-file", &file, "-u", "filed"]), "warning: the option file", "add -p");
@@ -272,32 +252,27 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
 fn an_account_that_is_rejected_is_explained(server: &Server) {
     let network = Network::start(server, &[]);
     network.account("'user'@'localhost'", "right", "");
-    let user = ["-u", "user"];
-    fails(&mut network.command(&ADVISE, &[&user[..], &["-ps3cret"]].concat()), "ERROR 1045", "check --user and --password");
-    fails(&mut network.command(&ADVISE, &user), "ERROR 1045", "user@127.0.0.1");
-    fails(&mut network.command(&ADVISE, &[&user[..], &["-pright", "-D", "missing"]].concat()), "ERROR 1049 (42000)", "create the database");
-    if server.is_mysql() {
-        let mut connection = network.server.connect();
-        connection.query_drop("CREATE USER 'old'@'%' IDENTIFIED WITH sha256_password BY 's3cret'").expect("an account");
-        let old = ["-u", "old", "-ps3cret", "-D", "missing"];
-        fails(&mut network.command(&ADVISE, &old), "protocol: `sha256_password`", "ALTER USER ... IDENTIFIED WITH caching_sha2_password");
-        // As the hint says.
-        connection.query_drop("ALTER USER 'old'@'%' IDENTIFIED WITH caching_sha2_password BY 's3cret'").expect("an account");
-        fails(&mut network.command(&ADVISE, &old), "ERROR 1044 (42000)", "create the database");
-    }
-    network.server.connect().query_drop("SET GLOBAL max_connections = 10").expect("a setting");
+    let advise = |arguments: &[&str]| network.command(&ADVISE, arguments);
+    fails(&mut advise(&["-u", "user", "-ps3cret"]), "ERROR 1045", "check --user and --password");
+    fails(&mut advise(&["-u", "user", "-pright", "-D", "missing"]), "ERROR 1049 (42000)", "create the database");
+    let mut connection = network.server.connect();
+    let mut run = |statement: &str| connection.query_drop(statement).expect(statement);
+    let old = ["-u", "old", "-ps3cret", "-D", "missing"];
+    run("CREATE USER 'old'@'%' IDENTIFIED WITH sha256_password BY 's3cret'");
+    fails(&mut advise(&old), "protocol: `sha256_password`", "ALTER USER ... IDENTIFIED WITH caching_sha2_password");
+    // As the hint says.
+    run("ALTER USER 'old'@'%' IDENTIFIED WITH caching_sha2_password BY 's3cret'");
+    fails(&mut advise(&old), "ERROR 1044 (42000)", "create the database");
+    run("SET GLOBAL max_connections = 10");
     let open: Vec<_> = (0..11).map_while(|_| mysql::Conn::new(network.server.options()).ok()).collect();
     assert!(open.len() >= 10, "{}", open.len());
-    fails(&mut network.command(&ADVISE, &[&user[..], &["-pright"]].concat()), "1040", "the server says why");
+    fails(&mut advise(&["-u", "user", "-pright"]), "1040", "the server says why");
 }
 
 fn a_url_that_cannot_be_used_is_explained() {
     let mut texts = String::new();
     for url in [
-        "mysql://user:s3cret#1@host/db",
         "mysql://user:12#s3cret@host/db",
-        "mysql://user:12/s3cret@host/db",
-        "mysql://user:12?s3cret@host/db",
         "mysql://user:s3cret@host/db?ssl-mode=REQUIRED",
         "mysql://user:s3cret@host:port/db",
         "postgres://user:s3cret@host",
@@ -312,14 +287,13 @@ fn a_url_that_cannot_be_used_is_explained() {
 
 /// The message says what was tried, and the hint names all options that say where a server is.
 fn a_server_that_is_not_there_is_explained() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its number").to_string();
-    drop(listener);
-    let hint = "--host and --port, --socket or --url say where it is, and --user who connects";
-    let port = address.rsplit(':').next().expect("a port");
-    let error = format!("cannot connect to {address}: Connection refused");
-    fails(slotted(&ADVISE).args(["-h", "127.0.0.1", "-P", port]), &error, hint);
-    fails(slotted(&ADVISE).args(["--url", &format!("mysql://{address}/db")]), &error, hint);
-    fails(slotted(&ADVISE).args(["-S", "/nonexistent/socket"]), "cannot connect to /nonexistent/socket: ", hint);
-    fails(slotted(&ADVISE).args(["-h", "no.such.host.invalid"]), "cannot connect to no.such.host.invalid:3306: ", hint);
+    let address = format!("127.0.0.1:{}", free_ports(1)[0]);
+    for (arguments, error) in [
+        (["--url", &format!("mysql://{address}/db")], format!("{address}: Connection refused")),
+        (["-S", "/nonexistent/socket"], "/nonexistent/socket: ".to_owned()),
+        (["-h", "no.such.host.invalid"], "no.such.host.invalid:3306: ".to_owned()),
+    ] {
+        let hint = "--host and --port, --socket or --url say where it is, and --user who connects";
+        fails(slotted(&ADVISE).args(arguments), &format!("cannot connect to {error}"), hint);
+    }
 }

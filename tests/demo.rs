@@ -11,8 +11,7 @@ use crate::support::{Module, Server, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .plain(a_missing_server_is_an_error_with_a_hint)
-        .plain(a_failed_start_prints_the_log_of_the_server)
+        .plain(a_server_that_is_missing_or_does_not_start_is_an_error_that_says_why)
         .plain(the_program_needs_no_mysql_library)
         .private()
         .on_families(the_demo_runs_the_examples_and_checks_both_totals)
@@ -43,10 +42,9 @@ fn text(bytes: &[u8]) -> String {
 
 fn the_demo_runs_the_examples_and_checks_both_totals(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
-    let Output { status, stdout, stderr } =
-        demo(&server.daemon(), &folder, &["--seconds", "1", "--connections", "8"]).output().expect("the demo runs");
-    let (stdout, stderr) = (text(&stdout), text(&stderr));
-    assert!(status.success(), "{stdout}{stderr}");
+    let output = demo(&server.daemon(), &folder, &["--seconds", "1", "--connections", "8"]).output().expect("the demo runs");
+    let stdout = text(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
     for expected in [
         &format!("A private {} server", server.version),
         "| total |\n+-------+\n| 1005  |",
@@ -60,7 +58,7 @@ fn the_demo_runs_the_examples_and_checks_both_totals(server: &Server) {
     assert_eq!(exact.len(), 2, "{stdout}");
     for line in exact {
         let numbers: Vec<u64> = line.split([' ', ',', ':']).filter_map(|word| word.parse().ok()).collect();
-        assert!(numbers.len() == 2 && numbers[0] == numbers[1] && numbers[0] > 0, "{line}");
+        assert!(matches!(numbers[..], [counted, total] if counted == total && total > 0), "{line}");
     }
     assert_nothing_is_left(&folder);
 }
@@ -87,24 +85,20 @@ fn ctrl_c_removes_all_files_and_processes(server: &Server) {
     }
 }
 
-fn a_missing_server_is_an_error_with_a_hint() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = demo(Path::new("/nowhere/mysqld"), &folder, &[]).output().expect("the demo runs");
-    assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]));
-    insta::assert_snapshot!("no_server", text(&output.stderr));
-    assert_nothing_is_left(&folder);
-}
-
-fn a_failed_start_prints_the_log_of_the_server() {
+fn a_server_that_is_missing_or_does_not_start_is_an_error_that_says_why() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let failed = |server: &Path| {
+        let Output { status, stdout, stderr } = demo(server, &folder, &[]).output().expect("the demo runs");
+        assert_eq!((status.code(), &*text(&stdout)), (Some(2), ""));
+        assert_nothing_is_left(&folder);
+        text(&stderr)
+    };
+    insta::assert_snapshot!("no_server", failed(Path::new("/nowhere/mysqld")));
     let path = fake.path().join("mysqld");
     let version = "case \"$*\" in *--version*) echo 'mysqld  Ver 9.7.0 for Linux' ;;";
     write_program(&path, &format!("#!/bin/sh\n{version} *) echo 'the disk is full'; exit 1 ;; esac\n"));
-    let output = demo(&path, &folder, &[]).output().expect("the demo runs");
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    let stderr = failed(&path);
     assert!(stderr.contains("\nerror: ") && stderr.contains("the disk is full"), "{stderr}");
-    assert_nothing_is_left(&folder);
 }
 
 fn the_program_needs_no_mysql_library() {

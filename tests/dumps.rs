@@ -43,22 +43,17 @@ fn created(server: &Server) -> Schema<'_> {
     schema
 }
 
-/// The options of the page.
-fn options() -> Vec<String> {
+/// The rows of a schema, dumped with the options of the page.
+fn dump(schema: &Schema<'_>) -> String {
     let page = std::fs::read_to_string(root().join("docs/operations.md")).expect("the page");
     let (_, section) = page.split_once("## Between MySQL and MariaDB").expect("the section");
     let (_, command) = section.split_once("mysqldump ").expect("a dump");
     let (options, _) = command.split_once(" mydb > ").expect("a dump of the database");
-    options.split(' ').map(str::to_owned).collect()
-}
-
-fn dump(schema: &Schema<'_>, options: &[String]) -> String {
-    let account = schema.client().command(&[], root());
-    let mut account: Vec<_> = account.get_args().collect();
-    // The last one names the schema.
-    account.pop();
+    let client = schema.client().command(&[], root());
+    // The last argument names the schema.
+    let account = client.get_args().take(client.get_args().len() - 1);
     let mut dump = Command::new(schema.server.dump());
-    let output = dump.args(account).args(options).arg(&schema.name).output().expect("the program runs");
+    let output = dump.args(account).args(options.split(' ')).arg(&schema.name).output().expect("the program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
@@ -66,7 +61,7 @@ fn dump(schema: &Schema<'_>, options: &[String]) -> String {
 fn rows_of_a_dump_move_to_the_other_server(server: &Server) {
     let schema = created(server);
     packages().iter().for_each(|(_, _, calls)| schema.run(calls));
-    let rows = dump(&schema, &options());
+    let rows = dump(&schema);
     for other in servers_of_this_run().iter().filter(|other| other.is_mysql() != server.is_mysql()) {
         let moved = created(other);
         let said = moved.client().pipe(&[], &rows);

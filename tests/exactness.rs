@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::{Package, Slots};
+use slotted::package::{Package, Pick, Slots};
 
 use crate::support::{Module, Server, bounded, calls, error_of, keyed, package, repeatable, variants};
 
@@ -31,10 +31,11 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Calls until the server does not choose the call as the victim of a deadlock with a resize.
-fn repeat(connection: &mut mysql::Conn, call: &str, repeated: &AtomicU64) {
-    while let Err(error) = connection.query_drop(call) {
+/// Runs statements, or a transaction, until the server does not choose it as the victim of a deadlock with a resize.
+fn repeat(connection: &mut mysql::Conn, statements: &[&str], repeated: &AtomicU64) {
+    while let Err(error) = statements.iter().try_for_each(|statement| connection.query_drop(statement)) {
         repeatable(error);
+        connection.query_drop("ROLLBACK").expect("a rollback");
         repeated.fetch_add(1, SeqCst);
     }
 }
@@ -52,19 +53,21 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
         let (mut connection, mut random) = (schema.isolated(isolation), rand::rng());
         for _ in calls(CALLS) {
             counted.fetch_add(1, SeqCst);
-            let (amount, call) = match random.random_range(0..10) {
-                0..6 => (1, "CALL counter_increment('hot')".to_owned()),
-                amount => (amount, format!("CALL counter_add('hot', {amount})")),
-            };
-            if random.random_ratio(1, 10) {
+            let amount = random.random_range(1..10);
+            let call = if amount == 1 { "CALL counter_increment('hot')" } else { &format!("CALL counter_add('hot', {amount})") };
+            match random.random_range(0..10) {
                 // Rolled back, so no read may include it.
-                connection.query_drop("START TRANSACTION").expect("a transaction");
-                let _ = connection.query_drop("CALL counter_add('hot', 1000000)").map_err(repeatable);
-                connection.query_drop("ROLLBACK").expect("a rollback");
-            } else {
-                sent.fetch_add(amount, SeqCst);
-                repeat(&mut connection, &call, &repeated);
-                acknowledged.fetch_add(amount, SeqCst);
+                0 => {
+                    connection.query_drop("START TRANSACTION").expect("a transaction");
+                    let _ = connection.query_drop("CALL counter_add('hot', 1000000)").map_err(repeatable);
+                    connection.query_drop("ROLLBACK").expect("a rollback");
+                }
+                part => {
+                    let transaction = ["START TRANSACTION", "SELECT counter_get('hot')", call, "COMMIT"];
+                    sent.fetch_add(amount, SeqCst);
+                    repeat(&mut connection, if part == 1 { &transaction } else { &transaction[2..3] }, &repeated);
+                    acknowledged.fetch_add(amount, SeqCst);
+                }
             }
         }
     };
@@ -114,14 +117,19 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
     let wrong_at_most = if server.is_mysql() { 0 } else { 1 + reads / 100 };
     assert!(wrong <= wrong_at_most, "{what}: {wrong} of {reads} reads were wrong");
     let (counted, repeated) = (counted.into_inner(), repeated.into_inner());
-    assert!(repeated <= counted / 100, "{what}: {repeated} of {counted} calls outside a transaction were rolled back");
+    // Random slots and several resizes at the same time deadlock more often.
+    let rare = resizers <= 1 && package.options.pick == Pick::Connection;
+    let most = if rare { 1 + counted / 1000 } else { counted / 100 };
+    assert!(repeated <= most, "{what}: {repeated} of {counted} calls and transactions were rolled back");
+    let [resizes, deadlocks] = [resizes, deadlocks].map(AtomicU64::into_inner);
+    assert!(resizers != 1 || deadlocks <= 1 + resizes / 20, "{what}: {deadlocks} of {resizes} resizes were rolled back");
     if resizers > 0 {
         schema.run("CALL counter_resize('hot', 20)");
         assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), total, "{what}");
     }
     assert_eq!(schema.first::<(i64, i64)>("SELECT COUNT(*), MAX(counter_id) FROM counters"), (20, 20), "{what}");
     eprintln!(
-        "{}, {what}, {isolation}: {counted} calls, {repeated} repeated, {reads} reads, {wrong} wrong, {resizes:?} resizes, {deadlocks:?} deadlocks",
+        "{}, {what}, {isolation}: {counted} calls, {repeated} repeated, {reads} reads, {wrong} wrong, {resizes} resizes, {deadlocks} deadlocks",
         server.version
     );
 }
@@ -130,20 +138,10 @@ fn increments_of_64_connections_are_exact_beside_resizes(server: &Server) {
     for (what, package) in variants() {
         hammer(server, &what, &package, "REPEATABLE READ", usize::from(package.options.slots == Slots::PerCounter));
     }
-    let package = package(|_| {});
-    hammer(server, "a resize", &package, "READ COMMITTED", 1);
-    for isolation in ["READ COMMITTED", "REPEATABLE READ"] {
-        hammer(server, "three concurrent resizes", &package, isolation, 3);
-    }
+    hammer(server, "three concurrent resizes", &package(|_| {}), "READ COMMITTED", 3);
 }
 
 fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
-    let accepts = |result: mysql::Result<()>, numbers: &[u16]| {
-        if let Err(error) = result {
-            let (number, message) = error_of::<()>(Err(error));
-            assert!(numbers.contains(&number), "{number}: {message}");
-        }
-    };
     for package in [package(|_| {}), bounded(|_| {})] {
         let (schema, done) = (server.schema(), AtomicBool::new(false));
         let (prefix, table) = (package.options.prefix.name(), &package.options.table);
@@ -155,8 +153,10 @@ fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
                     // At READ COMMITTED a read without locks can return rows that another connection then deletes.
                     let mut connection = schema.isolated("READ COMMITTED");
                     while !done.load(SeqCst) {
-                        let resized = connection.query_drop(format!("CALL {prefix}resize('a', {slots})"));
-                        accepts(resized, &[30003, 1213, 1205, 1062]);
+                        if let Err(error) = connection.query_drop(format!("CALL {prefix}resize('a', {slots})")) {
+                            let (number, message) = error_of::<()>(Err(error));
+                            assert!([30003, 1213, 1205, 1062].contains(&number), "{number}: {message}");
+                        }
                     }
                 });
             }
@@ -165,7 +165,7 @@ fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
             for _ in calls(120) {
                 connection.query_drop(format!("CALL {prefix}setup('a', NULL, 2, 7)")).expect("setup");
                 thread::sleep(Duration::from_micros(500));
-                repeat(&mut connection, &format!("CALL {prefix}delete('a')"), &AtomicU64::new(0));
+                repeat(&mut connection, &[&format!("CALL {prefix}delete('a')")], &AtomicU64::new(0));
                 // A resize that has not ended deletes the slots with negative numbers.
                 let left = format!("SELECT counter_id, counter FROM {table} WHERE counter_id > 0 OR counter <> 0");
                 let left = schema.query::<(i64, i64)>(&left);
@@ -180,7 +180,7 @@ fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
 }
 
 /// What other connections do after the snapshot of a transaction, what this calls then, the error, and the total.
-const LATER: [(&str, &str, Option<u16>, Option<i64>); 16] = [
+const LATER: [(&str, &str, Option<u16>, Option<i64>); 18] = [
     ("counter_add('a', 3)", "counter_increment('a')", None, Some(14)),
     ("counter_add('a', 3)", "counter_add('a', -1)", None, Some(12)),
     ("counter_add('a', 3)", "counter_reset('a', 50, FALSE)", None, Some(50)),
@@ -188,6 +188,8 @@ const LATER: [(&str, &str, Option<u16>, Option<i64>); 16] = [
     ("counter_add('a', 3)", "counter_delete('a')", None, None),
     ("counter_resize('a', 1)", "counter_increment('a')", None, Some(11)),
     ("counter_resize('a', 1)", "counter_resize('a', 3)", None, Some(10)),
+    ("counter_resize('a', 9)", "counter_resize('a', 2)", None, Some(10)),
+    ("counter_resize('a', 9)", "counter_reset('a', 50, FALSE)", None, Some(50)),
     ("counter_delete('a')", "counter_increment('a')", Some(30003), None),
     ("counter_setup('young', NULL, NULL, 5)", "counter_increment('young')", None, Some(6)),
     ("counter_setup('young', NULL, NULL, 5)", "counter_add('young', 0)", None, Some(5)),
@@ -227,12 +229,11 @@ fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
     }
     // A statement that is not exempt is rejected.
     let schema = server.schema();
-    schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('a', NULL, 3, 10)");
+    schema.run("CREATE TABLE plain (counter INT) ENGINE = InnoDB; INSERT INTO plain VALUES (1)");
     let mut old = schema.isolated("REPEATABLE READ");
     old.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a transaction");
-    schema.run("CALL counter_reset('a', 7, TRUE)");
-    let plain = old.query_drop("UPDATE counters SET counter = counter + 1");
+    schema.run("UPDATE plain SET counter = 2");
+    let plain = old.query_drop("UPDATE plain SET counter = counter + 1");
     assert_eq!(plain.is_err(), server.has_snapshot_isolation(), "{plain:?}");
 }
 
@@ -240,30 +241,25 @@ fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
 /// have one, and then a transaction can be rolled back.
 fn increments_at_serializable_are_exact(server: &Server) {
     let fixed = package(|options| options.slots = Slots::Fixed(4));
-    for (package, setup, call, get, rejected) in [
-        (package(|_| {}), "CALL counter_setup('a', NULL, 4, 0)", "CALL counter_increment('a')", "counter_get('a')", true),
-        (fixed, "CALL counter_setup('a', NULL, 4, 0)", "CALL counter_increment('a')", "counter_get('a')", false),
-        (keyed(|_| {}), "DO 0", "CALL slotted_counter_increment(1, 2)", "slotted_counter_get(1, 2)", false),
-    ] {
+    let setup = "CALL counter_setup('a', NULL, 4, 0)";
+    for (package, setup, key, rolled_back) in
+        [(package(|_| {}), setup, "'a'", true), (fixed, setup, "'a'", false), (keyed(|_| {}), "DO 0", "1, 2", false)]
+    {
         let (schema, committed, failed) = (server.schema(), AtomicU64::new(0), AtomicU64::new(0));
         schema.install(&package);
         schema.run(setup);
+        let prefix = package.options.prefix.name();
+        let call = &format!("CALL {prefix}increment({key})")[..];
         let count = || {
             let mut connection = schema.isolated("SERIALIZABLE");
             for _ in calls(60) {
-                match ["START TRANSACTION", call, call, "COMMIT"].iter().try_for_each(|step| connection.query_drop(step)) {
-                    Ok(()) => _ = committed.fetch_add(1, SeqCst),
-                    Err(error) => {
-                        let (number, message) = error_of::<()>(Err(error));
-                        assert!(rejected && [1213, 1205, 1020].contains(&number), "{number}: {message}");
-                        failed.fetch_add(1, SeqCst);
-                        connection.query_drop("ROLLBACK").expect("a rollback");
-                    }
-                }
+                repeat(&mut connection, &["START TRANSACTION", call, call, "COMMIT"], &failed);
+                committed.fetch_add(1, SeqCst);
             }
         };
         thread::scope(|scope| (0..16).for_each(|_| _ = scope.spawn(count)));
-        assert_eq!(schema.first::<u64>(&format!("SELECT {get}")), 2 * committed.load(SeqCst), "{call}");
+        assert_eq!(schema.first::<u64>(&format!("SELECT {prefix}get({key})")), 2 * committed.load(SeqCst), "{call}");
+        assert!(rolled_back || failed.load(SeqCst) == 0, "{call}, {}: {failed:?}", package.options.slots);
         eprintln!("{}, SERIALIZABLE, {}: {committed:?} transactions, {failed:?} rolled back", server.version, package.options.slots);
     }
 }

@@ -1,5 +1,6 @@
 //! The programs of examples/ count, repeat what has not counted, and do not repeat what may have counted.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,8 +20,7 @@ use crate::support::{Module, Network, SESSIONS, Schema, Server, free_ports, pack
 pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
-        .plain(the_page_lists_every_example_with_the_installed_version)
-        .plain(the_table_of_error_numbers_is_what_the_examples_read)
+        .plain(the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error)
         .private()
         .on_families(each_example_counts_and_repeats_after_a_lock_wait_timeout)
         .on_families(each_example_tells_an_unknown_counter_from_a_lost_connection)
@@ -37,30 +37,31 @@ const CONNECTION_LOST: i32 = 4;
 fn examples() -> &'static [Vec<OsString>] {
     static EXAMPLES: OnceLock<Vec<Vec<OsString>>> = OnceLock::new();
     EXAMPLES.get_or_init(|| {
-        let source = |name: &str| root().join("examples").join(name).into_os_string();
+        let sources = FILES.map(|name| root().join("examples").join(name).into_os_string());
+        let [pymysql, connector, node, php, go_source, java, ruby, _] = sources;
         let python = provided("examples").join("venv/bin/python").into_os_string();
         let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples");
         fs::create_dir_all(&compiled).expect("a folder");
         let go = compiled.join("with_go_sql_driver").into_os_string();
         compile(
             Command::new("go")
-                .args(["build".into(), "-o".into(), go.clone(), source("go/with_go_sql_driver.go")])
+                .args(["build".into(), "-o".into(), go.clone(), go_source])
                 // The driver is a package of the system.
                 .envs([("GO111MODULE", "off"), ("GOPATH", "/usr/share/gocode")]),
         );
-        compile(Command::new("javac").args(["-d".into(), compiled.clone().into_os_string(), source("java/WithMariadb.java")]));
+        compile(Command::new("javac").args(["-d".into(), compiled.clone().into_os_string(), java]));
         let mut classes = compiled.into_os_string();
         classes.push(":/usr/share/java/mariadb-java-client.jar");
         let rust = Path::new(env!("CARGO_BIN_EXE_slotted")).with_file_name("examples").join("with_mysql");
         assert!(rust.is_file(), "{} is not compiled: run cargo build --examples", rust.display());
         vec![
-            vec![python.clone(), source("python/with_pymysql.py")],
-            vec![python, source("python/with_mysql_connector.py")],
-            vec!["node".into(), source("node/with_mysql2.js")],
-            vec!["php".into(), source("php/with_pdo.php")],
+            vec![python.clone(), pymysql],
+            vec![python, connector],
+            vec!["node".into(), node],
+            vec!["php".into(), php],
             vec![go],
             vec!["java".into(), "-cp".into(), classes, "WithMariadb".into()],
-            vec!["ruby".into(), source("ruby/with_mysql2.rb")],
+            vec!["ruby".into(), ruby],
             vec![rust.into_os_string()],
         ]
     })
@@ -73,40 +74,34 @@ fn compile(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}\n{REMEDY}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn the_page_lists_every_example_with_the_installed_version() {
-    let page = fs::read_to_string(root().join("examples/README.md")).expect("the page");
-    let script = fs::read_to_string(root().join("scripts/servers")).expect("the script");
-    let folders = ["python", "node", "php", "go", "java", "ruby", "rust"];
-    let files = folders.iter().flat_map(|folder| fs::read_dir(root().join("examples").join(folder)).expect(folder));
-    let files: Vec<_> = files.map(|entry| entry.expect("a file").file_name()).collect();
-    assert_eq!(files.len(), examples().len(), "{files:?}");
-    for file in files {
-        let file = file.to_string_lossy();
-        assert!(page.contains(&format!("/{file})")), "{file} is not in the table");
-    }
+/// The files in the order of the table of error numbers.
+const FILES: [&str; 8] = [
+    "python/with_pymysql.py",
+    "python/with_mysql_connector.py",
+    "node/with_mysql2.js",
+    "php/with_pdo.php",
+    "go/with_go_sql_driver.go",
+    "java/WithMariadb.java",
+    "ruby/with_mysql2.rb",
+    "rust/with_mysql.rs",
+];
+
+fn the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let (page, script, errors) = (read("examples/README.md"), read("scripts/servers"), read("docs/in-your-application.md"));
+    let folders: BTreeSet<_> = FILES.iter().filter_map(|file| file.split('/').next()).collect();
+    let files = folders.iter().map(|folder| fs::read_dir(root().join("examples").join(folder)).expect(folder).count());
+    assert_eq!(files.sum::<usize>(), FILES.len(), "{folders:?}");
     for (driver, version) in [("PyMySQL[rsa]==", "PyMySQL | "), ("mysql-connector-python==", "mysql-connector-python | ")] {
         let installed = script.split(driver).last().and_then(|rest| rest.split(['"', ')', ' ']).next()).expect("a version");
         assert!(page.contains(&format!("{version}{installed} |")), "{driver}{installed}");
     }
-}
-
-fn the_table_of_error_numbers_is_what_the_examples_read() {
-    let page = fs::read_to_string(root().join("docs/in-your-application.md")).expect("the page");
-    let (_, table) = page.split_once("| driver | number of the error |\n|---|---|\n").expect("the table");
-    let files = [
-        "python/with_pymysql.py",
-        "python/with_mysql_connector.py",
-        "node/with_mysql2.js",
-        "php/with_pdo.php",
-        "go/with_go_sql_driver.go",
-        "java/WithMariadb.java",
-        "ruby/with_mysql2.rb",
-        "rust/with_mysql.rs",
-    ];
+    let (_, table) = errors.split_once("| driver | number of the error |\n|---|---|\n").expect("the table");
     let rows: Vec<_> = table.lines().take_while(|line| line.starts_with("| ")).collect();
-    assert_eq!(rows.len(), files.len());
-    for (row, file) in rows.iter().zip(files) {
-        let example = fs::read_to_string(root().join("examples").join(file)).expect("an example");
+    assert_eq!(rows.len(), FILES.len());
+    for (row, file) in rows.iter().zip(FILES) {
+        assert!(page.contains(&format!("({file})")), "{file} is not in the table");
+        let example = read(&format!("examples/{file}"));
         for expression in row.split('`').skip(1).step_by(2) {
             assert!(example.contains(expression), "{file}: {expression}");
         }
@@ -125,9 +120,8 @@ impl<'a> Application<'a> {
         let schema = network.server.schema();
         schema.run("SET GLOBAL innodb_lock_wait_timeout = 1");
         schema.install(&package(|_| {}));
-        for counter in ["orders", "views", "clicks"] {
-            schema.run(&format!("CALL counter_setup('{counter}', NULL, NULL, NULL)"));
-        }
+        let setup = |counter: &str| schema.run(&format!("CALL counter_setup('{counter}', NULL, NULL, NULL)"));
+        ["orders", "views", "clicks"].iter().for_each(|counter| setup(counter));
         schema.run("CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, item VARCHAR(100) NOT NULL)");
         Self { network, schema }
     }

@@ -23,70 +23,52 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_killed_session_loses_no_count)
         .on_servers(a_call_that_waits_too_long_for_a_lock_has_not_counted)
         .on_servers(a_read_only_server_rejects_calls_and_loses_no_count)
-        .on_servers(a_global_read_lock_loses_no_count)
         .on_servers(an_upgrade_of_the_package_loses_no_count);
 }
 
 /// The duration of a fault.
 const DURATION: Duration = Duration::from_secs(2);
 
-/// A fault.
-struct Fault {
-    /// The errors that its calls return, in addition to those without a fault. docs/guarantees.md has each of them.
-    errors: &'static [u16],
-    /// Whether connections end.
-    ends_connections: bool,
-    /// innodb_lock_wait_timeout of the sessions, in seconds.
-    lock_wait: u32,
-    /// What happens again and again.
-    strike: fn(&Load<'_>, &mut Conn, &mut StdRng),
-    /// The errors that calls must have returned before it ends.
-    until: &'static [&'static str],
-}
-
-const PLAIN: Fault = Fault { errors: &[], ends_connections: false, lock_wait: 50, strike: |_, _, _| {}, until: &[] };
+/// What happens again and again while sessions count.
+type Strike = fn(&Load<'_>, &mut Conn, &mut StdRng);
 
 fn a_killed_server_loses_no_count(server: &Server) {
-    promise(server, &Fault { ends_connections: true, strike: kill_server, ..PLAIN });
+    promise(server, &[LOST], &[LOST], kill_server);
 }
 
 fn a_killed_session_loses_no_count(server: &Server) {
     // A session that is killed does not enter a handler, so that the number is that of the server or of a fallback.
-    let errors = &[1317, 1105, 1329, 30021];
-    promise(server, &Fault { errors, ends_connections: true, strike: kill_sessions, until: &["1317", LOST], ..PLAIN });
+    promise(server, &[LOST, 1317, 1105, 1329, 30021], &[LOST, 1317], kill_sessions);
 }
 
 fn a_call_that_waits_too_long_for_a_lock_has_not_counted(server: &Server) {
-    promise(server, &Fault { lock_wait: 1, strike: hold_locks, ..PLAIN });
+    promise(server, &[], &[1205], hold_locks);
 }
 
 /// Calls also reach the lock wait timeout: the statement that switches waits for a call that waits for a slot, and the transaction that has
 /// locked the slot waits for the statement.
 fn a_read_only_server_rejects_calls_and_loses_no_count(server: &Server) {
-    promise(server, &Fault { errors: &[1290], lock_wait: 1, strike: switch_read_only, ..PLAIN });
-}
-
-fn a_global_read_lock_loses_no_count(server: &Server) {
-    promise(server, &Fault { lock_wait: 1, strike: lock_globally, ..PLAIN });
+    promise(server, &[1290], &[1290], switch_read_only);
 }
 
 fn an_upgrade_of_the_package_loses_no_count(server: &Server) {
-    promise(server, &Fault { errors: &[1305], strike: |load, _, _| load.upgrade(), ..PLAIN });
+    promise(server, &[1305], &[], |load, _, _| load.upgrade());
 }
 
-/// Runs a load with a fault on a server of its own, and asserts that the ledger is right.
-fn promise(server: &Server, fault: &Fault) {
-    for number in WITHOUT_FAULT.iter().chain(fault.errors) {
+/// Runs a load with a fault on a server of its own, and asserts that the ledger is right. Calls may return `errors` in addition to those
+/// without a fault, and must have returned those of `until` at the end.
+fn promise(server: &Server, errors: &'static [u16], until: &[u16], strike: Strike) {
+    for number in WITHOUT_FAULT.iter().chain(errors).filter(|number| **number != LOST) {
         assert!(is_documented(*number), "{number} is not in docs/guarantees.md");
     }
     let seed = rand::random();
     let server = server.another(&[]);
-    let load = Load::new(&server);
-    load.during(fault, seed, |random| {
+    let load = Load::new(&server, errors);
+    load.during(seed, |random| {
         load.wait_for_calls(20);
         let (mut administrator, begin) = (load.schema.connect(), Instant::now());
-        while begin.elapsed() < DURATION || fault.until.iter().any(|error| load.failed(error) == 0) {
-            (fault.strike)(&load, &mut administrator, random);
+        while begin.elapsed() < DURATION || until.iter().any(|error| load.failed(*error) == 0) {
+            strike(&load, &mut administrator, random);
             load.wait_for_calls(random.random_range(1..=50));
         }
         // The sessions go on after the fault.
@@ -151,10 +133,4 @@ fn switch_read_only(load: &Load<'_>, administrator: &mut Conn, random: &mut StdR
     load.until_error(1290, || run(administrator, &format!("SET GLOBAL {variable} = ON")));
     pause(random, 100);
     run(administrator, "SET GLOBAL read_only = OFF");
-}
-
-fn lock_globally(_: &Load<'_>, administrator: &mut Conn, random: &mut StdRng) {
-    run(administrator, "FLUSH TABLES WITH READ LOCK");
-    pause(random, 300);
-    run(administrator, "UNLOCK TABLES");
 }

@@ -22,47 +22,46 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(a_team_counts_with_sqlalchemy);
 }
 
-/// The folder of an application with a framework, and its database, whose account has the same name.
-struct Application<'a> {
-    folder: TempDir,
+/// The folder of an application, and its database, whose account has the same name.
+pub struct Application<'a> {
+    program: &'static str,
+    pub folder: TempDir,
     network: &'a Network,
-    schema: Schema<'a>,
+    pub schema: Schema<'a>,
 }
 
 impl<'a> Application<'a> {
-    /// A copy of a folder of examples/frameworks, and an empty database. The account has privileges on this database and on the
-    /// one of the same name after `test_`, which some frameworks create for their tests.
-    fn new(server: &'a Server, framework: &str) -> Self {
+    /// An empty folder and an empty database. The account has privileges on this database and on the one of the same name after
+    /// `test_`, which some frameworks create for their tests.
+    pub fn new(server: &'a Server, program: &'static str) -> Self {
         let network = server.network();
         let schema = network.server.schema();
-        if server.is_mysql() {
-            let (binary_log, trusted): (bool, bool) = schema.first("SELECT @@log_bin, @@log_bin_trust_function_creators");
-            assert!(binary_log && !trusted, "an ordinary account can create functions");
-        }
         let (name, database) = (&schema.name, schema.name.replace('_', "\\_"));
         schema.run(&format!(
             "CREATE USER '{name}'@'localhost' IDENTIFIED BY 'secret'; GRANT ALL ON `{database}`.* TO '{name}'@'localhost'; \
              GRANT ALL ON `test\\_{database}`.* TO '{name}'@'localhost'"
         ));
         let folder = tempfile::tempdir().expect("a folder");
-        let source = root().join("examples/frameworks").join(framework).join(".");
-        let copied = Command::new("cp").arg("-r").args([source.as_path(), folder.path()]).status();
-        assert!(copied.expect("cp runs").success(), "{framework}");
         let link = |target, name: &str| symlink(target, folder.path().join(name)).expect("a link");
-        link(provided("frameworks").join("node_modules"), "node_modules");
+        link(provided(program).join("node_modules"), "node_modules");
         // ActiveRecord executes the clients of its server by these names on MariaDB, too.
         fs::create_dir(folder.path().join("bin")).expect("a folder");
         link(server.client_program(), "bin/mysql");
         link(server.dump(), "bin/mysqldump");
-        Self { folder, network, schema }
+        Self { program, folder, network, schema }
+    }
+
+    pub fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://{0}:secret@127.0.0.1:{1}/{0}", self.schema.name, self.network.port)
     }
 
     /// Executes a script of a shell in the folder, whose exit code is 0.
     #[track_caller]
-    fn runs(&self, script: &str) {
-        let frameworks = provided("frameworks");
-        let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder").to_owned();
-        let folders = [tool, self.folder.path().join("bin"), frameworks.join("venv/bin"), frameworks.join("node_modules/.bin")];
+    pub fn runs(&self, script: &str) {
+        let programs = provided(self.program);
+        let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder");
+        let mut folders = vec![tool.to_owned(), self.folder.path().join("bin")];
+        folders.extend(["bin", "venv/bin", "node_modules/.bin"].map(|folder| programs.join(folder)));
         let system = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&system))).expect("a path");
         let output = Command::new("timeout")
@@ -72,24 +71,12 @@ impl<'a> Application<'a> {
             .envs([("SLOTTED_USER", &self.schema.name), ("SLOTTED_DATABASE", &self.schema.name)])
             .env("SLOTTED_SERVER", if self.network.server.is_mysql() { "mysql" } else { "mariadb" })
             .env("PATH", path)
-            .env("GEM_PATH", format!("{}:", frameworks.join("ruby/usr/share/rubygems-integration/all").display()))
+            .env("GEM_PATH", format!("{}:", programs.join("ruby/usr/share/rubygems-integration/all").display()))
             .stdin(Stdio::null())
             .output()
             .expect("a shell");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "{script}\n{}{}", text(&output.stdout), text(&output.stderr));
-    }
-
-    /// Asserts what the file `run` of each framework leaves: the whole package, one article, whose total is 3, and no counts of
-    /// other articles.
-    #[track_caller]
-    fn has_counted(&self) {
-        let url = format!("mysql://{0}:secret@127.0.0.1:{1}/{0}", self.schema.name, self.network.port);
-        self.runs(&format!("slotted status --url {url}"));
-        let totals = "SELECT title, total FROM articles JOIN articles_views_totals USING (id)";
-        assert_eq!(self.schema.query::<(String, i64)>(totals), [("Kept".to_owned(), 3)]);
-        let others = "SELECT COUNT(*) FROM articles_views WHERE id NOT IN (SELECT id FROM articles)";
-        assert_eq!(self.schema.first::<u64>(others), 0);
     }
 }
 
@@ -100,11 +87,21 @@ impl Drop for Application<'_> {
     }
 }
 
-/// The file `run` of a framework ends with the exit code 0, and the counts are right.
+/// The file `run` of a folder of examples/frameworks ends with the exit code 0. It leaves the whole package, one article, whose total
+/// is 3, and no counts of other articles.
 fn counts_with(server: &Server, framework: &str) {
-    let application = Application::new(server, framework);
-    application.runs("sh run");
-    application.has_counted();
+    let application = Application::new(server, "frameworks");
+    let schema = &application.schema;
+    if server.is_mysql() {
+        let (binary_log, trusted): (bool, bool) = schema.first("SELECT @@log_bin, @@log_bin_trust_function_creators");
+        assert!(binary_log && !trusted, "an ordinary account can create functions");
+    }
+    let source = root().join("examples/frameworks").join(framework);
+    application.runs(&format!("cp -r '{}/.' .\nsh run\nslotted status --url {}", source.display(), application.url("mysql")));
+    let totals = "SELECT title, total FROM articles JOIN articles_views_totals USING (id)";
+    assert_eq!(schema.query::<(String, i64)>(totals), [("Kept".to_owned(), 3)]);
+    let others = "SELECT COUNT(*) FROM articles_views WHERE id NOT IN (SELECT id FROM articles)";
+    assert_eq!(schema.first::<u64>(others), 0);
 }
 
 fn a_team_counts_with_activerecord(server: &Server) {

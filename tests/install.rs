@@ -3,34 +3,28 @@
 use std::fs::File;
 use std::io::Write;
 use std::process::{Output, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use slotted::package::{Family, Kind, Options, Package, Routine, Security, Slots, committed};
-use slotted::server::PrivateServer;
 use slotted::{render, script};
 
+use crate::accounts::{Account, grants};
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, package, with_collation};
+use crate::support::{Module, Schema, Server, error_of, keyed, package, with_collation};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(setup_can_be_sourced_and_redirected_from_any_folder)
         .on_servers(setup_fails_if_the_table_exists_and_keeps_it)
-        .on_servers(create_procedures_replaces_the_routines)
-        .on_servers(the_two_scripts_create_the_same_objects_as_setup)
-        .on_servers(scripts_restore_the_settings_of_the_session)
-        .on_servers(uninstall_keeps_the_table)
+        .on_servers(uninstall_keeps_the_table_for_the_routines_of_the_next_installation)
         .on_families(an_uninstallation_that_stops_at_any_statement_can_be_completed)
         .on_servers(create_procedures_rejects_another_table_before_any_change)
         .on_servers(counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others)
-        .on_servers(an_upgrade_and_another_number_of_slots_lose_no_increment)
         .on_families(scripts_of_the_other_family_change_nothing)
         .on_servers(invoker_routines_run_with_the_privileges_of_the_caller)
         .on(|name| name.starts_with("mysql"), without_the_function_that_the_server_rejects_all_the_rest_is_installed)
         .on_servers(every_routine_has_its_manual)
-        .on_families(the_view_of_a_package_contains_its_version_and_its_arguments)
         .on_servers(totals_of_views_are_integers)
         .private()
         .on_servers(a_read_only_server_rejects_the_account_of_the_routines)
@@ -111,80 +105,35 @@ fn setup_fails_if_the_table_exists_and_keeps_it(server: &Server) {
     assert_eq!((schema.first::<i64>("SELECT id FROM counters"), routines(&schema)), (7, 0));
 }
 
-fn create_procedures_replaces_the_routines(server: &Server) {
-    let schema = server.schema();
-    let first = package(|_| {});
-    schema.install(&first);
-    schema.run("CALL counter_setup('kept', NULL, 20, 12)");
-    let second = package(|options| options.slots = Slots::Fixed(20));
-    for package in [&second, &second, &first] {
-        let said = schema.client().pipe(&[], &schema.file(package, "create_procedures.sql"));
-        assert!(said.success, "{said:?}");
-        let arguments: String = schema.first("SELECT arguments FROM counter_package");
-        assert_eq!(arguments.contains("--slots 20"), package.options.slots == Slots::Fixed(20), "{arguments}");
-        assert_eq!(schema.first::<i64>("SELECT counter_get('kept')"), 12);
-        works(&schema);
-    }
-}
-
 fn definitions(schema: &Schema<'_>) -> Vec<(String, String)> {
-    schema
-        .connect()
-        .query(
-            "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES \
-             WHERE ROUTINE_SCHEMA = DATABASE() \
-             UNION ALL SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES \
-             WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1, 2",
-        )
-        .expect("the objects")
+    schema.query(
+        "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()
+         UNION ALL SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1, 2",
+    )
 }
 
-fn the_two_scripts_create_the_same_objects_as_setup(server: &Server) {
-    let (one, two) = (server.schema(), server.schema());
+/// The two scripts create the same objects as setup.sql.
+fn uninstall_keeps_the_table_for_the_routines_of_the_next_installation(server: &Server) {
+    let (schema, other) = (server.schema(), server.schema());
     let package = package(|_| {});
-    for (schema, name) in [(&one, "setup.sql"), (&two, "create_tables.sql"), (&two, "create_procedures.sql")] {
+    let source = |schema: &Schema<'_>, name: &str| {
         let said = schema.client().pipe(&[], &schema.file(&package, name));
-        assert!(said.success, "{said:?}");
-    }
-    assert_eq!(definitions(&one), definitions(&two));
-    works(&two);
-}
-
-fn scripts_restore_the_settings_of_the_session(server: &Server) {
-    let package = package(|_| {});
-    let settings = "SELECT @@sql_mode, @@character_set_client, @@character_set_results, \
-                    @@character_set_connection, @@collation_connection, @@lock_wait_timeout;\n";
-    for session in [
-        "",
-        "SET NAMES latin1; SET sql_mode = 'ANSI_QUOTES';\n",
-        "SET NAMES utf8mb4 COLLATE utf8mb4_bin; SET character_set_results = NULL; SET sql_mode = '';\n",
-    ] {
-        let schema = server.schema();
-        let scripts = ["setup.sql", "create_procedures.sql", "uninstall.sql"].map(|name| schema.file(&package, name));
-        let input = format!("{session}{settings}{}", scripts.map(|script| script + settings).concat());
-        let said = schema.client().pipe(&["--skip-column-names"], &input);
-        assert!(said.success, "{said:?}");
-        let lines: Vec<_> = said.stdout.lines().filter(|line| !line.ends_with("source grants.sql now")).collect();
-        assert_eq!(lines.len(), 4, "{said:?}");
-        assert!(lines.iter().all(|line| *line == lines[0]), "{lines:#?}");
-    }
-}
-
-fn uninstall_keeps_the_table(server: &Server) {
-    let schema = server.schema();
-    let package = package(|_| {});
-    schema.install(&package);
+        assert!(said.success, "{name}: {said:?}");
+    };
+    source(&schema, "setup.sql");
+    source(&other, "create_tables.sql");
+    source(&other, "create_procedures.sql");
+    let created = definitions(&schema);
+    assert_eq!(definitions(&other), created);
     schema.run("CALL counter_setup('kept', NULL, 3, 12)");
     let before = schema.rows(&package.options.table);
     for _ in 0..2 {
-        let said = schema.client().pipe(&[], &schema.file(&package, "uninstall.sql"));
-        assert!(said.success, "{said:?}");
+        source(&schema, "uninstall.sql");
+        assert_eq!(definitions(&schema), [("counters".to_owned(), "BASE TABLE".to_owned())]);
     }
-    assert_eq!(definitions(&schema), [("counters".to_owned(), "BASE TABLE".to_owned())]);
-    assert_eq!(schema.rows(&package.options.table), before);
-    let said = schema.client().pipe(&[], &schema.file(&package, "create_procedures.sql"));
-    assert!(said.success, "{said:?}");
-    assert_eq!(schema.first::<i64>("SELECT counter_get('kept')"), 12);
+    source(&schema, "create_procedures.sql");
+    assert_eq!((definitions(&schema), schema.rows(&package.options.table)), (created, before));
+    works(&schema);
 }
 
 /// Runs a script until the first error of the server.
@@ -203,35 +152,25 @@ fn routines(schema: &Schema<'_>) -> u64 {
 }
 
 fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Server) {
-    let with_column = of_column("articles.views", "id INT", |_| {});
-    for package in [package(|_| {}), with_column] {
-        let schema = server.schema();
-        schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0)");
-        schema.install(&package);
-        let rolls_up = package.options.column.is_some();
-        let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| schema.file(&package, name));
-        let statements = script::statements(&uninstall);
-        assert!(statements.len() > 10, "{}", statements.len());
-        for done in 0..=statements.len() {
-            if rolls_up {
-                schema.run("CALL articles_views_increment(1)");
-            }
-            let mut connection = schema.connect();
-            for statement in &statements[..done] {
-                connection.query_drop(statement).expect(statement);
-            }
-            drop(connection);
-            schema.run(&uninstall);
-            let left: u64 = schema.first(
-                "SELECT (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())
-                      + (SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE())",
-            );
-            assert_eq!(left, 0, "after {done} statements");
-            if rolls_up {
-                assert_eq!(schema.first::<u64>("SELECT views FROM articles"), done as u64 + 1, "after {done} statements");
-            }
-            schema.run(&create);
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0)");
+    let package = of_column("articles.views", "id INT", |_| {});
+    schema.install(&package);
+    let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| schema.file(&package, name));
+    let statements = script::statements(&uninstall);
+    assert!(statements.len() > 10, "{}", statements.len());
+    for done in 0..=statements.len() {
+        schema.run("CALL articles_views_increment(1)");
+        let mut connection = schema.connect();
+        for statement in &statements[..done] {
+            connection.query_drop(statement).expect(statement);
         }
+        drop(connection);
+        schema.run(&uninstall);
+        let tables = [("articles", "BASE TABLE"), ("articles_views", "BASE TABLE")].map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+        assert_eq!(definitions(&schema), tables, "after {done} statements");
+        assert_eq!(schema.first::<u64>("SELECT views FROM articles"), done as u64 + 1, "after {done} statements");
+        schema.run(&create);
     }
 }
 
@@ -294,96 +233,20 @@ fn counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others(serv
     assert_eq!(schema.first::<u64>(described), 1);
 }
 
-/// Callers repeat a call that MySQL rejects between DROP and CREATE (1305). MariaDB replaces a routine in one statement.
-fn an_upgrade_and_another_number_of_slots_lose_no_increment(server: &Server) {
-    let schema = server.schema();
-    let sizes = [20, 64].map(|slots| package(|options| options.slots = Slots::Fixed(slots)));
-    schema.install(&sizes[0]);
-    schema.run("CALL counter_setup('hot', NULL, NULL, 0)");
-    let done = AtomicBool::new(false);
-    let (counted, rejected) = (AtomicU64::new(0), AtomicU64::new(0));
-    let upgrades = std::thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                let mut connection = schema.connect();
-                while !done.load(Relaxed) {
-                    match connection.query_drop("CALL counter_increment('hot')") {
-                        Ok(()) => counted.fetch_add(1, Relaxed),
-                        Err(error) => {
-                            let (number, message) = error_of::<()>(Err(error));
-                            assert!(number == 1305 && server.is_mysql(), "{number}: {message}");
-                            rejected.fetch_add(1, Relaxed)
-                        }
-                    };
-                }
-            });
-        }
-        let mut connection = schema.connect();
-        let mut upgrades = 0;
-        let upgraded = calls(20).try_for_each(|number| {
-            let package = &sizes[(number + 1) % 2];
-            upgrades += 1;
-            source(&mut connection, &schema.file(package, "resize.sql"))?;
-            source(&mut connection, &schema.file(package, "create_procedures.sql"))
-        });
-        done.store(true, Relaxed);
-        upgraded.expect("the scripts");
-        upgrades
-    });
-    eprintln!("{}: {upgrades} upgrades, {counted:?} calls counted, {rejected:?} rejected (1305)", server.version);
-    assert_eq!(schema.first::<u64>("SELECT counter_get('hot')"), counted.into_inner());
-}
-
-/// An account that is dropped at the end of the test.
-pub struct Account<'a> {
-    pub schema: &'a Schema<'a>,
-    pub name: String,
-}
-
-impl<'a> Account<'a> {
-    pub fn new(schema: &'a Schema<'a>) -> Self {
-        let name = format!("app_{}", &schema.name["slotted_test_".len()..]);
-        schema.run(&format!("CREATE USER '{name}'@'%' IDENTIFIED BY 'secret'"));
-        Self { schema, name }
-    }
-
-    pub fn connect(&self) -> Conn {
-        let options = self.schema.options().user(Some(&self.name)).pass(Some("secret"));
-        Conn::new(options).expect("the account may connect")
-    }
-
-    /// grants.sql with this account in the place of both.
-    pub fn grants(&self, package: &Package) -> String {
-        let own = format!("'{}'@'%'", self.name);
-        self.schema.file(package, "grants.sql").replace("'app'@'%', 'dba'@'%'", &own).replace("'app'@'%'", &own).replace("'dba'@'%'", &own)
-    }
-}
-
-impl Drop for Account<'_> {
-    fn drop(&mut self) {
-        // Ignores errors: a second panic would abort the run and hide the first one.
-        let _ = self.schema.connect().query_drop(format!("DROP USER '{}'@'%'", self.name));
-    }
-}
-
 /// The routines run as an account without SUPER, in place of the administrator that has installed them.
 fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
-    // read_only is a setting of the whole server, so this test has one of its own.
-    let private = PrivateServer::start(server.program(), &[], &AtomicBool::new(false)).expect("a server");
-    let mut administrator = Conn::new(private.options()).expect("a connection");
-    let mut run = |text: &str| source(&mut administrator, text).unwrap_or_else(|error| panic!("{error:?}: {text}"));
-    run("CREATE DATABASE app; USE app; CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL);
-         INSERT INTO pages VALUES (7, 0); CREATE USER app, dba");
+    let server = server.another(&[]);
+    let schema = server.schema();
+    schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0); CREATE USER app, dba");
     let definer = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
     for package in [package(definer), of_column("pages.views", "id BIGINT", definer)] {
-        let package = package.of_family(server.version.family);
         for name in ["setup.sql", "accounts.sql", "grants.sql", "accounts.sql", "create_procedures.sql", "grants.sql"] {
-            run(&render::file(&package, name));
+            schema.run(&schema.file(&package, name));
         }
     }
     let call = |account: &str, call: &str| {
-        let options = private.options().user(Some(account)).db_name(Some("app"));
-        Conn::new(options).expect("a connection").query_drop(call)
+        let connection = Conn::new(schema.options().user(Some(account)));
+        connection.expect("a connection").query_drop(call)
     };
     for (account, statement) in [
         ("dba", "CALL counter_setup('a', NULL, 10, 41)"),
@@ -394,8 +257,7 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
     ] {
         call(account, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
-    assert_eq!(administrator.query_first::<i64, _>("SELECT views FROM pages").expect("views"), Some(42));
-    administrator.query_drop("SET GLOBAL read_only = 1").expect("read_only");
+    schema.run("SET GLOBAL read_only = 1");
     for (account, statement) in [
         ("app", "CALL counter_increment('a')"),
         ("dba", "CALL counter_reset('a', 0, FALSE)"),
@@ -404,11 +266,11 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
         let error = error_of(call(account, statement));
         assert_eq!(error.0, 1290, "{statement}: {error:?}");
     }
-    let totals = "SELECT counter_get('a'), pages_views_get(7)";
-    assert_eq!(administrator.query_first::<(i64, i64), _>(totals).expect("totals"), Some((42, 42)));
+    assert_eq!(schema.first::<(i64, i64, i64)>("SELECT counter_get('a'), pages_views_get(7), views FROM pages"), (42, 42, 42));
     // No client can connect as the account.
-    let locked = Conn::new(private.options().user(Some("slotted")));
+    let locked = Conn::new(server.options().user(Some("slotted")));
     assert!(matches!(&locked, Err(mysql::Error::MySqlError(error)) if [3118, 4151].contains(&error.code)), "{locked:?}");
+    schema.run("SET GLOBAL read_only = 0");
 }
 
 /// Restores under another name what an administrator has dumped, with the privileges that docs/operations.md names.
@@ -477,41 +339,32 @@ fn scripts_of_the_other_family_change_nothing(server: &Server) {
 
 fn invoker_routines_run_with_the_privileges_of_the_caller(server: &Server) {
     let schema = server.schema();
-    let account = Account::new(&schema);
+    let (app, _dba) = (Account::new(&schema, "app", "EXECUTE"), Account::new(&schema, "dba", "USAGE"));
     let package = package(|options| options.security = Security::Invoker);
     schema.install(&package);
     schema.run("CALL counter_setup('a', NULL, NULL, 41)");
-    schema.run(&format!("GRANT EXECUTE ON {}.* TO '{}'@'%'", schema.ident(), account.name));
-    let error = error_of(account.connect().query_drop("CALL counter_increment('a')"));
+    let error = error_of(app.connect().query_drop("CALL counter_increment('a')"));
     assert_eq!(error.0, 1142, "{error:?}");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 41);
-    schema.run(&account.grants(&package));
-    account.connect().query_drop("CALL counter_increment('a')").expect("an increment");
+    schema.run(&grants(&schema, &package));
+    app.connect().query_drop("CALL counter_increment('a')").expect("an increment");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 42);
 }
 
 /// MySQL rejects CREATE FUNCTION from an account without SUPER, if the binary log is on.
 fn without_the_function_that_the_server_rejects_all_the_rest_is_installed(server: &Server) {
     let schema = server.schema();
-    let account = Account::new(&schema);
-    schema.run(&format!("GRANT ALL PRIVILEGES ON {}.* TO '{}'@'%'", schema.ident(), account.name));
-    let binary_log: (bool, bool) = schema.first("SELECT @@log_bin, @@log_bin_trust_function_creators");
-    assert_eq!(binary_log, (true, false), "the defaults of MySQL");
-    let (with, without) = (package(|_| {}), package(|options| options.function = false));
-    assert!(without.routine(Routine::Get).is_none());
+    let account = Account::new(&schema, "a", "ALL");
+    let [with, without] = [true, false].map(|function| package(|options| options.function = function));
     let all = with.routines().count() as u64;
     let rejected = |name: &str, left: u64| {
-        let mut connection = account.connect();
-        let (number, message) = source(&mut connection, &schema.file(&with, name)).expect_err("the function");
+        let (number, message) = source(&mut account.connect(), &schema.file(&with, name)).expect_err("the function");
         assert_eq!((number, routines(&schema)), (1419, left), "{name}: {message}");
     };
     rejected("setup.sql", all - 1);
-    let mut connection = account.connect();
-    connection.query_drop("CALL counter_setup('a', NULL, NULL, 41)").expect("setup");
-    connection.query_drop("CALL counter_increment('a')").expect("an increment");
-    assert_eq!(connection.query_first::<i64, _>("SELECT total FROM counter_totals").expect("totals"), Some(42));
-    rejected("create_procedures.sql", all - 1);
-    source(&mut connection, &schema.file(&without, "create_procedures.sql")).expect("no statement is rejected");
+    schema.run("CALL counter_setup('a', NULL, NULL, 41); CALL counter_increment('a')");
+    assert_eq!(schema.first::<i64>("SELECT total FROM counter_totals"), 42);
+    source(&mut account.connect(), &schema.file(&without, "create_procedures.sql")).expect("no statement is rejected");
     // A function that an administrator has created stays.
     schema.run(&format!("CREATE DEFINER = '{}'@'%' FUNCTION counter_get() RETURNS INT DETERMINISTIC RETURN 7", account.name));
     rejected("create_procedures.sql", all);
@@ -569,12 +422,3 @@ fn every_routine_has_its_manual(server: &Server) {
     }
 }
 
-fn the_view_of_a_package_contains_its_version_and_its_arguments(server: &Server) {
-    let schema = server.schema();
-    let package = package(|options| (options.slots, options.security) = (Slots::Fixed(7), Security::Invoker));
-    schema.install(&package);
-    let package = package.of_family(server.version.family);
-    let row: (String, String) = schema.first("SELECT version, arguments FROM counter_package");
-    assert_eq!(row, (env!("CARGO_PKG_VERSION").to_owned(), package.options.arguments()));
-    assert_eq!(Package::parse(&row.1), Ok(package));
-}

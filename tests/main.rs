@@ -1,6 +1,6 @@
 //! The promises of slotted, tested on real servers.
 //!
-//! A promise that needs a server is one test for each server: `locks::an_increment_locks_one_row::mysql_9_7`. The servers
+//! A promise that needs a server is one test for each server: `locks::no_call_ends_the_transaction::mysql_9_7`. The servers
 //! are those of `scripts/servers`, or those of SLOTTED_TEST_URLS. A server of `scripts/servers` is started for the first
 //! test that needs it, and stopped at the end of the run. Filters, `--list` and the other arguments of Rust tests work.
 //! SLOTTED_TEST_QUICK leaves out what `scripts/test --quick` leaves out.
@@ -8,7 +8,7 @@
 mod support;
 
 use libtest_mimic::Arguments;
-use support::{Promises, run, stop_servers};
+use support::{Promises, stop_servers};
 
 /// Declares the modules of promises and registers their promises.
 macro_rules! promises {
@@ -69,12 +69,11 @@ promises! {
 
 fn main() {
     ctrlc::set_handler(|| {
-        run::stop();
         stop_servers();
         std::process::exit(130);
     })
     .expect("the handler is installed once");
-    let conclusion = run::promises(promises().in_order(), Arguments::from_args());
+    let conclusion = promises().run(Arguments::from_args());
     stop_servers();
     conclusion.exit();
 }

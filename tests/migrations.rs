@@ -1,16 +1,14 @@
 //! Migration tools execute the lines of docs/migrations.md.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use mysql::prelude::Queryable;
 use slotted::package::{Family, committed};
 use slotted::render::{Format, files_of};
-use tempfile::TempDir;
 
+use crate::frameworks::Application;
 use crate::rollup::of_column;
-use crate::support::{Module, Network, Schema, Server, provided, root};
+use crate::support::{Module, Server, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -18,9 +16,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(each_format_creates_and_drops_everything)
         .needs("migration-tools")
         .private()
-        .on_families(dbmate_goes_up_and_down)
-        .on_families(sqlx_goes_up_and_down)
-        .on_families(alembic_goes_up_and_down);
+        .on_families(each_tool_of_the_page_goes_up_and_down_and_up_again);
 }
 
 /// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
@@ -42,94 +38,58 @@ fn blocks(section: &str) -> Vec<(Option<String>, String, String)> {
     blocks
 }
 
-/// A folder of an application, and its database, whose account has the same name.
-struct Application<'a> {
-    folder: TempDir,
-    network: &'a Network,
-    schema: Schema<'a>,
+/// Executes a section of the page: writes its files, executes its commands, and the last two of them, up and down, twice.
+fn follows(application: &Application<'_>, section: &str) {
+    let schema = &application.schema;
+    // The files of the page are those for MySQL.
+    let of_server = |text: &str| match schema.server.version.family {
+        Family::Mysql => text.to_owned(),
+        Family::Mariadb => text.replace("generate counters", "generate counters --server mariadb").replace("sql/mysql", "sql/mariadb"),
+    };
+    let mut commands = Vec::new();
+    for (file, language, text) in blocks(section) {
+        match (file, language.as_str()) {
+            (Some(file), _) => write(application, &file, &of_server(&text)),
+            (None, "console") => commands.push(of_server(&text)),
+            (None, language) => panic!("{section}: a block in {language} without the name of its file"),
+        }
+    }
+    let runs = |command: &str| application.runs(&format!("export DATABASE_URL={}\n{command}", application.url("mysql")));
+    let [first @ .., up, down] = &commands[..] else { panic!("{section}: up and down") };
+    first.iter().for_each(|command| runs(command));
+    for _ in 0..2 {
+        runs(&format!("{up}\nslotted status --url $DATABASE_URL"));
+        runs(down);
+        // The tool leaves a table of its own.
+        let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'counter%'";
+        assert_eq!(schema.first::<u64>(tables) + schema.first::<u64>(ROUTINES), 0, "{section}");
+    }
 }
 
-impl<'a> Application<'a> {
-    fn new(server: &'a Server) -> Self {
-        let network = server.network();
-        let schema = network.server.schema();
-        network.account(&format!("'{}'@'localhost'", schema.name), "secret", "");
-        let folder = tempfile::tempdir().expect("a folder");
-        Self { folder, network, schema }
-    }
+fn write(application: &Application<'_>, name: &str, text: &str) {
+    let path = application.folder.path().join(name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
 
-    /// The files of the page are those for MySQL.
-    fn of_server(&self, text: &str) -> String {
-        match self.schema.server.version.family {
-            Family::Mysql => text.to_owned(),
-            Family::Mariadb => text.replace("generate counters", "generate counters --server mariadb").replace("sql/mysql", "sql/mariadb"),
-        }
-    }
+const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
 
-    fn write(&self, name: &str, text: &str) {
-        let path = self.folder.path().join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    }
-
-    fn url(&self, scheme: &str) -> String {
-        format!("{scheme}://{0}:secret@127.0.0.1:{1}/{0}", self.schema.name, self.network.port)
-    }
-
-    fn shell(&self, script: &str) -> Output {
-        let tools = provided("migration-tools");
-        let tool = Path::new(env!("CARGO_BIN_EXE_slotted")).parent().expect("a folder").to_owned();
-        let folders = [tool, tools.join("bin"), tools.join("venv/bin"), tools.join("node_modules/.bin")];
-        let system = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&system))).expect("a path");
-        Command::new("sh")
-            .args(["-ec", script])
-            .current_dir(self.folder.path())
-            .env("PATH", path)
-            .env("DATABASE_URL", self.url("mysql"))
-            .stdin(Stdio::null())
-            .output()
-            .expect("a shell")
-    }
-
-    fn runs(&self, script: &str) {
-        let output = self.shell(script);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert!(output.status.success(), "{script}\n{}{}", text(&output.stdout), text(&output.stderr));
-    }
-
-    fn status(&self) -> Option<i32> {
-        self.shell(&format!("slotted status --url {}", self.url("mysql"))).status.code()
-    }
-
-    fn objects(&self) -> u64 {
-        self.schema.first(
-            "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'counter%')
-                  + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())",
-        )
-    }
-
-    /// Executes a section of the page: writes its files, executes its commands, and then the last two, up and down, and up again.
-    fn follows(&self, section: &str) {
-        let mut commands = Vec::new();
-        for (file, language, text) in blocks(section) {
-            match (file, language.as_str()) {
-                (Some(file), _) => self.write(&file, &self.of_server(&text)),
-                (None, "console") => commands.push(self.of_server(&text)),
-                (None, language) => panic!("{section}: a block in {language} without the name of its file"),
-            }
-        }
-        let down = commands.pop().expect("down");
-        let up = commands.pop().expect("up");
-        commands.iter().for_each(|command| self.runs(command));
-        for _ in 0..2 {
-            self.runs(&up);
-            assert_eq!(self.status(), Some(0), "{section}");
-            self.runs(&down);
-            assert_eq!(self.objects(), 0, "{section}");
-        }
-        self.runs(&up);
-        assert_eq!(self.status(), Some(0), "{section}");
+fn each_tool_of_the_page_goes_up_and_down_and_up_again(server: &Server) {
+    for section in ["dbmate", "sqlx", "Alembic"] {
+        let application = Application::new(server, "migration-tools");
+        // The account creates the function, and the binary log is on.
+        application.schema.run(&format!("GRANT ALL ON *.* TO '{}'@'localhost'", application.schema.name));
+        let url = application.url("mysql+pymysql");
+        write(&application, "alembic.ini", &format!("[alembic]\nscript_location = .\nsqlalchemy.url = {url}\n"));
+        write(
+            &application,
+            "env.py",
+            "from alembic import context\nfrom sqlalchemy import create_engine\n\
+             engine = create_engine(context.config.get_main_option('sqlalchemy.url'))\n\
+             with engine.connect() as connection:\n    context.configure(connection=connection)\n    \
+             with context.begin_transaction():\n        context.run_migrations()\n",
+        );
+        follows(&application, section);
     }
 }
 
@@ -160,70 +120,39 @@ fn each_format_creates_and_drops_everything(server: &Server) {
     for package in committed.chain([of_column]) {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 100)");
-        let objects = || -> usize {
-            schema.first(
-                "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
-                      + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())",
-            )
-        };
-        // The table, two views and the routines.
-        let all = 3 + package.routines().count();
-        let text = |format, name: &str| {
-            let file = files_of(&package, format).into_iter().find(|file| file.name == name);
-            file.expect("the file").text
-        };
-        // One text, all results of which are read.
-        let plain = |name: &str| {
-            let mut connection = schema.connect();
-            let mut results = connection.query_iter(text(Format::Plain, name)).expect("the first statement");
-            while let Some(result) = results.iter() {
-                for row in result {
-                    row.expect("a statement");
+        let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
+        let objects = || schema.first::<usize>(tables) + schema.first::<usize>(ROUTINES);
+        let is_column = package.options.column.is_some();
+        for format in [Format::Plain, Format::Statements] {
+            let execute = |name: &str| {
+                let files = files_of(&package, format);
+                let file = files.iter().find(|file| file.name.starts_with(name)).expect("the file");
+                let statements = match format {
+                    Format::Statements => serde_json::from_str(&file.text).expect("JSON"),
+                    _ => vec![file.text.clone()],
+                };
+                let mut connection = schema.connect();
+                // All results of a text of several statements are read: an error can be in each.
+                for statement in statements {
+                    let failed = |error: mysql::Error| -> ! { panic!("{error} in {statement}") };
+                    let mut results = connection.query_iter(&statement).unwrap_or_else(|error| failed(error));
+                    while let Some(result) = results.iter() {
+                        result.for_each(|row| drop(row.unwrap_or_else(|error| failed(error))));
+                    }
                 }
-            }
-        };
-        let each = |name: &str| {
-            let mut connection = schema.connect();
-            let statements: Vec<String> = serde_json::from_str(&text(Format::Statements, name)).expect("JSON");
-            for statement in statements {
-                connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in {statement}"));
-            }
-        };
-        for (up, down, execute) in [("up.sql", "down.sql", &plain as &dyn Fn(&str)), ("up.json", "down.json", &each)] {
-            execute(up);
-            assert_eq!(objects(), 1 + all, "{up}");
-            if package.options.column.is_some() {
+            };
+            execute("up.");
+            // The table of the application, that of the package, two views and the routines.
+            assert_eq!(objects(), 4 + package.routines().count(), "{format:?}");
+            if is_column {
                 schema.run("CALL articles_views_increment(1)");
             }
-            execute(down);
-            assert_eq!(objects(), 1, "{down}");
+            execute("down.");
+            assert_eq!(objects(), 1, "{format:?}");
             // After a migration that has failed at once.
-            execute(down);
+            execute("down.");
         }
-        let wanted = if package.options.column.is_some() { 102 } else { 100 };
+        let wanted = if is_column { 102 } else { 100 };
         assert_eq!(schema.first::<i64>("SELECT views FROM articles"), wanted, "the last roll-up of down");
     }
-}
-
-fn dbmate_goes_up_and_down(server: &Server) {
-    let application = Application::new(server);
-    application.follows("dbmate");
-}
-
-fn sqlx_goes_up_and_down(server: &Server) {
-    let application = Application::new(server);
-    application.follows("sqlx");
-}
-
-fn alembic_goes_up_and_down(server: &Server) {
-    let application = Application::new(server);
-    application.write("alembic.ini", &format!("[alembic]\nscript_location = .\nsqlalchemy.url = {}\n", application.url("mysql+pymysql")));
-    application.write(
-        "env.py",
-        "from alembic import context\nfrom sqlalchemy import create_engine\n\
-         engine = create_engine(context.config.get_main_option('sqlalchemy.url'))\n\
-         with engine.connect() as connection:\n    context.configure(connection=connection)\n    \
-         with context.begin_transaction():\n        context.run_migrations()\n",
-    );
-    application.follows("Alembic");
 }

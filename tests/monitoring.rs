@@ -13,28 +13,32 @@ pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(the_skew_is_that_of_the_counts_between_two_readings)
         .private()
-        .on_servers(the_account_runs_the_queries_and_they_wait_for_no_transaction)
-        .on_servers(a_waiting_session_is_listed_with_its_slot_and_the_session_that_blocks);
+        .on_servers(the_account_runs_the_queries_and_they_wait_for_no_transaction);
 }
 
 const PAGE: &str = "docs/monitoring.md";
-/// The time after which a test gives up.
-const LONG: Duration = Duration::from_secs(60);
-
-/// The statements of the SQL blocks in a section of the page.
-fn statements(section: &str) -> Vec<String> {
-    sql_statements(PAGE, section)
-}
 
 /// The statement of a section that contains `part`.
 fn statement(section: &str, part: &str) -> String {
-    let found = statements(section).into_iter().find(|statement| statement.contains(part));
+    let found = sql_statements(PAGE, section).into_iter().find(|statement| statement.contains(part));
     found.unwrap_or_else(|| panic!("no statement with {part} in {section}"))
 }
 
-/// The database of the page with its counters, and a connection of its account. On a server of its own, because an account belongs to all
-/// databases of a server.
-fn monitored(network: &Network) -> (Schema<'_>, Conn) {
+/// The first row of a query, as soon as there is one. The servers refresh the lock waits only every 0.1 s.
+fn found(connection: &mut Conn, query: &str) -> Row {
+    let end = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < end {
+        if let Some(found) = connection.query_first(query).expect(query) {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no row: {query}");
+}
+
+/// On a server of its own, because an account and the lock waits belong to all databases of a server.
+fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server) {
+    let network = Network::start(server, &[]);
     let schema = Schema::named(&network.server, "mydb", "");
     schema.install(&package(|_| {}));
     schema.install(&keyed(|_| {}));
@@ -42,67 +46,33 @@ fn monitored(network: &Network) -> (Schema<'_>, Conn) {
     schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
     schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7)");
     let mut administrator = schema.connect();
-    statements("The account").iter().for_each(|statement| administrator.query_drop(statement).expect(statement));
-    let options = schema.options().user(Some("monitor")).pass(Some("secret"));
-    let mut account = Conn::new(options).expect("the account of the page");
+    sql_statements(PAGE, "The account").iter().for_each(|statement| administrator.query_drop(statement).expect(statement));
+    let mut account = Conn::new(schema.options().user(Some("monitor")).pass(Some("secret"))).expect("the account of the page");
     account.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time-out");
-    (schema, account)
-}
-
-/// A transaction that has locked all slots.
-fn locked(schema: &Schema<'_>) -> Conn {
-    let mut connection = schema.connect();
-    connection.query_drop("BEGIN").expect("a transaction");
-    connection.query_drop("UPDATE counters SET counter = counter + 1").expect("locks");
-    connection.query_drop("UPDATE slotted_counters SET count = count + 1").expect("locks");
-    connection
-}
-
-fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server) {
-    let network = Network::start(server, &[]);
-    let (schema, mut account) = monitored(&network);
-    let mut transaction = locked(&schema);
-    let mut run = 0;
-    for section in ["Totals", "Pending counts", "Skew", "Lock waits", "Calls over time"] {
-        for statement in statements(section).iter().filter(|statement| !statement.contains("sys.")) {
-            account.query_drop(statement).unwrap_or_else(|error| panic!("{error} in {statement}"));
-            run += 1;
-        }
+    // A transaction that has locked all slots.
+    let mut transaction = schema.connect();
+    for statement in ["BEGIN", "UPDATE counters SET counter = counter + 1", "UPDATE slotted_counters SET count = count + 1"] {
+        transaction.query_drop(statement).expect("locks");
     }
-    assert!(run >= 15, "{run} statements");
-    transaction.query_drop("ROLLBACK").expect("a rollback");
+    let sections = ["Totals", "Pending counts", "Skew", "Lock waits", "Calls over time"].map(|section| sql_statements(PAGE, section));
+    let queries: Vec<_> = sections.concat().into_iter().filter(|statement| !statement.contains("sys.")).collect();
+    for query in &queries {
+        account.query_drop(query).unwrap_or_else(|error| panic!("{error} in {query}"));
+    }
+    assert!(queries.len() >= 15, "{queries:?}");
     // The account has no other privilege.
     for statement in ["CALL counter_increment('downloads')", "DELETE FROM counters"] {
         assert!(account.query_drop(statement).is_err(), "{statement}");
     }
-}
-
-/// The first row of a query, as soon as there is one. The servers refresh the lock waits only every 0.1 s.
-fn found(connection: &mut Conn, query: &str) -> Row {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = connection.query_first(query).expect(query) {
-            return found;
-        }
-        assert!(begin.elapsed() < LONG, "{query}");
-        thread::sleep(Duration::from_millis(200));
-    }
-}
-
-fn a_waiting_session_is_listed_with_its_slot_and_the_session_that_blocks(server: &Server) {
-    let network = Network::start(server, &[]);
-    let (schema, mut account) = monitored(&network);
-    let (mut transaction, mut waiting) = (locked(&schema), schema.connect());
+    // A session that waits is listed with its slot and with the session that blocks it.
+    let mut waiting = schema.connect();
     let slot = 1 + waiting.connection_id() % 4;
     let sessions = (waiting.connection_id(), transaction.connection_id());
     thread::scope(|scope| {
         scope.spawn(|| waiting.query_drop("CALL counter_increment('downloads')").expect("an increment"));
-        let who = statement("Lock waits", "INNODB_TRX");
-        let row: Row = found(&mut account, &who);
-        assert_eq!(row.get::<u32, _>("connection"), Some(sessions.0));
-        assert_eq!(row.get::<String, _>(2), Some(format!("'downloads', {slot}")));
-        let blocks = statement("Lock waits", "sys.");
-        let row: Row = found(&mut schema.connect(), &blocks);
+        let row = found(&mut account, &statement("Lock waits", "INNODB_TRX"));
+        assert_eq!((row.get("connection"), row.get(2)), (Some(sessions.0), Some(format!("'downloads', {slot}"))));
+        let row = found(&mut schema.connect(), &statement("Lock waits", "sys."));
         assert_eq!((row.get("blocking_pid"), row.get("blocked")), (Some(sessions.1), Some(1)));
         transaction.query_drop("ROLLBACK").expect("a rollback");
     });
@@ -124,7 +94,7 @@ fn the_skew_is_that_of_the_counts_between_two_readings(server: &Server) {
     let records: Vec<(u32, u32, u32, u32, f64)> = connection.query(statement("Skew", "FROM slotted_counters")).expect("the skew");
     assert_eq!(records, [(123, 1, 4, 2, 3.0)]);
     let mut rows = Vec::new();
-    for statement in statements("Skew").iter().skip_while(|statement| !statement.starts_with("SET SESSION")) {
+    for statement in sql_statements(PAGE, "Skew").iter().skip_while(|statement| !statement.starts_with("SET SESSION")) {
         let found: Vec<Row> = connection.query(statement).expect(statement);
         rows.extend(found);
         if statement.starts_with("CREATE") {

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
 use rand::RngExt;
 
 use super::exactness::SetOnDrop;
-use crate::support::{Module, SESSIONS, Schema, Server, calls, error_of, package, sql_statements};
+use crate::support::{Module, Schema, Server, calls, error_of, package, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -70,40 +70,39 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
         let mut connection = connect(caller);
         loop {
             attempts.fetch_add(1, SeqCst);
-            let result = run(&mut connection, statements);
-            let number = match &result {
-                Ok(()) if unanswered => 0,
-                Ok(()) => break,
-                Err(Error::MySqlError(error)) if error.code == 1062 => {
-                    counted_before.fetch_add(1, SeqCst);
-                    break;
+            let number = match run(&mut connection, statements) {
+                Ok(()) if !unanswered => break,
+                Ok(()) => {
+                    unanswered = false;
+                    0
                 }
                 Err(Error::MySqlError(error)) => error.code,
                 Err(_) => 0,
             };
-            unanswered = unanswered && result.is_err();
             match number {
+                1062 => {
+                    counted_before.fetch_add(1, SeqCst);
+                    break;
+                }
                 1105 | 1205 | 1213 | 1317 | 1329 | 30021 if connection.query_drop("ROLLBACK").is_ok() => {}
                 // The session is killed: 1927 on MariaDB, 3169 on MySQL.
                 0 | 1105 | 1205 | 1213 | 1317 | 1329 | 1927 | 3169 | 30021 => connection = connect(caller),
-                _ => panic!("{result:?}"),
+                number => panic!("error {number}"),
             }
         }
         acknowledged.fetch_add(1, SeqCst);
     };
-    // A session for each three attempts, so that a slow machine has as many kills for each attempt.
+    // A kill for each three attempts, so that a slow machine has as many for each attempt. It fails if the session has ended.
     let kill = || {
         let mut connection = schema.connect();
-        let mut kills = 0;
-        while !done.load(SeqCst) {
-            if attempts.load(SeqCst) < 3 * kills {
+        for (kills, what) in (1..).zip(["CONNECTION", "QUERY"].into_iter().cycle()) {
+            while attempts.load(SeqCst) < 3 * kills {
+                if done.load(SeqCst) {
+                    return;
+                }
                 thread::sleep(Duration::from_micros(200));
-                continue;
             }
-            kills += 1;
             let session = sessions[rand::rng().random_range(0..CALLERS)].load(SeqCst);
-            let what = if kills % 2 == 0 { "CONNECTION" } else { "QUERY" };
-            // Fails if the session has ended.
             let _ = connection.query_drop(format!("KILL {what} {session}"));
         }
     };
@@ -123,33 +122,26 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
 
 fn a_repeated_operation_waits_for_the_open_transaction(server: &Server) {
     let schema = installed(server);
-    for (key, end, counted, total) in [(1, "COMMIT", true, 1), (2, "ROLLBACK", false, 2)] {
+    let (mut first, mut second) = (schema.connect(), schema.connect());
+    second.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time");
+    for (key, end, expected, total) in [(1, "COMMIT", Err(1062), 1), (2, "ROLLBACK", Ok(()), 2)] {
         let statements = transaction(key);
-        let (mut first, mut second) = (schema.connect(), schema.connect());
+        let mut repeat = || {
+            let result = run(&mut second, &statements);
+            second.query_drop("ROLLBACK").expect("a rollback");
+            result.map_err(|error| error_of::<()>(Err(error)).0)
+        };
         run(&mut first, &statements[..statements.len() - 1]).expect("an open transaction");
-        let waits = format!("SELECT COUNT(*) FROM {SESSIONS} WHERE ID = {} AND INFO LIKE 'INSERT%'", second.connection_id());
-        let repeated = thread::scope(|scope| {
-            let repeated = scope.spawn(|| {
-                let result = run(&mut second, &statements);
-                second.query_drop("ROLLBACK").expect("a rollback");
-                result
-            });
-            let begin = Instant::now();
-            while schema.first::<u64>(&waits) == 0 {
-                assert!(begin.elapsed() < Duration::from_secs(40) && !repeated.is_finished(), "it does not wait");
-                thread::sleep(Duration::from_millis(5));
-            }
-            first.query_drop(end).expect(end);
-            repeated.join().expect("a session")
-        });
-        assert_eq!(repeated.map_err(|error| error_of::<()>(Err(error)).0), if counted { Err(1062) } else { Ok(()) });
+        assert_eq!(repeat(), Err(1205), "it waits");
+        first.query_drop(end).expect(end);
+        assert_eq!(repeat(), expected, "{end}");
         assert_eq!(state(&schema), (total, total), "{end}");
     }
 }
 
 fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
-    const OLD: u64 = 3500;
-    const KEPT: u64 = 50;
+    const OLD: u128 = 3500;
+    const KEPT: u128 = 50;
     const LOCKED: u128 = 7;
     let schema = installed(server);
     let mut connection = schema.connect();
@@ -158,18 +150,16 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     schema.run("ALTER EVENT counter_operations_clean_up DISABLE");
     // The first call sets the isolation level of the session.
     connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
-    for (rows, age) in [(OLD, "25 HOUR"), (KEPT, "23 HOUR")] {
-        let keys: Vec<_> = (0..rows)
-            .map(|row| if (row, age) == (0, "25 HOUR") { LOCKED } else { rand::rng().random() })
-            .map(|key| format!("(x'{key:032X}', CURRENT_TIMESTAMP - INTERVAL {age})"))
-            .collect();
-        schema.run(&format!("INSERT INTO counter_operations VALUES {}", keys.join(", ")));
-    }
+    let keys = |keys: Vec<u128>, age: &str| {
+        let row = |key: &u128| format!("(x'{key:032X}', CURRENT_TIMESTAMP - INTERVAL {age})");
+        schema.run(&format!("INSERT INTO counter_operations VALUES {}", keys.iter().map(row).collect::<Vec<_>>().join(", ")));
+    };
+    keys((LOCKED..LOCKED + OLD).collect(), "25 HOUR");
+    keys((2 * OLD..2 * OLD + KEPT).collect(), "23 HOUR");
     // A transaction that has inserted its key, and one that has locked an old key, delay no clean-up.
     let mut open = schema.connect();
-    let transactions = [transaction(rand::rng().random()), transaction(rand::rng().random())];
-    let (commit, statements) = transactions[0].split_last().expect("a transaction");
-    run(&mut open, statements).expect("an open transaction");
+    let transactions = [transaction(1), transaction(2)];
+    run(&mut open, &transactions[0][..transactions[0].len() - 1]).expect("an open transaction");
     open.query_drop(format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE")).expect("a lock");
     let mut caller = schema.connect();
     for connection in [&mut connection, &mut caller] {
@@ -180,8 +170,8 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
     run(&mut caller, &transactions[1]).expect("an operation");
     connection.query_drop("COMMIT").expect("a commit");
-    assert_eq!(state(&schema), (1, KEPT + 2));
-    open.query_drop(commit).expect("a commit");
+    assert_eq!(state(&schema), (1, KEPT as u64 + 2));
+    open.query_drop("COMMIT").expect("a commit");
     connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
-    assert_eq!(state(&schema), (2, KEPT + 2));
+    assert_eq!(state(&schema), (2, KEPT as u64 + 2));
 }

@@ -40,15 +40,12 @@ fn file_of_page(name: &str) -> String {
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
-/// The line of a page that begins with `start`.
-fn shell_line(page: &str, start: &str) -> String {
-    let page = fs::read_to_string(root().join(page)).expect("the page");
-    page.lines().find(|line| line.starts_with(start)).expect("the line").to_owned()
-}
-
-/// Runs a line of a page as a reader does.
-fn run_line(schema: &Schema<'_>, line: &str) {
-    documents::run(schema, documents::programs(schema).path(), root(), &line.replace("mydb", &schema.name), "the line");
+/// Runs the line of the page about columns that begins with `start`, as a reader does.
+fn run_line(schema: &Schema<'_>, start: &str) {
+    let page = fs::read_to_string(root().join("docs/columns.md")).expect("the page");
+    let line = page.lines().find(|line| line.starts_with(start)).expect("the line");
+    let line = line.trim_start_matches("* ").replace("mydb", &schema.name);
+    documents::run(schema, documents::programs(schema).path(), root(), &line, "the line");
 }
 
 /// Runs statements until the first error.
@@ -75,8 +72,9 @@ fn beside(schema: &Schema<'_>, workers: &[Worker<'_>], work: impl FnOnce(&mut Co
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         for worker in workers {
-            scope.spawn(|| {
-                let mut connection = schema.connect();
+            // Before `work` begins.
+            let (mut connection, done) = (schema.connect(), &done);
+            scope.spawn(move || {
                 while !done.load(SeqCst) {
                     worker(&mut connection);
                 }
@@ -98,14 +96,11 @@ fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server)
     }));
     let [old, new, total] = &script::statements(statements)[..] else { panic!("{statements}") };
     let counted = AtomicU64::new(1000);
-    let writer = |statement| {
-        let counted = &counted;
-        move |connection: &mut Conn| {
-            complete(connection, statement);
-            counted.fetch_add(1, SeqCst);
-        }
+    let write = |connection: &mut Conn, statement| {
+        complete(connection, statement);
+        counted.fetch_add(1, SeqCst);
     };
-    let (old, new) = (writer(old), writer(new));
+    let (old, new) = (|connection: &mut Conn| write(connection, old), |connection: &mut Conn| write(connection, new));
     let [to, back] = ["move-row.sql", "row-back.sql"].map(file_of_page);
     beside(&schema, &[&old as Worker<'_>, &new].repeat(8), |connection| {
         for number in calls(60) {
@@ -217,12 +212,7 @@ fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
     schema.run(
         "DELIMITER ;;
          CREATE PROCEDURE counter_increment(IN p_counter_name VARCHAR(50))
-         BEGIN
-           DECLARE v_slots, v_slot INT;
-           SELECT COUNT(*) INTO v_slots FROM counters WHERE counter_name = p_counter_name;
-           SET v_slot = 1 + FLOOR(RAND() * v_slots);
-           UPDATE counters SET counter = counter + 1 WHERE counter_name = p_counter_name AND counter_id = v_slot;
-         END;;
+         UPDATE counters SET counter = counter + 1 WHERE counter_name = p_counter_name AND counter_id = 1 + MOD(CONNECTION_ID(), 2);;
          DELIMITER ;",
     );
     let counted = AtomicU64::new(0);
@@ -254,8 +244,7 @@ fn reads(schema: &Schema<'_>, query: &str) -> (u64, Vec<i64>) {
         let status: Vec<(String, u64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("the status");
         (status.iter().map(|(_, value)| value).sum(), totals)
     };
-    let (first, _) = read();
-    let (both, totals) = read();
+    let [(first, _), (both, totals)] = [read(), read()];
     (both - first, totals)
 }
 
@@ -345,9 +334,7 @@ fn each_way_to_call_the_roll_up_commits_without_autocommit(server: &Server) {
     schema.run("SET autocommit = 1; SET GLOBAL event_scheduler = ON");
     schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
     let event = sql_blocks("docs/columns.md", "The roll-up").remove(0).replace("10 SECOND", "1 SECOND");
-    let line = shell_line("docs/columns.md", "while sleep");
-    let cron = shell_line("docs/columns.md", "* * * * *").replace("* * * * * ", "");
-    let ways: [&dyn Fn(); 3] = [&|| run_line(&schema, &line), &|| run_line(&schema, &cron), &|| schema.run(&event)];
+    let ways: [&dyn Fn(); 3] = [&|| run_line(&schema, "while sleep"), &|| run_line(&schema, "* * * * *"), &|| schema.run(&event)];
     for (way, total) in ways.iter().zip(1..) {
         schema.run("SET autocommit = 1; CALL articles_views_increment(1)");
         way();
@@ -364,31 +351,29 @@ fn each_way_to_call_the_roll_up_commits_without_autocommit(server: &Server) {
 fn a_trigger_that_counts_rejects_no_transaction_that_began_with_a_read(server: &Server) {
     let server = server.another(&["--log-bin", "--server-id=1", "--log-bin-trust-function-creators=ON"]);
     let fixed = |options: &mut Options| options.slots = Slots::Fixed(4);
-    for (package, call, get, locks) in [
-        (package(|_| {}), "counter_increment('a')", "counter_get('a')", !server.is_mysql()),
-        (package(fixed), "counter_increment('a')", "counter_get('a')", false),
-        (keyed(fixed), "slotted_counter_increment(1, 1)", "slotted_counter_get(1, 1)", false),
+    for (package, setup, key, locks) in [
+        (package(|_| {}), "CALL counter_setup('a', NULL, 4, 0)", "'a'", !server.is_mysql()),
+        (package(fixed), "CALL counter_setup('a', NULL, 4, 0)", "'a'", false),
+        (keyed(fixed), "DO 0", "1, 1", false),
     ] {
-        let schema = server.schema();
+        let (schema, prefix) = (server.schema(), package.options.prefix.name());
         schema.install(&package);
-        let setup = if get.starts_with("counter") { "CALL counter_setup('a', NULL, 4, 0)" } else { "DO 0" };
         schema.run(&format!(
             "{setup}; CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB; CREATE TABLE read_first (id INT) ENGINE = InnoDB; \
-             CREATE TRIGGER counts AFTER INSERT ON orders FOR EACH ROW CALL {call}"
+             CREATE TRIGGER counts AFTER INSERT ON orders FOR EACH ROW CALL {prefix}increment({key})"
         ));
         let count = || {
             let mut connection = schema.connect();
             for _ in calls(15) {
-                let steps = ["START TRANSACTION", "SELECT COUNT(*) FROM read_first", "INSERT INTO orders VALUES ()", "COMMIT"];
-                if let Err(error) = steps.iter().try_for_each(|step| connection.query_drop(step)) {
-                    assert!(locks, "{call}: {error}");
+                if let Err(error) = run(&mut connection, "START TRANSACTION; SELECT COUNT(*) FROM read_first; INSERT INTO orders VALUES (); COMMIT") {
+                    assert!(locks, "{prefix}: {error}");
                     repeatable(error);
                     connection.query_drop("ROLLBACK").expect("a rollback");
                 }
             }
         };
         thread::scope(|scope| (0..12).for_each(|_| _ = scope.spawn(count)));
-        let (orders, total) = schema.first::<(i64, i64)>(&format!("SELECT COUNT(*), {get} FROM orders"));
-        assert_eq!(orders, total, "{call}");
+        let (orders, total) = schema.first::<(i64, i64)>(&format!("SELECT COUNT(*), {prefix}get({key}) FROM orders"));
+        assert_eq!(orders, total, "{prefix}");
     }
 }

@@ -3,10 +3,10 @@
 use std::fs;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
 use slotted::package::Options;
 
-use crate::support::{Module, Schema, Server, error_of, package, root};
+use crate::accounts::Account;
+use crate::support::{Module, Server, error_of, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -14,7 +14,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines);
 }
 
-/// The names in the page, such as `install::each_role_has_its_privileges_and_no_others`.
+/// The names in the page, such as `hostile::nothing_that_is_planted_in_a_schema_is_executed`.
 fn the_page_names_promises_that_exist() {
     let page = fs::read_to_string(root().join("docs/security.md")).expect("the page");
     let names: Vec<_> = page.split('`').skip(1).step_by(2).filter_map(|code| code.split_once("::")).collect();
@@ -31,39 +31,14 @@ fn the_page_names_promises_that_exist() {
     }
 }
 
-/// An account that connects, dropped at the end.
-struct Account<'a> {
-    schema: &'a Schema<'a>,
-    name: String,
-}
-
-impl<'a> Account<'a> {
-    fn new(schema: &'a Schema<'a>, suffix: &str) -> Self {
-        let name = format!("{}_{suffix}", schema.name);
-        schema.run(&format!("CREATE USER '{name}'@'%'"));
-        Self { schema, name }
-    }
-
-    fn connect(&self) -> Conn {
-        let options = OptsBuilder::from_opts(self.schema.options()).user(Some(&self.name)).pass(None::<&str>);
-        Conn::new(options).expect("a connection")
-    }
-}
-
-impl Drop for Account<'_> {
-    fn drop(&mut self) {
-        self.schema.run(&format!("DROP USER IF EXISTS '{}'@'%'", self.name));
-    }
-}
-
 /// The owner puts a view of a table of another schema, which the owner may only read, in the place of the table of the package. The
 /// statements of a routine run as its definer.
 fn an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines(server: &Server) {
     for by_administrator in [false, true] {
         let (schema, others) = (server.schema(), server.schema());
-        let (owner, definer) = (Account::new(&schema, "o"), Account::new(&schema, "d"));
+        let (owner, definer) = (Account::new(&schema, "o", "ALL"), format!("{}_d", schema.name));
         let package = package(|options: &mut Options| {
-            options.definer = (!by_administrator).then(|| format!("{}@%", definer.name).parse().expect("an account"));
+            options.definer = (!by_administrator).then(|| format!("{definer}@localhost").parse().expect("an account"));
         });
         others.install(&crate::support::package(|_| {}));
         schema.install(&package);
@@ -73,7 +48,6 @@ fn an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines(server: &
         for schema in [&schema, &others] {
             schema.run("CALL counter_setup('a', NULL, 1, 5)");
         }
-        schema.run(&format!("GRANT ALL ON {}.* TO '{}'@'%'", schema.ident(), owner.name));
         schema.run(&format!("GRANT SELECT ON {}.counters TO '{}'@'%'", others.ident(), owner.name));
         let mut owner = owner.connect();
         owner.query_drop("CALL counter_add('a', 1)").expect("an addition");
@@ -91,5 +65,6 @@ fn an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines(server: &
         }
         let total = if by_administrator { 105 } else { 5 };
         assert_eq!(others.first::<i64>("SELECT counter FROM counters"), total);
+        schema.run(&format!("DROP USER IF EXISTS {definer}@localhost"));
     }
 }

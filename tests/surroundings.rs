@@ -23,7 +23,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(increments_of_a_session_go_into_its_temporary_table_of_the_same_name)
         .on_servers(the_server_returns_quoted_identifiers_and_strings_unchanged)
         .private()
-        .on_servers(nodes_of_a_cluster_use_different_slots)
         .on_servers(a_node_of_a_cluster_keeps_its_counts_in_its_slots)
         .on_servers(the_server_lives_through_a_schema_change_beside_each_routine);
 }
@@ -36,24 +35,30 @@ fn client_installs(schema: &Schema<'_>, package: &Package, client_options: &[&st
 }
 
 /// Calls every routine and reads every view of counters.
-fn tour(schema: &Schema<'_>, session: &[&str]) {
+fn tour(schema: &Schema<'_>, session: &str) {
     let mut connection = schema.connect();
-    for statement in session.iter().copied().chain([
+    let mut run = |statements: &[&str]| {
+        for statement in statements {
+            connection.query_drop(statement).unwrap_or_else(|error| panic!("{session:?}: {statement}: {error}"));
+        }
+    };
+    run(&[
+        session,
         "CALL counter_setup('a counter', 'what', 40, 40)",
         "CALL counter_increment('a counter')",
         "CALL counter_increment('A COUNTER')",
         "CALL counter_add('a counter', -3)",
         "CALL counter_resize('a counter', 50)",
         "CALL counter_resize('a counter', 7)",
-    ]) {
-        connection.query_drop(statement).unwrap_or_else(|error| panic!("{session:?}: {statement}: {error}"));
-    }
-    let row: Option<(i64, i64, String)> = connection.query_first("SELECT counter_get('a counter'), total, arguments FROM counter_totals, counter_package").expect("a row");
+        "SELECT counter_get('a counter'), total, arguments INTO @get, @total, @arguments FROM counter_totals, counter_package",
+        "CALL counter_reset('a counter', 5, TRUE)",
+        "CALL counter_delete('a counter')",
+        "CALL counter_setup('b', NULL, NULL, NULL)",
+        "CALL counter_drop('b')",
+    ]);
+    let row: Option<(i64, i64, String)> = connection.query_first("SELECT @get, @total, @arguments").expect("a row");
     let arguments = if schema.server.is_mysql() { "counters" } else { "counters --server mariadb" };
     assert_eq!(row, Some((39, 39, arguments.to_owned())), "{session:?}");
-    for statement in ["CALL counter_reset('a counter', 5, TRUE)", "CALL counter_delete('a counter')", "CALL counter_setup('b', NULL, NULL, NULL)", "CALL counter_drop('b')"] {
-        connection.query_drop(statement).expect(statement);
-    }
 }
 
 /// Names of a table of an application and its columns, as the server stores them. A definer can have any name, too.
@@ -90,13 +95,10 @@ fn columns_and_definers_may_have_special_characters(server: &Server) {
 
 /// The sql_mode, character set, collation and body that the server stores for each routine.
 fn installed(schema: &Schema<'_>) -> Vec<(String, String, String, String, String)> {
-    schema
-        .connect()
-        .query(
-            "SELECT ROUTINE_NAME, SQL_MODE, CHARACTER_SET_CLIENT, COLLATION_CONNECTION, ROUTINE_DEFINITION \
-             FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1",
-        )
-        .expect("the routines")
+    schema.query(
+        "SELECT ROUTINE_NAME, SQL_MODE, CHARACTER_SET_CLIENT, COLLATION_CONNECTION, ROUTINE_DEFINITION
+           FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1",
+    )
 }
 
 fn every_sql_mode_installs_equal_routines(server: &Server) {
@@ -118,7 +120,7 @@ fn every_sql_mode_installs_equal_routines(server: &Server) {
         let modes: Vec<_> = said.stdout.lines().collect();
         assert!(modes.len() == 2 && modes[0] == modes[1], "the mode is restored: {modes:?}");
         assert_eq!(installed(&schema), expected, "{mode}");
-        tour(&schema, &[&set]);
+        tour(&schema, &set);
     }
 }
 
@@ -138,7 +140,7 @@ fn every_default_collation_works_and_uses_the_key(server: &Server) {
         let client_option = format!("--init-command={names}");
         client_installs(&schema, &package, &[&client_option]);
         for session in [names.as_str(), "SET NAMES latin1", "SET NAMES utf8mb4"] {
-            tour(&schema, &[session]);
+            tour(&schema, session);
         }
         reads_by_key(&schema, &names);
 
@@ -147,7 +149,7 @@ fn every_default_collation_works_and_uses_the_key(server: &Server) {
         schema.run(&format!("ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {other}; DELETE FROM counters"));
         let said = schema.client().pipe(&[], &schema.file(&package, "create_procedures.sql"));
         assert!(said.success, "{said:?}");
-        tour(&schema, &[&names]);
+        tour(&schema, &names);
         reads_by_key(&schema, &names);
     }
 }
@@ -159,77 +161,53 @@ fn reads_by_key(schema: &Schema<'_>, session: &str) {
     for name in ["hot", "hotter", "a", "z"] {
         connection.exec_drop("CALL counter_setup(?, NULL, 1000, 0)", (name,)).expect("setup");
     }
-    let before = [connection_reads(&mut connection), connection_reads(&mut connection)];
-    // The reads of SHOW STATUS.
-    let of_status = before[1] - before[0];
-    connection.query_drop("CALL counter_increment('hot')").expect("warm-up");
-    let start = connection_reads(&mut connection);
-    connection.query_drop("CALL counter_increment('hot')").expect("an increment");
-    let reads = connection_reads(&mut connection) - start - of_status;
+    // The reads of the session after an increment, and with those of SHOW STATUS.
+    let mut reads = || {
+        connection.query_drop("CALL counter_increment('hot')").expect("an increment");
+        let all = [(); 2].map(|()| {
+            let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
+            rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum::<i64>()
+        });
+        (all[0], all[1])
+    };
+    let ((_, before), (start, end)) = (reads(), reads());
+    let increment = (start - before) - (end - start);
     // By the key an increment reads 3 rows on MariaDB and 5 on MySQL. A scan reads 1,000 or 4,000.
-    assert!(reads <= 8, "{session}: an increment reads {reads} rows");
-}
-
-pub fn connection_reads(connection: &mut mysql::Conn) -> i64 {
-    let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
-    rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum()
+    assert!(increment <= 8, "{session}: an increment reads {increment} rows");
 }
 
 /// A session with sql_safe_updates rejects a change of rows that are not chosen by a key (1175).
 fn safe_updates_reject_no_call(server: &Server) {
     let schema = server.schema();
-    schema.install(&package(|_| {}));
-    schema.install(&keyed(|_| {}));
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 0), (2, 0)");
-    schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
-    let mut connection = schema.connect();
-    for statement in [
-        "SET SESSION sql_safe_updates = 1",
-        "CALL counter_setup('a', NULL, 20, 40)",
-        "CALL counter_increment('a')",
-        "CALL counter_resize('a', 5)",
-        "CALL counter_add('a', 1)",
-        "CALL counter_resize('a', 30)",
-        "CALL slotted_counter_increment(1, 2)",
-        "INSERT INTO slotted_counters SELECT record_type, record_id, MOD(slot + 1, 521), 5 FROM slotted_counters",
-        "CALL slotted_counter_compact(1, 2)",
-        "CALL articles_views_add_many('[[1, 5], [2, 7]]')",
-        "CALL articles_views_rollup(NULL)",
-        "CALL articles_views_add(1, 1)",
-        "CALL articles_views_compact(1)",
-    ] {
-        connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    for package in [package(|_| {}), keyed(|_| {}), of_column("articles.views", "id BIGINT", |_| {})] {
+        schema.install(&package);
     }
-    assert_eq!(schema.first::<(i64, i64, i64)>("SELECT counter_get('a'), slotted_counter_get(1, 2), SUM(views) FROM articles"), (42, 6, 13));
-    for statement in [
-        "CALL counter_reset('a', 7, TRUE)",
-        "CALL counter_delete('a')",
-        "CALL slotted_counter_reset(1, 2, 3)",
-        "CALL slotted_counter_delete(1, 2)",
-        "CALL articles_views_reset(1, 3)",
-        "CALL articles_views_delete(1)",
-    ] {
-        connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-    }
+    let safe = "SET SESSION sql_safe_updates = 1";
+    tour(&schema, safe);
+    schema.run(&format!(
+        "{safe}; CALL slotted_counter_increment(1, 2);
+         INSERT INTO slotted_counters SELECT record_type, record_id, MOD(slot + 1, 521), 5 FROM slotted_counters;
+         CALL slotted_counter_compact(1, 2); CALL articles_views_add_many('[[1, 5], [2, 7]]'); CALL articles_views_rollup(NULL);
+         CALL articles_views_add(1, 1); CALL articles_views_compact(1)"
+    ));
+    assert_eq!(schema.first::<(i64, i64)>("SELECT slotted_counter_get(1, 2), SUM(views) FROM articles"), (6, 13));
+    schema.run(&format!(
+        "{safe}; CALL slotted_counter_reset(1, 2, 3); CALL slotted_counter_delete(1, 2); CALL articles_views_reset(1, 3); CALL articles_views_delete(1)"
+    ));
 }
 
 /// As docs/guarantees.md says. MySQL cannot open a temporary table twice in a statement (1137).
 fn increments_of_a_session_go_into_its_temporary_table_of_the_same_name(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('a', NULL, 5, 40); CREATE TABLE copied LIKE counters");
+    schema.run("CALL counter_setup('a', NULL, 5, 40); CREATE TABLE copied LIKE counters; INSERT INTO copied SELECT * FROM counters");
     let mut connection = schema.connect();
-    let mut run = |statement: &str| connection.query_drop(statement);
-    run("INSERT INTO copied SELECT * FROM counters").expect("its slots");
-    run("CREATE TEMPORARY TABLE counters LIKE copied").expect("a temporary table");
-    run("INSERT INTO counters SELECT * FROM copied").expect("its slots");
-    run("CALL counter_increment('a')").expect("an increment");
-    let resized = run("CALL counter_resize('a', 3)");
-    if server.is_mysql() {
-        assert_eq!(error_of(resized).0, 1137);
-    } else {
-        resized.expect("a resize");
+    for statement in ["CREATE TEMPORARY TABLE counters LIKE copied", "INSERT INTO counters SELECT * FROM copied", "CALL counter_increment('a')"] {
+        connection.query_drop(statement).expect(statement);
     }
+    let resized = connection.query_drop("CALL counter_resize('a', 3)");
+    assert_eq!(resized.is_err(), server.is_mysql(), "{resized:?}");
     assert_eq!(schema.first::<(i64, i64)>("SELECT total, slots FROM counter_totals"), (40, 5));
 }
 
@@ -239,73 +217,57 @@ fn be_node(schema: &Schema<'_>, nodes: u64, node: u64) {
     schema.run(&format!("SET GLOBAL auto_increment_increment = {nodes}; SET GLOBAL auto_increment_offset = {node}"));
 }
 
-fn nodes_of_a_cluster_use_different_slots(server: &Server) {
+fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
     let server = &server.another(&[]);
     for package in [
         package(|o| o.cluster = true),
-        package(|o| (o.cluster, o.slots) = (true, Slots::Fixed(20))),
-        keyed(|o| (o.cluster, o.slots) = (true, Slots::Fixed(20))),
+        package(|o| (o.cluster, o.slots) = (true, Slots::Fixed(40))),
+        keyed(|o| (o.cluster, o.slots) = (true, Slots::Fixed(40))),
     ] {
-        let (schema, what) = (server.schema(), package.options.arguments());
+        let (schema, arguments) = (server.schema(), package.options.arguments());
         schema.install(&package);
-        let (named, prefix) = (package.options.kind == Kind::Counters, package.options.prefix.name());
-        let (key, slot, count) = if named { ("'hot'", "counter_id", "counter") } else { ("7, 7", "slot", "`count`") };
-        be_node(&schema, 3, 1);
-        if named {
-            schema.run(&format!("CALL {prefix}setup({key}, NULL, 20, NULL)"));
-        }
+        let (named, prefix, table) = (package.options.kind == Kind::Counters, package.options.prefix.name(), &package.options.table);
+        let (key, slot, count, given) = if named { ("'hot'", "counter_id - 1", "counter", 5) } else { ("7, 7", "slot", "`count`", 0) };
         let queries = Queries::of(&schema, &package);
-        let mut others: Vec<(i64, i64)> = Vec::new();
-        for node in 1..=3 {
-            be_node(&schema, 3, node);
-            for _ in 0..7 {
-                let mut connection = schema.connect();
-                connection.query_drop(format!("CALL {prefix}increment({key})")).expect(&what);
-                connection.query_drop(format!("CALL {prefix}add({key}, 2)")).expect(&what);
-                if named {
-                    assert!(queries.count(&mut connection, "hot", 20).expect("a count"), "{what}");
-                } else {
-                    queries.exec(&mut connection, "increment", vec![7.into(), 7.into()]).expect(&what);
-                }
+        for (nodes, node) in [(3, 1), (3, 3), (7, 6)] {
+            let what = format!("{arguments}: node {node} of {nodes}");
+            be_node(&schema, nodes, node);
+            if named {
+                schema.run(&format!("CALL {prefix}setup({key}, NULL, 40, 5)"));
             }
-            let all: Vec<(i64, i64)> = schema.query(&format!("SELECT {slot}, {count} FROM {} WHERE {count} > 0 ORDER BY 1", package.options.table));
-            assert_eq!(all.iter().map(|(_, count)| count).sum::<i64>(), node as i64 * 28, "{what}");
-            assert!(all.len() > others.len() && others.iter().all(|one| all.contains(one)), "{what}: node {node}: {others:?}, then {all:?}");
-            others = all;
+            for slots in if package.options.per_counter() { &[9, 33, 7, 40][..] } else { &[40] } {
+                if package.options.per_counter() {
+                    schema.run(&format!("CALL {prefix}resize({key}, {slots})"));
+                }
+                for _ in 0..7 {
+                    let mut connection = schema.connect();
+                    connection.query_drop(format!("CALL {prefix}increment({key})")).expect(&what);
+                    connection.query_drop(format!("CALL {prefix}add({key}, 2)")).expect(&what);
+                    match (named, slots) {
+                        (true, 40) => assert!(queries.count(&mut connection, "hot", 40).expect("a count"), "{what}"),
+                        (true, _) => {}
+                        _ => queries.exec(&mut connection, "increment", vec![7.into(), 7.into()]).expect(&what),
+                    }
+                }
+                // The first slot has the total of setup.
+                let elsewhere = format!("SELECT COUNT(*) FROM {table} WHERE {count} > IF({slot} = 0, {given}, 0) AND MOD({slot}, {nodes}) <> {node} - 1");
+                assert_eq!(schema.first::<u64>(&elsewhere), 0, "{what}, {slots} slots");
+            }
+            let counted = if package.options.per_counter() { 3 * 21 + 28 } else { 28 };
+            assert_eq!(schema.first::<i64>(&format!("SELECT {prefix}get({key})")), counted + given, "{what}");
+            schema.run(&format!("CALL {prefix}delete({key})"));
+        }
+        be_node(&schema, 1, 1);
+        // Fewer slots than nodes: a node without a slot of its own counts as well.
+        if named {
+            schema.run("CALL counter_setup('hot', NULL, 40, 5)");
+            be_node(&schema, 41, 41);
+            schema.run("CALL counter_increment('hot')");
+            assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), 6, "{arguments}");
+            assert_eq!(error_of(schema.connect().query_drop("CALL counter_setup('few', NULL, 40, 0)")).0, 30018, "{arguments}");
         }
         be_node(&schema, 1, 1);
     }
-}
-
-/// On a single server that is each node in turn, so that no step conflicts.
-fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
-    let server = &server.another(&[]);
-    let (schema, fixed) = (server.schema(), server.schema());
-    schema.install(&package(|o| o.cluster = true));
-    fixed.install(&package(|o| (o.cluster, o.slots) = (true, Slots::Fixed(5))));
-    be_node(&fixed, 1, 1);
-    fixed.run("CALL counter_setup('few', NULL, NULL, 5)");
-    for (nodes, node) in [(3, 1), (3, 3), (7, 6)] {
-        let what = format!("node {node} of {nodes}");
-        be_node(&schema, nodes, node);
-        schema.run("CALL counter_setup('hot', NULL, 40, 5)");
-        for slots in [9, 33, 7, 40] {
-            schema.run("CALL counter_reset('hot', 5, FALSE)");
-            let count = || (0..9).for_each(|_| schema.connect().query_drop("CALL counter_add('hot', 3)").expect(&what));
-            count();
-            schema.run(&format!("CALL counter_resize('hot', {slots})"));
-            count();
-            assert_eq!(schema.first::<(i64, u64)>("SELECT total, slots FROM counter_totals"), (59, slots), "{what}");
-            let elsewhere = format!("SELECT COUNT(*) FROM counters WHERE counter > IF(counter_id = 1, 5, 0) AND MOD(counter_id - {node}, {nodes}) <> 0 OR counter_id < 1");
-            assert_eq!(schema.first::<u64>(&elsewhere), 0, "{what}, {slots} slots");
-        }
-        schema.run("CALL counter_delete('hot')");
-        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0, "{what}");
-        // Fewer slots than nodes: a node without a slot of its own counts as well.
-        fixed.run("CALL counter_increment('few')");
-    }
-    assert_eq!(error_of(schema.connect().query_drop("CALL counter_setup('few', NULL, 6, 0)")).0, 30018);
-    assert_eq!(fixed.first::<i64>("SELECT counter_get('few')"), 8);
 }
 
 fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) {
@@ -334,78 +296,49 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
 /// several tables waits for the RENAME (10.11.19, 11.8.9).
 fn the_server_lives_through_a_schema_change_beside_each_routine(server: &Server) {
     let server = &server.another(&[]);
+    let (of_named, of_records) = ("counter_name, counter_id, description, start_date, counter", "record_type, record_id, slot, `count`");
     let named = ["increment('a')", "add('a', -2)", "reset('a', 5, TRUE)", "resize('a', 2)", "resize('a', 9)", "delete('a')", "setup('c', NULL, 5, 0)"];
     let records = ["increment(1, 1)", "add_many('[[1, 1, 1], [1, 2, 2]]')", "reset(1, 1, 5)", "compact(1, 1)", "delete(1, 1)"];
     let taking = ["add('a', 2)", "add('a', -2)", "take('a', 1)", "take('a', 30)"];
-    let packages: [(Package, &[&str]); 3] = [(package(|_| {}), &named), (keyed(|_| {}), &records), (bounded(|_| {}), &taking)];
-    for (package, calls) in packages {
+    let packages: [(Package, &str, usize, &[&str]); 3] =
+        [(package(|_| {}), of_named, 2, &named), (keyed(|_| {}), of_records, 3, &records), (bounded(|_| {}), of_named, 2, &taking)];
+    for (package, columns, key, calls) in packages {
         for call in calls {
-            let call = format!("CALL {}{call}", package.options.prefix.name());
-            changes_beside(server, &package, &call, &package.options.table);
-        }
-    }
-    // The table of the slots, and that of the column.
-    for table in ["articles_views", "articles"] {
-        for call in ["rollup(NULL)", "rollup(1)", "compact(1)", "reset(1, 5)"] {
-            let call = format!("CALL articles_views_{call}");
-            changes_beside(server, &of_column("articles.views", "id BIGINT", |_| {}), &call, &table.parse().expect("a name"));
+            changes_beside(server, &package, columns, key, call);
         }
     }
 }
 
 /// Runs a call while its table is renamed.
-fn changes_beside(server: &Server, package: &Package, call: &str, table: &Ident) {
+fn changes_beside(server: &Server, package: &Package, columns: &str, key: usize, call: &str) {
     let schema = server.schema();
-    let of_column = package.options.column.is_some();
-    if of_column {
-        schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5), (2, 6)");
-    }
     schema.install(package);
-    let prefix = package.options.prefix.name();
-    let records = package.options.kind == Kind::SlottedCounters;
-    if of_column {
-        schema.run("INSERT INTO articles_views VALUES (1, 1, 15), (1, 3, 16), (2, 4, 7)");
-    } else if records {
-        schema.run(&format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"));
-    } else {
-        schema.run(&format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"));
-    }
-    let (columns, key) = if *table == package.options.table && of_column {
-        ("id, slot, `count`", 2)
-    } else if of_column {
-        ("id, views", 1)
-    } else if records {
-        ("record_type, record_id, slot, `count`", 3)
-    } else {
-        ("counter_name, counter_id, description, start_date, counter", 2)
-    };
+    let (table, prefix) = (&package.options.table, package.options.prefix.name());
+    schema.run(&match package.options.kind {
+        Kind::Counters => format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"),
+        Kind::SlottedCounters => format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"),
+    });
     let key = columns.split(", ").take(key);
     let same = key.map(|column| format!("{column} = OLD.{column}")).collect::<Vec<_>>().join(" AND ");
     let new = columns.split(", ").map(|column| format!("NEW.{column}")).collect::<Vec<_>>().join(", ");
+    let (delete, replace) = (format!("DELETE IGNORE FROM copied WHERE {same}"), format!("REPLACE INTO copied ({columns}) VALUES ({new})"));
     let mut connection = schema.connect();
     for statement in [
         format!("CREATE TABLE copied LIKE {table}"),
         format!("INSERT INTO copied SELECT * FROM {table}"),
-        format!("CREATE TRIGGER inserted AFTER INSERT ON {table} FOR EACH ROW REPLACE INTO copied ({columns}) VALUES ({new})"),
-        format!("CREATE TRIGGER deleted AFTER DELETE ON {table} FOR EACH ROW DELETE IGNORE FROM copied WHERE {same}"),
-        format!(
-            "CREATE TRIGGER updated AFTER UPDATE ON {table} FOR EACH ROW \
-             BEGIN DELETE IGNORE FROM copied WHERE {same}; REPLACE INTO copied ({columns}) VALUES ({new}); END"
-        ),
+        format!("CREATE TRIGGER inserted AFTER INSERT ON {table} FOR EACH ROW {replace}"),
+        format!("CREATE TRIGGER deleted AFTER DELETE ON {table} FOR EACH ROW {delete}"),
+        format!("CREATE TRIGGER updated AFTER UPDATE ON {table} FOR EACH ROW BEGIN {delete}; {replace}; END"),
     ] {
         connection.query_drop(&statement).expect(&statement);
     }
     let mut reader = schema.connect();
     reader.query_drop("START TRANSACTION").expect("a transaction");
     reader.query_drop("SELECT COUNT(*) FROM copied").expect("a read");
-    let until_waiting = |sessions: u64, ended: &dyn Fn() -> bool| {
-        let query = format!(
-            "SELECT COUNT(*) FROM {SESSIONS} \
-             WHERE DB = '{}' AND STATE LIKE 'Waiting for table metadata lock%'",
-            schema.name
-        );
+    let until_waiting = |sessions: u64| {
+        let query = format!("SELECT COUNT(*) FROM {SESSIONS} WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table metadata lock%'");
         let start = Instant::now();
-        while schema.first::<u64>(&query) < sessions && !ended() {
+        while schema.first::<u64>(&query) < sessions {
             assert!(start.elapsed() < Duration::from_secs(60), "{call}: {sessions} sessions do not wait");
             thread::sleep(Duration::from_millis(10));
         }
@@ -413,19 +346,13 @@ fn changes_beside(server: &Server, package: &Package, call: &str, table: &Ident)
     thread::scope(|scope| {
         let rename = format!("RENAME TABLE {table} TO renamed, copied TO {table}");
         let renamed = scope.spawn(|| schema.connect().query_drop(rename));
-        until_waiting(1, &|| false);
-        let called = scope.spawn(move || connection.query_drop(call));
-        // On MariaDB, a roll-up fails at once (1205).
-        until_waiting(2, &|| of_column && called.is_finished());
+        until_waiting(1);
+        let called = scope.spawn(move || connection.query_drop(format!("CALL {prefix}{call}")));
+        until_waiting(2);
         reader.query_drop("COMMIT").expect("a commit");
-        renamed.join().expect("a session").unwrap_or_else(|error| panic!("{call}: RENAME: {error}"));
-        match called.join().expect("a session") {
-            Err(mysql::Error::MySqlError(error)) if of_column && [1205, 1213].contains(&error.code) => eprintln!("{}: {call}: {error}", server.version),
-            called => called.unwrap_or_else(|error| panic!("{call}: {error}")),
+        for ended in [renamed, called] {
+            ended.join().expect("a session").unwrap_or_else(|error| panic!("{call}: {error}"));
         }
     });
     assert_eq!(schema.first::<u64>("SELECT 1"), 1, "{call}");
-    if of_column && !call.contains("reset") {
-        assert_eq!(schema.first::<(i64, i64)>("SELECT articles_views_get(1), articles_views_get(2)"), (36, 13), "{call}");
-    }
 }

@@ -14,7 +14,6 @@ use rand::{RngExt, SeedableRng};
 use slotted::package::Package;
 use slotted::script;
 
-use super::Fault;
 use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
 use crate::support::{Schema, Server, package, root};
@@ -40,8 +39,8 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// transactions that count in different order.
 pub const WITHOUT_FAULT: [u16; 2] = [1205, 1213];
 
-/// The name of an error in the ledger for a connection that has ended.
-pub const LOST: &str = "lost connection";
+/// The number of an error in the ledger for a connection that has ended.
+pub const LOST: u16 = 2013;
 
 type Key = (&'static str, &'static str);
 
@@ -49,7 +48,7 @@ type Key = (&'static str, &'static str);
 type Changes = Vec<(Key, i64)>;
 
 /// Whether a call has counted.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Counted,
     NotCounted,
@@ -70,57 +69,43 @@ pub fn is_documented(number: u16) -> bool {
 
 #[derive(Default)]
 struct Ledger {
-    /// Of each key: what is acknowledged, what may have been added and what may have been subtracted.
-    sums: BTreeMap<Key, [i64; 3]>,
+    /// The calls, and the transactions with the row of the application that they insert.
+    entries: Vec<(Option<u64>, Changes, Fate)>,
     acknowledged: u64,
     /// The number of calls that an error has ended, by error.
-    failed: BTreeMap<String, u64>,
-    /// The rows of transactions that the server has acknowledged, and of those that have not committed.
-    committed: BTreeSet<u64>,
-    rejected: BTreeSet<u64>,
-    /// The transactions that may have committed. Their rows tell whether they have.
-    undecided: BTreeMap<u64, Changes>,
+    failed: BTreeMap<u16, u64>,
     /// What contradicts the documents.
     problems: BTreeSet<String>,
 }
 
 impl Ledger {
-    /// Notes a call, or a transaction with the row of the application that it inserts.
     fn note(&mut self, row: Option<u64>, changes: Changes, fate: Fate) {
         self.acknowledged += u64::from(fate == Fate::Counted);
-        match (fate, row) {
-            (Fate::Counted, Some(row)) => _ = self.committed.insert(row),
-            (Fate::NotCounted, Some(row)) => _ = self.rejected.insert(row),
-            (Fate::Unknown, Some(row)) => {
-                self.undecided.insert(row, changes);
-                return;
-            }
-            (_, None) => {}
-        }
-        for (key, amount) in changes {
-            let place = match fate {
-                Fate::Counted => 0,
-                Fate::NotCounted => continue,
-                Fate::Unknown => 1 + usize::from(amount < 0),
-            };
-            self.sums.entry(key).or_default()[place] += amount;
-        }
+        self.entries.push((row, changes, fate));
     }
 
-    /// Compares the totals, and the rows of the application, with the calls.
+    /// Compares the totals, and the rows of the application, with the entries. The row tells whether a transaction has committed.
     fn check(&mut self, totals: &BTreeMap<Key, i64>, rows: &BTreeSet<u64>) {
-        for (row, changes) in std::mem::take(&mut self.undecided) {
-            self.note(Some(row), changes, if rows.contains(&row) { Fate::Counted } else { Fate::NotCounted });
-        }
-        let missing: Vec<_> = self.committed.difference(rows).collect();
-        let unexpected: Vec<_> = rows.intersection(&self.rejected).collect();
-        if !missing.is_empty() || !unexpected.is_empty() {
-            self.problems.insert(format!("transactions: {missing:?} are missing, {unexpected:?} exist"));
+        // Of each key: what is acknowledged, what may have been added and what may have been subtracted.
+        let mut sums = BTreeMap::<Key, [i64; 3]>::new();
+        for (row, changes, fate) in &self.entries {
+            let exists = row.map(|row| rows.contains(&row));
+            let counted = match fate {
+                Fate::Unknown => exists,
+                fate => Some(*fate == Fate::Counted),
+            };
+            if exists.is_some() && exists != counted {
+                self.problems.insert(format!("the transaction of row {row:?} is {fate:?}"));
+            }
+            for (key, amount) in changes {
+                let place = counted.map_or(1 + usize::from(*amount < 0), |_| 0);
+                sums.entry(*key).or_default()[place] += if counted == Some(false) { 0 } else { *amount };
+            }
         }
         for (key, total) in totals {
-            let [acknowledged, added, subtracted] = self.sums[key];
+            let [acknowledged, added, subtracted] = sums[key];
             if !(acknowledged + subtracted..=acknowledged + added).contains(total) {
-                self.problems.insert(format!("the total of {key:?} is {total}: {:?}", self.sums[key]));
+                self.problems.insert(format!("the total of {key:?} is {total}: {:?}", sums[key]));
             }
         }
     }
@@ -130,6 +115,8 @@ impl Ledger {
 pub struct Load<'a> {
     pub server: &'a Server,
     pub schema: Schema<'a>,
+    /// The errors that a fault may return.
+    errors: &'static [u16],
     ledger: Mutex<Ledger>,
     packages: [Package; 2],
     next_row: AtomicU64,
@@ -138,10 +125,9 @@ pub struct Load<'a> {
 impl<'a> Load<'a> {
     /// Installs the packages as a production server has them: the routines and the application have accounts without
     /// privileges of an administrator.
-    pub fn new(server: &'a Server) -> Self {
+    pub fn new(server: &'a Server, errors: &'static [u16]) -> Self {
         let definer = || Some("slotted@localhost".parse().expect("an account"));
-        let packages =
-            [package(|options| options.definer = definer()), of_column("pages.total", "id BIGINT", |options| options.definer = definer())];
+        let packages = [package(|o| o.definer = definer()), of_column("pages.total", "id BIGINT", |o| o.definer = definer())];
         let schema = server.schema();
         schema.run(
             "CREATE TABLE pages (id BIGINT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
@@ -160,7 +146,7 @@ impl<'a> Load<'a> {
             schema.run(&format!("CALL {}_add({}, {INITIAL})", key.0, key.1));
             ledger.note(None, vec![(key, INITIAL)], Fate::Counted);
         }
-        Self { server, schema, ledger: Mutex::new(ledger), packages, next_row: AtomicU64::new(1) }
+        Self { server, schema, errors, ledger: Mutex::new(ledger), packages, next_row: AtomicU64::new(1) }
     }
 
     fn ledger<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
@@ -168,29 +154,26 @@ impl<'a> Load<'a> {
     }
 
     /// The number of calls that an error has ended.
-    pub fn failed(&self, error: &str) -> u64 {
-        self.ledger(|ledger| ledger.failed.get(error).copied().unwrap_or_default())
+    pub fn failed(&self, error: u16) -> u64 {
+        self.ledger(|ledger| ledger.failed.get(&error).copied().unwrap_or_default())
     }
 
-    /// Replaces the routines and views, as an upgrade does.
+    /// Replaces the routines and views, as an upgrade does. The script waits 2 s for open transactions (1205), and is sourced again then.
     pub fn upgrade(&self) {
         for package in &self.packages {
-            let mut connection = self.schema.connect();
-            for statement in script::statements(&self.schema.file(package, "create_procedures.sql")) {
-                // The script waits 2 s for open transactions, and is sourced again then. The session keeps its settings here.
-                let start = Instant::now();
-                loop {
-                    match connection.query_drop(&statement) {
-                        Err(mysql::Error::MySqlError(error)) if error.code == 1205 && start.elapsed() < TIMEOUT => {}
-                        done => break done.unwrap_or_else(|error| panic!("{error} in\n{statement}")),
-                    }
+            let script = script::statements(&self.schema.file(package, "create_procedures.sql"));
+            self.wait_until("an upgrade", || {
+                let mut connection = self.schema.connect();
+                match script.iter().try_for_each(|statement| connection.query_drop(statement)) {
+                    Err(mysql::Error::MySqlError(error)) if error.code == 1205 => false,
+                    done => done.map(|()| true).expect("create_procedures.sql"),
                 }
-            }
+            });
         }
     }
 
     /// Runs `strike` while the sessions count.
-    pub fn during(&self, fault: &Fault, seed: u64, strike: impl FnOnce(&mut StdRng)) {
+    pub fn during(&self, seed: u64, strike: impl FnOnce(&mut StdRng)) {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             for number in 0..=SESSIONS {
@@ -200,10 +183,9 @@ impl<'a> Load<'a> {
                     let options = self.schema.options().user(Some("app")).read_timeout(Some(TIMEOUT));
                     let mut session = Session {
                         load: self,
-                        fault,
                         options: options.init(vec![
                             format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
-                            format!("SET SESSION innodb_lock_wait_timeout = {}", fault.lock_wait),
+                            "SET SESSION innodb_lock_wait_timeout = 1".to_owned(),
                         ]),
                         random: StdRng::seed_from_u64(seed ^ (number + 1)),
                         connection: None,
@@ -226,11 +208,10 @@ impl<'a> Load<'a> {
     }
 
     /// Does what makes calls fail, and waits until one has failed with this error.
-    pub fn until_error(&self, error: impl ToString, act: impl FnOnce()) {
-        let error = error.to_string();
-        let before = self.failed(&error);
+    pub fn until_error(&self, error: u16, act: impl FnOnce()) {
+        let before = self.failed(error);
         act();
-        self.wait_until(&format!("a call fails: {error}"), || self.failed(&error) > before);
+        self.wait_until(&format!("a call fails: {error}"), || self.failed(error) > before);
     }
 
     /// Waits for a state.
@@ -284,7 +265,6 @@ impl<'a> Load<'a> {
 /// One connection of the application, and what it does at random.
 struct Session<'a> {
     load: &'a Load<'a>,
-    fault: &'a Fault,
     options: OptsBuilder,
     random: StdRng,
     connection: Option<Conn>,
@@ -302,16 +282,15 @@ impl Session<'_> {
 
     /// Whether what returned an error has counted. `commits`: it is a COMMIT, or a statement outside a transaction.
     fn fate(&self, commits: bool, error: &mysql::Error) -> Fate {
-        let (name, unknown, allowed) = match error {
+        let number = match error {
             // 1927: MariaDB says that the connection was killed.
-            mysql::Error::MySqlError(error) if error.code != 1927 => {
-                let allowed = WITHOUT_FAULT.contains(&error.code) || self.fault.errors.contains(&error.code);
-                (error.code.to_string(), UNKNOWN.contains(&error.code), allowed)
-            }
-            _ => (LOST.to_owned(), true, self.fault.ends_connections),
+            mysql::Error::MySqlError(error) if error.code != 1927 => error.code,
+            _ => LOST,
         };
+        let unknown = number == LOST || UNKNOWN.contains(&number);
+        let allowed = WITHOUT_FAULT.contains(&number) || self.load.errors.contains(&number);
         self.load.ledger(|ledger| {
-            *ledger.failed.entry(name).or_default() += 1;
+            *ledger.failed.entry(number).or_default() += 1;
             if !allowed {
                 ledger.problems.insert(format!("no error of this fault: {error}"));
             }
@@ -320,67 +299,50 @@ impl Session<'_> {
         if commits && unknown { Fate::Unknown } else { Fate::NotCounted }
     }
 
-    /// One call outside a transaction, or one transaction.
+    /// One call outside a transaction, or a transaction with a row of the application. One transaction in four is rolled back.
     fn count(&mut self) {
         let Some(mut connection) = self.connection() else { return };
-        let usable = match self.random.random_range(0..10) {
-            0..6 => {
-                let (call, changes) = self.call();
-                let result = connection.query_drop(&call);
-                self.end(None, changes, result, &mut connection)
+        let row = self.random.random_bool(0.4).then(|| self.load.next_row.fetch_add(1, SeqCst));
+        let rolls_back = row.is_some() && self.random.random_bool(0.25);
+        let mut changes = Changes::new();
+        let (last, before) = match row {
+            Some(row) => ("COMMIT".to_owned(), self.transaction(row, &mut changes, &mut connection)),
+            None => {
+                let (call, amounts) = self.call();
+                changes = amounts;
+                (call, Ok(()))
             }
-            6..9 => self.transaction(&mut connection, true),
-            _ => self.transaction(&mut connection, false),
         };
+        let fate = match before {
+            Ok(()) if rolls_back => Fate::NotCounted,
+            Ok(()) => connection.query_drop(last).map_or_else(|error| self.fate(true, &error), |()| Fate::Counted),
+            Err(error) => self.fate(false, &error),
+        };
+        self.load.ledger(|ledger| ledger.note(row, changes, fate));
+        let usable = fate == Fate::Counted || connection.query_drop("ROLLBACK").is_ok();
         self.connection = usable.then_some(connection);
     }
 
-    /// Notes the result of a COMMIT or of a statement outside a transaction. Returns whether the connection still works.
-    fn end(&self, row: Option<u64>, changes: Changes, result: mysql::Result<()>, connection: &mut Conn) -> bool {
-        let fate = result.as_ref().map_or_else(|error| self.fate(true, error), |()| Fate::Counted);
-        self.load.ledger(|ledger| ledger.note(row, changes, fate));
-        result.is_ok() || connection.query_drop("ROLLBACK").is_ok()
-    }
-
-    /// A transaction with a row of the application. Returns whether the connection still works.
-    fn transaction(&mut self, connection: &mut Conn, commits: bool) -> bool {
-        let row = self.load.next_row.fetch_add(1, SeqCst);
-        let mut changes = Changes::new();
-        let mut statements = || {
-            connection.query_drop("START TRANSACTION")?;
-            connection.query_drop(format!("INSERT INTO orders VALUES ({row}, REPEAT('-', 200))"))?;
-            for _ in 0..self.random.random_range(1..=3) {
-                let (call, amounts) = self.call();
-                match connection.query_drop(&call) {
-                    Ok(()) => changes.extend(amounts),
-                    // The call has changed nothing, and the earlier changes of the transaction remain.
-                    Err(mysql::Error::MySqlError(error)) if error.code == 1205 => _ = self.fate(false, &mysql::Error::MySqlError(error)),
-                    Err(error) => return Err(error),
-                }
+    /// A transaction before its COMMIT.
+    fn transaction(&mut self, row: u64, changes: &mut Changes, connection: &mut Conn) -> mysql::Result<()> {
+        connection.query_drop("START TRANSACTION")?;
+        connection.query_drop(format!("INSERT INTO orders VALUES ({row}, REPEAT('-', 200))"))?;
+        for _ in 0..self.random.random_range(1..=3) {
+            let (call, amounts) = self.call();
+            match connection.query_drop(&call) {
+                Ok(()) => changes.extend(amounts),
+                // The call has changed nothing, and the earlier changes of the transaction remain.
+                Err(mysql::Error::MySqlError(error)) if error.code == 1205 => _ = self.fate(false, &mysql::Error::MySqlError(error)),
+                Err(error) => return Err(error),
             }
-            Ok(())
-        };
-        let result = statements();
-        if result.is_ok() && commits {
-            let result = connection.query_drop("COMMIT");
-            return self.end(Some(row), changes, result, connection);
         }
-        if let Err(error) = &result {
-            self.fate(false, error);
-        }
-        self.load.ledger(|ledger| ledger.note(Some(row), changes, Fate::NotCounted));
-        connection.query_drop("ROLLBACK").is_ok()
-    }
-
-    fn key(&mut self) -> Key {
-        let keys = if self.random.random_bool(0.5) { &COUNTERS[..] } else { &RECORDS };
-        keys[self.random.random_range(0..keys.len())]
+        Ok(())
     }
 
     /// A random call, and what it adds.
     fn call(&mut self) -> (String, Changes) {
-        let key = self.key();
-        let (prefix, of_key) = key;
+        let keys = if self.random.random_bool(0.5) { &COUNTERS[..] } else { &RECORDS };
+        let key @ (prefix, of_key) = keys[self.random.random_range(0..keys.len())];
         let amount = self.random.random_range(1..=9);
         match self.random.random_range(0..4) {
             0 => (format!("CALL {prefix}_increment({of_key})"), vec![(key, 1)]),

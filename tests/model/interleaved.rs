@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use super::{CONNECTIONS, Call, Change, Form, How, Isolation, Key, Outcome, Step, Steps, Subject, Transaction, control, first_seed, sequences, setting};
+use super::{BEGIN, CONNECTIONS, Call, Change, Form, Isolation, Key, Outcome, Step, Steps, Subject, Transaction, control, first_seed, sequences, setting};
 use crate::support::{Server, cases};
 
 /// The sequences of a promise. Each waits for some locks for a second.
@@ -50,26 +50,29 @@ struct Model {
 
 impl Model {
     /// The committed total, with what the open transaction of a connection has changed.
-    fn total(&self, key: Key, connection: Option<usize>) -> i128 {
+    fn total(&self, key: Key, connection: Option<usize>) -> i64 {
         let mut visible = self.committed.clone();
         if let Some(open) = connection.and_then(|connection| self.open[connection].as_ref()) {
             visible.extend(open.now.clone());
         }
         let of_key = visible.into_values().flatten().filter(|(other, _)| *other == key);
         of_key.fold(0, |total, (_, effect)| match effect {
-            Effect::Add(amount) => total + i128::from(amount),
-            Effect::Set(value) => value.into(),
+            Effect::Add(amount) => total + amount,
+            Effect::Set(value) => value,
         })
     }
 
     /// What a step returns that has returned `found`.
     fn step(&mut self, connection: usize, step: &Step, found: Outcome) -> Outcome {
         self.statements += 1;
-        let Step::Call(call, how) = step else {
-            if let Some(effects) = control(&mut self.open[connection], step, Effects::new())? {
-                self.committed.extend(effects);
+        let call = match step {
+            Step::Call(call) | Step::Killed(call, _) => call,
+            Step::Control(statement) => {
+                if let Some(effects) = control(&mut self.open[connection], statement, Effects::new())? {
+                    self.committed.extend(effects);
+                }
+                return Ok(None);
             }
-            return Ok(None);
         };
         match found {
             // The call waits for another transaction. It has changed nothing.
@@ -82,7 +85,7 @@ impl Model {
             Err(30013) if matches!(call, Call::Rollup(_) | Call::Compact(_)) => return found,
             _ => {}
         }
-        if let Some(error) = self.form.rejected(call, *how == How::Plain) {
+        if let Some(error) = self.form.rejected(call) {
             return Err(error);
         }
         match call {
@@ -92,8 +95,8 @@ impl Model {
             Call::Get(_) if self.isolation[connection] == "REPEATABLE READ" && self.open[connection].is_some() => return found,
             Call::Get(key) => return Ok(Some(self.total(key, Some(connection)))),
             // A rejection does not: it is decided by what is committed.
-            Call::Take(key, amount) if self.total(key, Some(connection)) < amount.unwrap_or(0).into() => return Err(30016),
-            Call::Add(key, Some(amount @ ..0)) if self.form == Form::Bounded && self.total(key, Some(connection)) < -i128::from(*amount) => {
+            Call::Take(key, amount) if self.total(key, Some(connection)) < amount.unwrap_or(0) => return Err(30016),
+            Call::Add(key, Some(amount @ ..0)) if self.form == Form::Bounded && self.total(key, Some(connection)) < -amount => {
                 return Err(30016);
             }
             _ => {}
@@ -112,30 +115,19 @@ fn calls(form: Form) -> BoxedStrategy<Call> {
         Call::Reset(_, Some(..0), _) => form == Form::Bounded,
         _ => false,
     };
-    form.calls(0).prop_filter("depends on more", move |call| !depends(call)).boxed()
+    form.calls().prop_filter("depends on more", move |call| !depends(call)).boxed()
 }
 
 /// The calls and transactions of three connections, in any order.
 fn steps(form: Form) -> impl Strategy<Value = Steps> {
-    let plain = calls(form).prop_filter("no statement", move |call| call.has_statement(form));
-    let call = prop_oneof![
-        2 => calls(form).prop_map(|call| Step::Call(call, How::Routine)),
-        1 => plain.prop_map(|call| Step::Call(call, How::Plain)),
-    ]
-    .boxed();
-    let ends = vec![Step::RollbackTo("s1"), Step::RollbackTo("s1"), Step::RollbackTo("s2"), Step::Release("s1")];
-    let name = prop::sample::select(vec!["s1", "s1", "s1", "s2"]);
-    let saved = (name, prop::collection::vec(call.clone(), 0..3), prop::sample::select(ends)).prop_map(|(name, mut steps, end)| {
-        steps.insert(0, Step::Savepoint(name));
-        steps.push(end);
-        steps
-    });
+    let call = calls(form).prop_map(Step::Call).boxed();
+    let saved = prop::collection::vec(call.clone(), 0..3)
+        .prop_map(|calls| [vec![Step::Control("SAVEPOINT s1")], calls, vec![Step::Control("ROLLBACK TO SAVEPOINT s1")]].concat());
     let part = prop_oneof![2 => call.clone().prop_map(|call| vec![call]), 1 => saved];
-    let end = prop_oneof![3 => Just(Step::Commit), 1 => Just(Step::Rollback)];
-    let transaction = (any::<bool>(), prop::collection::vec(part, 1..4), end).prop_map(|(snapshot, parts, end)| {
-        let parts = parts.into_iter().flatten();
-        [Step::Begin(snapshot)].into_iter().chain(parts).chain([end]).collect::<Vec<_>>()
-    });
+    let begin = prop::sample::select(&BEGIN[..]).prop_map(Step::Control);
+    let end = prop::sample::select(vec!["COMMIT", "COMMIT", "COMMIT", "ROLLBACK"]).prop_map(Step::Control);
+    let transaction = (begin, prop::collection::vec(part, 1..4), end)
+        .prop_map(|(begin, parts, end)| [vec![begin], parts.concat(), vec![end]].concat());
     let work = prop_oneof![1 => call.prop_map(|call| vec![call]), 1 => transaction];
     let programs = prop::array::uniform3(prop::collection::vec(work, 0..4));
     (programs, prop::collection::vec(0..CONNECTIONS, 40)).prop_map(|(programs, order)| {
@@ -155,14 +147,14 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
     let keys = &form.keys()[..2];
     for key in keys {
         let first = if form.records() { Call::Reset(key, Some(30), false) } else { Call::Setup(key, slots, Some(30)) };
-        assert_eq!(subject.run(0, &Step::Call(first, How::Routine)), Ok(None));
+        assert_eq!(subject.run(0, &Step::Call(first)), Ok(None));
         model.statements += 1;
         model.committed.insert(model.statements, vec![(key, Effect::Set(30))]);
     }
     if form == Form::Column {
         subject.schema.run("INSERT INTO articles (id, views) VALUES (2, 0), (3, 0)");
     }
-    let commits = (0..CONNECTIONS).map(|connection| (connection, Step::Commit));
+    let commits = (0..CONNECTIONS).map(|connection| (connection, Step::Control("COMMIT")));
     for (connection, step) in steps.iter().cloned().chain(commits) {
         let found = subject.run(connection, &step);
         let expected = model.step(connection, &step, found);
@@ -178,7 +170,7 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
             Form::Records => Call::Compact(key),
             Form::Column => Call::Rollup(None),
         };
-        let found = subject.run(0, &Step::Call(call, How::Routine));
+        let found = subject.run(0, &Step::Call(call));
         // A column cannot have a negative total.
         if found != Ok(None) && (form != Form::Column || found != Err(30013)) {
             return Err(subject.fails("maintenance", found, "no error"));
@@ -191,7 +183,7 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
     if totals != expected {
         return Err(subject.fails("totals", totals, expected));
     }
-    let pending = |(total, _, _, row): &(i128, i128, i128, Option<i128>)| *total >= 0 && row.is_some_and(|row| row != *total);
+    let pending = |(total, _, row): &(i64, i64, Option<i64>)| *total >= 0 && row.is_some_and(|row| row != *total);
     if read.values().any(|found| pending(found) || form == Form::Bounded && found.1 < 0) {
         return Err(subject.fails("rows", read, "nothing negative or pending"));
     }

@@ -39,10 +39,11 @@ impl Client {
                 say("port", options.get_tcp_port().to_string());
             }
         }
+        let schema = schema.to_owned();
         Self {
             program,
             arguments,
-            schema: schema.to_owned(),
+            schema,
         }
     }
 

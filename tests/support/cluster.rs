@@ -1,17 +1,19 @@
 //! Clusters of three nodes on 127.0.0.1 that all accept writes: Galera and Group Replication.
 
+use std::net::TcpListener;
 use std::panic::{self, AssertUnwindSafe};
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use rand::RngExt;
+use slotted::package::Family;
 use slotted::server::Program;
 
-use super::cluster_plan::{ClusterPlan, JOINED};
-use super::servers::{Needed, Server, all, quick};
+use super::locked;
+use super::servers::{Needed, Server, all, given, is_newest, quick};
 
 /// The number of nodes.
 pub const NODES: usize = 3;
@@ -19,32 +21,71 @@ pub const NODES: usize = 3;
 /// The time until the nodes have a state. A machine under load takes much longer than an idle one.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The time that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The seconds that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
+const PATIENCE: u32 = 20;
 
-/// The running cluster. There is at most one, because three nodes take 0.6 to 2 GB.
+/// The options of a node of Galera. The buffers are small: all nodes run on one machine.
+const OF_GALERA: [&str; 10] = [
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-file-size=32M",
+    "--max-connections=100",
+    "--log-bin=binlog",
+    "--log-slave-updates=ON",
+    "--binlog-format=ROW",
+    "--innodb-autoinc-lock-mode=2",
+    "--wsrep-on=ON",
+    "--wsrep-cluster-name=slotted",
+    "--wsrep-sst-method=rsync",
+];
+
+/// The time-outs are those of [`PATIENCE`], see [`Cluster::expel`].
+const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;\
+                           evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
+
+/// The options of a node of Group Replication. The variables of the plugin are "loose", because the plugin is loaded after they are read.
+const OF_GROUP_REPLICATION: [&str; 16] = [
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-log-buffer-size=2M",
+    "--innodb-redo-log-capacity=64M",
+    "--performance-schema-digests-size=200",
+    "--performance-schema-events-statements-history-long-size=10",
+    "--max-connections=100",
+    "--report-host=127.0.0.1",
+    "--gtid-mode=ON",
+    "--enforce-gtid-consistency=ON",
+    "--plugin-load-add=group_replication.so",
+    "--loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+    "--loose-group-replication-start-on-boot=OFF",
+    "--loose-group-replication-single-primary-mode=OFF",
+    "--loose-group-replication-enforce-update-everywhere-checks=ON",
+    "--loose-group-replication-message-cache-size=134217728",
+    "--loose-group-replication-member-expel-timeout=20",
+];
+
+/// The running cluster. There is at most one.
 static RUNNING: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
 
 /// A cluster that runs until it is dropped, which kills its nodes and removes their folders.
 pub struct Cluster {
-    plan: ClusterPlan,
+    /// The server program of the nodes.
+    program: Program,
+    /// Of each node: of the group, of the server, and two of the state transfer of Galera.
+    ports: Vec<[u16; 4]>,
     nodes: Mutex<[Option<Arc<Server>>; NODES]>,
 }
 
-/// The servers whose clusters the tests need. None with SLOTTED_TEST_URLS.
+/// The servers whose clusters the tests need: one of each kind. None with SLOTTED_TEST_URLS.
 pub fn clusters() -> impl Iterator<Item = &'static Needed> {
-    all()
-        .iter()
-        .filter(|needed| needed.program().is_some() && !quick())
+    let run = !given() && !quick();
+    all().iter().filter(move |needed| run && is_newest(&needed.name))
 }
 
-/// The name in the names of tests, such as `galera_10_11`.
+/// The name in the names of tests, such as `galera_11_8`.
 pub fn name(needed: &Needed) -> String {
-    let of_cluster = needed
-        .name
-        .replace("mariadb-", "galera_")
-        .replace("mysql-", "group_replication_");
-    of_cluster.replace('.', "_")
+    let of_kind = needed.name.replace("mariadb", "galera");
+    of_kind
+        .replace("mysql", "group_replication")
+        .replace(['-', '.'], "_")
 }
 
 /// The program of `scripts/servers` that the cluster needs beside the server.
@@ -56,31 +97,22 @@ pub fn program(needed: &Needed) -> Option<&'static str> {
 /// for the first promise that needs it, and stopped for the first one that needs another. A promise that fails can leave it in any state,
 /// so the next one gets a new cluster.
 pub fn on_cluster(needed: &Needed, nodes: usize, promise: impl FnOnce(&Cluster)) -> Result<(), String> {
-    let program = needed.program().expect("a server of this run")?;
-    let cluster = {
-        let mut running = locked(&RUNNING);
-        match running
-            .take()
-            .filter(|cluster| cluster.plan.program.version == program.version)
-            .filter(|cluster| nodes == NODES || cluster.nodes().len() == nodes)
-        {
-            Some(cluster) => Arc::clone(running.insert(cluster)),
-            None => {
-                let start = Instant::now();
-                let cluster = Arc::new(Cluster::new(program)?);
-                cluster.start(nodes)?;
-                eprintln!(
-                    "{nodes} nodes of the cluster {} took {:.0} s to start",
-                    name(needed),
-                    start.elapsed().as_secs_f64()
-                );
-                Arc::clone(running.insert(cluster))
-            }
-        }
+    let program = needed.program()?;
+    let fits = |cluster: &Arc<Cluster>| {
+        cluster.program.version == program.version && (nodes == NODES || cluster.nodes().len() == nodes)
     };
-    cluster.start(nodes)?;
-    if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(|| promise(&cluster))) {
-        eprintln!("{}", cluster.last_log_lines());
+    let running = locked(&RUNNING).take().filter(fits);
+    let cluster = running.unwrap_or_else(|| Arc::new(Cluster::new(program)));
+    *locked(&RUNNING) = Some(Arc::clone(&cluster));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| {
+        cluster.start(nodes);
+        promise(&cluster);
+    }));
+    if let Err(panic) = result {
+        let nodes = cluster.nodes();
+        nodes
+            .iter()
+            .for_each(|node| eprintln!("{}", node.last_log_lines()));
         stop();
         panic::resume_unwind(panic);
     }
@@ -91,34 +123,41 @@ pub fn on_cluster(needed: &Needed, nodes: usize, promise: impl FnOnce(&Cluster))
 pub fn stop() {
     if let Some(cluster) = locked(&RUNNING).take() {
         // A promise can have the cluster, too, if the run ends with Ctrl-C.
-        for node in locked(&cluster.nodes).iter_mut() {
-            node.take().inspect(|node| node.stop());
-        }
+        cluster.nodes().iter().for_each(|node| node.stop());
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Cluster {
-    fn new(program: &Program) -> Result<Self, String> {
-        Ok(Self {
-            plan: ClusterPlan::new(program, NODES)?,
+    fn new(program: &Program) -> Self {
+        let mut program = program.clone();
+        if program.version.family == Family::Mariadb {
+            program.path.set_file_name("mariadbd-galera");
+        }
+        let ports = free_ports(4 * NODES);
+        let ports = ports.chunks(4).map(|ports| ports.try_into().expect("4 ports"));
+        Self {
+            program,
+            ports: ports.collect(),
             nodes: Mutex::default(),
-        })
+        }
     }
 
-    /// Starts those of the first nodes that do not run, one after the other. Each is a member of the cluster before the next one.
-    pub fn start(&self, nodes: usize) -> Result<(), String> {
-        let stopped = |node: &usize| locked(&self.nodes)[*node].is_none();
-        (0..nodes)
-            .filter(stopped)
-            .try_for_each(|node| self.start_node(node))
+    /// Starts those of the first nodes that do not run, one after the other. Each is a member of the cluster before the next one. They have
+    /// no data, and get them from the others. The first node of all creates the cluster.
+    pub fn start(&self, nodes: usize) {
+        for node in 0..nodes {
+            if locked(&self.nodes)[node].is_none() {
+                let first = self.nodes().is_empty();
+                let arguments = self.arguments(node, first);
+                let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+                let server = Server::start(&self.program, &arguments).expect("a node");
+                self.join(node, Arc::new(server), first);
+            }
+        }
     }
 
     pub fn is_galera(&self) -> bool {
-        self.plan.is_galera()
+        self.program.version.family == Family::Mariadb
     }
 
     /// The nodes that run.
@@ -142,103 +181,93 @@ impl Cluster {
         };
         connection.query_drop(wait).expect(wait);
         // The database can be as new as the rows.
-        let exists = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
-        assert_eq!(connection.exec_first(exists, (database,)).expect(exists), Some(1));
+        connection
+            .query_drop("SELECT 1 FROM information_schema.SCHEMATA LIMIT 1")
+            .expect("a wait");
         connection.select_db(database).expect("the database");
         connection
     }
 
-    /// Starts a node that does not run. It has no data, and gets them from the others. The first node of all creates the
-    /// cluster.
-    fn start_node(&self, node: usize) -> Result<(), String> {
-        let mut nodes = locked(&self.nodes);
-        let first = nodes.iter().all(Option::is_none);
-        let arguments = self.plan.arguments(node, first);
-        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let server = Server::start(&self.plan.program, &arguments)?;
-        self.plan
-            .join(server.options(), first)
-            .map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
-        nodes[node] = Some(Arc::new(server));
-        drop(nodes);
-        self.wait_until_joined(&self.nodes())
-    }
-
     /// Ends a node as a power failure does. Returns the node with its data, for [`Self::return_node`], when the others have
     /// expelled it.
-    pub fn crash_node(&self, node: usize) -> Result<Arc<Server>, String> {
+    pub fn crash_node(&self, node: usize) -> Arc<Server> {
         let killed = locked(&self.nodes)[node].take().expect("the node runs");
-        self.expel(Duration::ZERO)?;
+        self.expel(0);
         killed.kill();
-        self.wait_until_joined(&self.nodes())?;
-        self.expel(PATIENCE)?;
-        Ok(killed)
+        self.wait_until_joined();
+        self.expel(PATIENCE);
+        killed
     }
 
     /// Starts a node of [`Self::crash_node`] again with its data. It gets what it has missed.
-    pub fn return_node(&self, node: usize, server: Arc<Server>) -> Result<(), String> {
-        let mut arguments = self.plan.arguments(node, false);
-        if self.is_galera() {
-            let position = self.position(&server, &arguments)?;
-            arguments.push(format!("--wsrep-start-position={position}"));
-        } else {
+    pub fn return_node(&self, node: usize, server: Arc<Server>) {
+        let mut arguments = self.arguments(node, false);
+        if !self.is_galera() {
             // Otherwise, the node accepts writes until it is a member, and cannot join with them.
             arguments.push("--super-read-only=ON".into());
-            // The group can have got a primary since. The server does not read what it has persisted, because of --no-defaults.
-            let mode = "SELECT CONCAT('--loose-group-replication-single-primary-mode=', @@group_replication_single_primary_mode),
-                               CONCAT('--loose-group-replication-enforce-update-everywhere-checks=',
-                                      @@group_replication_enforce_update_everywhere_checks)";
-            let mode: Option<(String, String)> = self.nodes()[0].connect().query_first(mode).expect(mode);
-            arguments.extend(mode.map(<[String; 2]>::from).expect("a row"));
         }
-        server.start_again(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        server.start_again(&arguments).expect("the node starts");
+        self.join(node, server, false);
+    }
+
+    /// The options of the server of a node, from 0.
+    fn arguments(&self, node: usize, first: bool) -> Vec<String> {
+        let [port, of_server, second, third] = self.ports[node];
+        let of_group = self.ports.iter().map(|[port, ..]| format!("127.0.0.1:{port}"));
+        let (all, number) = (of_group.collect::<Vec<_>>().join(","), node + 1);
+        let mut arguments = vec![
+            format!("--server-id={number}"),
+            format!("--port={of_server}"),
+            "--skip-networking=0".into(),
+            "--bind-address=127.0.0.1".into(),
+        ];
+        if self.is_galera() {
+            arguments.extend(OF_GALERA.map(str::to_owned));
+            arguments.extend([
+                format!("--wsrep-cluster-address=gcomm://{all}"),
+                format!("--wsrep-node-name=node{number}"),
+                format!("--wsrep-node-address=127.0.0.1:{port}"),
+                format!("--wsrep-sst-receive-address=127.0.0.1:{third}"),
+                format!(
+                    "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{port};\
+                     ist.recv_addr=127.0.0.1:{second};{OF_PROVIDER}"
+                ),
+            ]);
+            arguments.extend(first.then(|| "--wsrep-new-cluster".into()));
+        } else {
+            arguments.extend(OF_GROUP_REPLICATION.map(str::to_owned));
+            arguments.extend([
+                format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
+                format!("--loose-group-replication-group-seeds={all}"),
+            ]);
+        }
+        arguments
+    }
+
+    /// Makes a server that runs a member of the group. A server of Galera joins when it starts.
+    fn join(&self, node: usize, server: Arc<Server>, first: bool) {
+        let statements = [
+            // The account of the data directory has no password, and all privileges on a connection from 127.0.0.1.
+            "CHANGE REPLICATION SOURCE TO SOURCE_USER = 'root', SOURCE_PASSWORD = '' FOR CHANNEL 'group_replication_recovery'",
+            &format!("SET GLOBAL group_replication_bootstrap_group = {first}"),
+            "START GROUP_REPLICATION",
+            "SET GLOBAL group_replication_bootstrap_group = OFF",
+        ];
+        locked(&self.nodes)[node] = Some(Arc::clone(&server));
         if !self.is_galera() {
-            let started = server.connect().query_drop("START GROUP_REPLICATION");
-            started.map_err(|error| format!("{error}\n{}", server.last_log_lines()))?;
+            let mut connection = server.connect();
+            statements
+                .into_iter()
+                .for_each(|statement| connection.query_drop(statement).expect(statement));
         }
-        locked(&self.nodes)[node] = Some(server);
-        self.wait_until_joined(&self.nodes())
+        self.wait_until_joined();
     }
 
-    /// Stops the process of a node, which then looks like a node without a network. Returns when the others have expelled it.
-    pub fn freeze_node(&self, node: usize) -> Result<(), String> {
-        let frozen = self.node(node);
-        self.expel(Duration::ZERO)?;
-        signal(&frozen, "-STOP")?;
-        let mut others = self.nodes();
-        others.retain(|node| !Arc::ptr_eq(node, &frozen));
-        self.wait_until_joined(&others)
-    }
-
-    /// Continues the process of a node. Returns when the node is a member again.
-    pub fn thaw_node(&self, node: usize) -> Result<(), String> {
-        signal(&self.node(node), "-CONT")?;
-        self.wait_until_joined(&self.nodes())?;
-        self.expel(PATIENCE)
-    }
-
-    /// The position of the data of a node of Galera that does not run, as mariadbd-safe and the unit of systemd read it.
-    fn position(&self, server: &Server, arguments: &[String]) -> Result<String, String> {
-        let (_, folder) = server.process();
-        let output = Command::new(&self.plan.program.path)
-            .args(["--no-defaults", "--user=root"])
-            .arg(format!("--datadir={}", folder.join("data").display()))
-            .arg(format!("--socket={}", folder.join("s").display()))
-            .args(arguments)
-            .arg("--wsrep-recover")
-            .output()
-            .map_err(|error| error.to_string())?;
-        let log = String::from_utf8_lossy(&output.stderr).into_owned();
-        let position = log.split("Recovered position: ").nth(1);
-        let position = position.and_then(|rest| rest.split([',', '\n']).next());
-        position.map(|position| position.trim().to_owned()).ok_or(log)
-    }
-
-    /// Sets the time that the nodes wait for one that does not answer, beside the 3 to 5 s after which they suspect it.
-    fn expel(&self, patience: Duration) -> Result<(), String> {
-        let seconds = patience.as_secs();
+    /// Sets the seconds that the nodes wait for one that does not answer, beside the 3 to 5 s after which they suspect it.
+    fn expel(&self, seconds: u32) {
         let (suspect, inactive) = (3 + seconds, 6 + 2 * seconds);
-        let statements: Vec<_> = if self.is_galera() {
+        let statements = if self.is_galera() {
             // None of the others may be longer than the time-out of an inactive node, so it is the first to grow.
             let options = [
                 ("inactive", inactive),
@@ -246,14 +275,9 @@ impl Cluster {
                 ("install", inactive),
                 ("inactive", inactive),
             ];
-            let set = |(name, seconds)| {
-                if self.plan.program.version.major > 10 {
-                    format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}")
-                } else {
-                    format!("SET GLOBAL wsrep_provider_options = 'evs.{name}_timeout=PT{seconds}S'")
-                }
-            };
-            options.map(set).into()
+            options
+                .map(|(name, seconds)| format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}"))
+                .to_vec()
         } else {
             vec![format!(
                 "SET GLOBAL group_replication_member_expel_timeout = {seconds}"
@@ -261,52 +285,53 @@ impl Cluster {
         };
         for node in self.nodes() {
             let mut connection = node.connect();
-            for statement in &statements {
-                let set = connection.query_drop(statement);
-                set.map_err(|error| format!("{statement}: {error}"))?;
-            }
+            statements
+                .iter()
+                .for_each(|statement| connection.query_drop(statement).expect(statement));
         }
-        Ok(())
     }
 
-    /// Waits until some nodes, and no others, are a cluster.
-    fn wait_until_joined(&self, nodes: &[Arc<Server>]) -> Result<(), String> {
-        let start = Instant::now();
+    /// Waits until the nodes that run, and no others, are a cluster.
+    fn wait_until_joined(&self) {
+        let (start, nodes) = (Instant::now(), self.nodes());
         loop {
             let states: Vec<_> = nodes.iter().map(|node| self.state(node)).collect();
-            let expected = (nodes.len(), JOINED.to_owned());
-            if states.iter().all(|state| state.as_ref() == Ok(&expected)) {
-                return Ok(());
+            if states.iter().all(|state| *state == Ok((nodes.len(), true))) {
+                return;
             }
-            if start.elapsed() > TIMEOUT {
-                let logs = self.last_log_lines();
-                return Err(format!(
-                    "the nodes are no cluster after {TIMEOUT:?}: {states:?}\n{logs}"
-                ));
-            }
+            assert!(start.elapsed() < TIMEOUT, "the nodes are no cluster: {states:?}");
             thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// The number of nodes of the cluster that a node sees, and its own state.
-    fn state(&self, node: &Server) -> Result<(usize, String), String> {
-        self.plan.state(node.options())
-    }
-
-    /// The last lines of the logs of all nodes.
-    fn last_log_lines(&self) -> String {
-        let logs = self.nodes();
-        let logs: Vec<_> = logs.iter().map(|node| node.last_log_lines()).collect();
-        logs.join("\n")
+    /// The number of nodes of the cluster that a node sees, and whether it has all data. Each call has a connection of its own: a node of
+    /// Galera that begins to receive the data of another one ends its connections.
+    fn state(&self, node: &Server) -> Result<(usize, bool), String> {
+        let query = if self.is_galera() {
+            "SELECT MAX(IF(VARIABLE_NAME = 'wsrep_cluster_size', VARIABLE_VALUE, 0)), MAX(VARIABLE_VALUE = 'Synced')
+               FROM information_schema.GLOBAL_STATUS
+              WHERE VARIABLE_NAME IN ('wsrep_cluster_size', 'wsrep_local_state_comment')"
+        } else {
+            "SELECT COUNT(*), SUM(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE') = 1
+               FROM performance_schema.replication_group_members"
+        };
+        let state = Conn::new(node.options()).and_then(|mut connection| connection.query_first(query));
+        state
+            .map_err(|error| error.to_string())
+            .map(|state| state.unwrap_or_default())
     }
 }
 
-/// Sends a signal to the process of a server.
-fn signal(server: &Server, signal: &str) -> Result<(), String> {
-    let process = server.process().0.to_string();
-    let status = Command::new("kill").args([signal, &process]).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        other => Err(format!("kill {signal} {process}: {other:?}")),
-    }
+/// Free ports of 127.0.0.1. They are below those that the kernel gives to outgoing connections, which could otherwise take
+/// one before the server listens.
+pub fn free_ports(number: usize) -> Vec<u16> {
+    let free = || loop {
+        let port = rand::rng().random_range(10_000..30_000);
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            return (port, listener);
+        }
+    };
+    // No two are the same, because the listeners live until all are chosen.
+    let free: Vec<_> = (0..number).map(|_| free()).collect();
+    free.into_iter().map(|(port, _listener)| port).collect()
 }

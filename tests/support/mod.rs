@@ -2,36 +2,37 @@
 
 mod client;
 mod cluster;
-mod cluster_plan;
-mod network;
 mod promises;
-pub mod run;
 mod schema;
 mod servers;
 pub mod transcript;
 
 pub use client::Client;
-pub use cluster::{Cluster, clusters};
-pub use cluster_plan::free_ports;
-pub use network::Network;
+pub use cluster::{Cluster, NODES, clusters, free_ports};
 pub use promises::{Module, Promises};
 pub use schema::{SESSIONS, Schema, error_of, repeatable};
-pub use servers::{Server, quick, servers_of_this_run, stop_servers};
+pub use servers::{Network, Server, servers_of_this_run, stop_servers};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use slotted::package::{Options, Package, Pick, Slots};
 use slotted::script;
 
 /// The folder of this crate.
-pub fn root() -> &'static std::path::Path {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A value of all threads, also after a promise has failed while it had it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes a program. Another process does it: a process that another thread starts at this moment would have the file open for writing,
 /// and Linux does not execute such a file (ETXTBSY).
-pub fn write_program(path: &std::path::Path, text: &str) {
+pub fn write_program(path: &Path, text: &str) {
     let written = path.with_extension("text");
     std::fs::write(&written, text).expect("a file");
     let mut install = std::process::Command::new("install");
@@ -46,12 +47,11 @@ pub fn write_program(path: &std::path::Path, text: &str) {
 
 /// The folder of programs that scripts/servers installs, such as `migration-tools`.
 pub fn provided(name: &str) -> PathBuf {
-    let folder = slotted::server::cache_folder().expect("a home").join(name);
     assert!(
-        folder.is_dir(),
+        is_provided(name),
         "{name} is not installed: run scripts/servers {name}"
     );
-    folder
+    slotted::server::cache_folder().expect("a home").join(name)
 }
 
 /// Whether scripts/servers has installed a program.
@@ -61,18 +61,16 @@ fn is_provided(name: &str) -> bool {
 
 /// Waits until scripts/test, which installs programs while promises run, has installed a program.
 fn wait_for(program: &str) -> Result<(), String> {
-    let Some(folder) = std::env::var_os("SLOTTED_TEST_INSTALLING").map(PathBuf::from) else {
+    let Some(folder) = std::env::var_os("SLOTTED_TEST_INSTALLING") else {
         return Ok(());
     };
-    let result = folder.join(program);
+    let result = Path::new(&folder).join(program);
     while !result.is_file() {
         std::thread::sleep(Duration::from_millis(200));
     }
     match std::fs::read_to_string(&result).unwrap_or_default().trim() {
         "0" => Ok(()),
-        status => Err(format!(
-            "{program} was not installed: scripts/servers {program} exited with {status}"
-        )),
+        status => Err(format!("scripts/servers {program} exited with {status}")),
     }
 }
 
@@ -80,17 +78,17 @@ fn wait_for(program: &str) -> Result<(), String> {
 /// [`LOAD_TIME`], but at least a tenth. The time of `scripts/test --quick` is a quarter. What a load promises does not depend on
 /// the number of calls.
 pub fn calls(most: usize) -> impl Iterator<Item = usize> {
-    let end = Instant::now() + LOAD_TIME / if quick() { 4 } else { 1 };
+    let end = Instant::now() + LOAD_TIME / if servers::quick() { 4 } else { 1 };
     (0..most).take_while(move |call| *call < most / 10 || Instant::now() < end)
-}
-
-/// The number of random cases: a quarter of `all` with `scripts/test --quick`.
-pub fn cases(all: u32) -> u32 {
-    if quick() { all / 4 } else { all }
 }
 
 /// The time after which a load ends early. A load of all calls takes some seconds on a machine without other work.
 const LOAD_TIME: Duration = Duration::from_millis(2500);
+
+/// The number of random cases: a quarter of `all` with `scripts/test --quick`.
+pub fn cases(all: u32) -> u32 {
+    if servers::quick() { all / 4 } else { all }
+}
 
 /// Asserts what a measurement shows. Other work on the machine disturbs a measurement, so it is repeated up to 4 times.
 pub fn measured(measurement: impl Fn() -> Result<(), String>) {
@@ -112,7 +110,16 @@ pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
     let text = rest.split("\n## ").next().unwrap_or_default();
     let parts = text.split("```sql\n").skip(1);
     parts
-        .map(|part| part.split("```").next().unwrap_or_default().to_owned())
+        .filter_map(|part| Some(part.split("```").next()?.to_owned()))
+        .collect()
+}
+
+/// The statements of the SQL blocks in a section of a document.
+pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
+    let blocks = sql_blocks(page, section);
+    blocks
+        .iter()
+        .flat_map(|block| script::statements(block))
         .collect()
 }
 
@@ -126,27 +133,24 @@ pub fn with_collation(server: &Server, statement: &str) -> String {
     statement.replace("utf8mb4_0900_ai_ci", names)
 }
 
-/// The statements of the SQL blocks in a section of a document.
-pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
-    let blocks = sql_blocks(page, section);
-    blocks
-        .iter()
-        .flat_map(|block| script::statements(block))
-        .collect()
+fn changed(mut options: Options, change: impl FnOnce(&mut Options)) -> Package {
+    change(&mut options);
+    Package::new(options).expect("valid options")
 }
 
 /// The package counters with the default options, changed by `change`.
 pub fn package(change: impl FnOnce(&mut Options)) -> Package {
-    let mut options = Options::default();
-    change(&mut options);
-    Package::new(options).expect("valid options")
+    changed(Options::default(), change)
 }
 
 /// The package slotted_counters with the default options, changed by `change`.
 pub fn keyed(change: impl FnOnce(&mut Options)) -> Package {
-    let mut options = Options::slotted_counters();
-    change(&mut options);
-    Package::new(options).expect("valid options")
+    changed(Options::slotted_counters(), change)
+}
+
+/// The package bounded_counters with the default options, changed by `change`.
+pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
+    changed(Options::bounded_counters(), change)
 }
 
 /// The package counters with per-counter slots and with fixed slots, each with both slot selections.
@@ -159,11 +163,4 @@ pub fn variants() -> Vec<(String, Package)> {
         }
     }
     variants
-}
-
-/// The package bounded_counters with the default options, changed by `change`.
-pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
-    let mut options = Options::bounded_counters();
-    change(&mut options);
-    Package::new(options).expect("valid options")
 }

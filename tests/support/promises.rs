@@ -1,20 +1,52 @@
-//! Registers promises as tests of the test runner.
+//! The promises of all modules: tests of the test runner, with a limit to how many run at the same time.
+//!
+//! The test runner starts a thread for each promise. The thread waits for a place, so that the promises that wait for locks and
+//! time-outs run while others compute.
 
-use libtest_mimic::Trial;
+use std::collections::BTreeSet;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Conclusion, Trial};
 
 use super::cluster::{self, Cluster};
-use super::run::{self, Lane, Place};
-use super::servers::{self, Needed, Server, with_server_log};
+use super::servers::{self, Needed, Server, given, quick, stopping, with_server_log};
+use super::{is_provided, locked, wait_for};
+
+/// How many promises of a kind run.
+struct Limit {
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// The promises that compute: one more than processors, because they wait a quarter of their time, for locks and for commits.
+static COMPUTES: Limit = Limit::new();
+
+/// The promises that wait.
+static WAITS: Limit = Limit::new();
+
+/// The numbers of the promises of clusters that have not ended. They run in their order, so that each cluster is started once, and one
+/// after the other, because three nodes take 0.6 to 2 GB.
+static OF_CLUSTERS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+static CLUSTER_IS_FREE: Condvar = Condvar::new();
+
+/// The promises that have ended: how long they took, and their names.
+static ENDED: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
+
+/// The modules that attack the tool or interrupt it. `scripts/test --quick` leaves them out.
+const ATTACKS: [&str; 3] = ["ending::", "hostile::", "security::"];
 
 /// A promise and what it needs to run.
-pub struct Promise {
-    pub name: String,
-    /// The lanes in which it takes a place, one after the other.
-    pub lanes: Vec<Lane>,
+struct Promise {
+    name: String,
+    waits: bool,
+    of_cluster: bool,
     /// A program of `scripts/servers` that it runs.
-    pub needs: Option<&'static str>,
-    /// What it needs and this run does not have. The test runner names the promise as ignored.
-    pub left_out: Option<&'static str>,
+    needs: Option<&'static str>,
+    /// Whether this run does not have what it needs. The test runner names the promise as ignored.
+    left_out: bool,
     run: Box<dyn FnOnce() -> Result<(), String> + Send>,
 }
 
@@ -32,8 +64,24 @@ pub struct Module<'a> {
     private: bool,
 }
 
-/// The modules that attack the tool or interrupt it. `scripts/test --quick` leaves them out.
-const ATTACKS: [&str; 3] = ["ending::", "hostile::", "security::"];
+impl Limit {
+    const fn new() -> Self {
+        let (running, ended) = (Mutex::new(0), Condvar::new());
+        Self { running, ended }
+    }
+
+    /// Does some work, which does not panic, when fewer than `most` others do.
+    fn within<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
+        let place = self
+            .ended
+            .wait_while(locked(&self.running), |running| *running >= most);
+        *place.expect("no panic") += 1;
+        let result = work();
+        *locked(&self.running) -= 1;
+        self.ended.notify_one();
+        result
+    }
+}
 
 impl Promises {
     /// The registry for the promises of a module.
@@ -48,41 +96,92 @@ impl Promises {
         }
     }
 
-    /// The promises of this run in the order in which they begin. The clusters begin first, because they end last. Those that need
-    /// another program come late, because it can still be being installed.
-    pub fn in_order(mut self) -> Vec<Promise> {
+    /// Runs the promises that the arguments select. Those of clusters begin first, because they end last.
+    pub fn run(mut self, mut arguments: Arguments) -> Conclusion {
         let attacks = |promise: &Promise| ATTACKS.iter().any(|module| promise.name.starts_with(module));
         self.0
-            .retain(|promise| !servers::quick() || promise.needs.is_none() && !attacks(promise));
-        self.0.sort_by_key(|promise| {
-            let has = |lane| promise.lanes.contains(&lane);
-            match (has(Lane::Cluster), promise.needs) {
-                (true, Some(_)) => 0,
-                (true, None) => 1,
-                (false, None) => 2,
-                (false, Some(_)) => 3,
+            .retain(|promise| !quick() || promise.needs.is_none() && !attacks(promise));
+        self.0.sort_by_key(|promise| !promise.of_cluster);
+        let left_out = self.0.iter().filter(|promise| promise.left_out).count();
+        if left_out > 0 && !arguments.list {
+            eprintln!("{left_out} promises are ignored: they need a private server or another program");
+        }
+        let (begin, mut selected, mut trials) = (Instant::now(), 0, Vec::new());
+        for (number, promise) in self.0.into_iter().enumerate() {
+            let (name, left_out) = (promise.name.clone(), promise.left_out);
+            if is_selected(&arguments, &name) {
+                selected += 1;
+                locked(&OF_CLUSTERS).extend(promise.of_cluster.then_some(number));
             }
-        });
-        self.0
+            let run = move || Ok(promise.run(number, begin)?);
+            trials.push(Trial::test(name, run).with_ignored_flag(left_out));
+        }
+        arguments.test_threads.get_or_insert(selected + 1);
+        let conclusion = libtest_mimic::run(&arguments, trials);
+        if locked(&ENDED).len() > 1 {
+            print_times(begin);
+        }
+        conclusion
     }
 }
 
+/// Whether the test runner runs a test.
+fn is_selected(arguments: &Arguments, name: &str) -> bool {
+    let matches = |filter: &String| name == filter || !arguments.exact && name.contains(filter.as_str());
+    arguments.filter.as_ref().is_none_or(matches) && !arguments.skip.iter().any(matches)
+}
+
+/// Prints the phases of the run and the promises that took longest.
+fn print_times(begin: Instant) {
+    let mut ended = locked(&ENDED);
+    ended.sort();
+    eprintln!("\nThe promises that took longest:");
+    for (took, name) in ended.iter().rev().take(20) {
+        eprintln!("{:>7.1} s  {name}", took.as_secs_f64());
+    }
+    eprintln!("\nThe phases:");
+    // scripts/test has measured those before the promises.
+    let phases = std::env::var("SLOTTED_TEST_PHASES").unwrap_or_default();
+    for phase in phases.split_terminator(';') {
+        eprintln!("  {}", phase.trim());
+    }
+    eprintln!("  promises {} s", begin.elapsed().as_secs());
+}
+
 impl Promise {
-    /// The test of the test runner. `number` is its place in the order.
-    pub fn into_trial(self, number: usize) -> Trial {
-        let left_out = self.left_out;
-        let trial = Trial::test(self.name.clone(), move || {
-            let installed = self.needs.map_or(Ok(()), |program| {
-                run::begin_without();
-                super::wait_for(program)
-            });
-            let place = Place::take(&self.lanes, number, &self.name, self.needs.is_some());
-            Ok(place.run(|| installed.and_then(|()| (self.run)()))?)
-        });
-        match left_out {
-            Some(needs) => trial.with_kind(needs).with_ignored_flag(true),
-            None => trial,
+    /// Runs the promise when it has a place. `number` is its place in the order.
+    fn run(self, number: usize, begin: Instant) -> Result<(), String> {
+        let installed = self.needs.map_or(Ok(()), wait_for);
+        if self.of_cluster {
+            let is_later = |left: &mut BTreeSet<usize>| left.first().is_some_and(|first| *first < number);
+            drop(CLUSTER_IS_FREE.wait_while(locked(&OF_CLUSTERS), is_later));
         }
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let (limit, most) = if self.waits {
+            (&WAITS, 2)
+        } else {
+            (&COMPUTES, processors + 1)
+        };
+        let result = limit.within(most, || {
+            while stopping() {
+                thread::park();
+            }
+            let start = Instant::now();
+            let result = panic::catch_unwind(AssertUnwindSafe(|| installed.and_then(|()| (self.run)())));
+            let mut ended = locked(&ENDED);
+            ended.push((start.elapsed(), self.name.clone()));
+            let (number, seconds) = (ended.len(), begin.elapsed().as_secs());
+            if number.is_multiple_of(25) {
+                eprintln!("{number} promises have run, {seconds} s");
+            }
+            result
+        });
+        locked(&OF_CLUSTERS).remove(&number);
+        CLUSTER_IS_FREE.notify_all();
+        if !matches!(result, Ok(Ok(()))) {
+            eprintln!("to run what failed alone: scripts/test {}", self.name);
+        }
+        result.unwrap_or_else(|panic| panic::resume_unwind(panic))
     }
 }
 
@@ -119,57 +218,31 @@ impl Module<'_> {
         self
     }
 
-    /// What the next promise needs and this run does not have. Without SLOTTED_TEST_URLS, that is an error of the promise.
-    fn left_out(&self) -> Option<&'static str> {
-        if !servers::given() {
-            None
-        } else if self.private {
-            Some("needs a private server")
-        } else {
-            self.needs
-                .filter(|program| !super::is_provided(program))
-                .map(|_| "needs another program")
-        }
-    }
-
     fn add(
         &mut self,
         name: String,
-        lanes: Vec<Lane>,
-        left_out: Option<&'static str>,
+        of_cluster: bool,
         run: impl FnOnce() -> Result<(), String> + Send + 'static,
     ) {
+        let (waits, needs) = (self.waits, self.needs);
+        let is_missing = || self.private || needs.is_some_and(|program| !is_provided(program));
         self.promises.0.push(Promise {
-            name,
-            lanes,
-            needs: self.needs,
-            left_out,
+            name: format!("{}::{name}", self.name),
+            waits,
+            of_cluster,
+            needs,
+            left_out: given() && is_missing(),
             run: Box::new(run),
         });
     }
 
-    /// The lanes of the next promise.
-    fn lanes(&mut self) -> Vec<Lane> {
-        vec![if std::mem::take(&mut self.waits) {
-            Lane::Waits
-        } else {
-            Lane::Computes
-        }]
-    }
-
     /// A promise that needs no server.
     pub fn plain<F: Fn() + Send + 'static>(&mut self, promise: F) -> &mut Self {
-        let lanes = self.lanes();
-        let left_out = self.left_out();
-        self.add(
-            format!("{}::{}", self.name, name_of(&promise)),
-            lanes,
-            left_out,
-            move || {
-                promise();
-                Ok(())
-            },
-        );
+        self.add(name_of(&promise).to_owned(), false, move || {
+            promise();
+            Ok(())
+        });
+        self.waits = false;
         self
     }
 
@@ -180,10 +253,7 @@ impl Module<'_> {
 
     /// A promise of the tool, which asks all versions of a family the same. It is tested on MySQL and on the newest MariaDB.
     pub fn on_families<F: Fn(&Server) + Copy + Send + 'static>(&mut self, promise: F) -> &mut Self {
-        self.on(
-            |name| name.starts_with("mysql") || Some(name) == servers::newest_mariadb(),
-            promise,
-        )
+        self.on(servers::is_newest, promise)
     }
 
     /// A promise of the tool that does not depend on the server. It is tested on the first one.
@@ -196,61 +266,28 @@ impl Module<'_> {
     where
         F: Fn(&Server) + Copy + Send + 'static,
     {
-        let lanes = self.lanes();
-        let left_out = self.left_out();
-        for (number, slot) in servers::all()
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| chosen(&slot.name))
-        {
-            let server = slot.name.replace(['-', '.'], "_");
-            let alone = self.alone.then_some(Lane::Server(number));
-            let lanes = alone.into_iter().chain(lanes.iter().copied()).collect();
-            self.add(
-                format!("{}::{}::{server}", self.name, name_of(&promise)),
-                lanes,
-                left_out,
-                move || {
-                    let server = slot.get()?;
-                    with_server_log(&server, || promise(&server));
-                    Ok(())
-                },
-            );
+        let alone = self.alone;
+        for needed in servers::all().iter().filter(|needed| chosen(&needed.name)) {
+            let name = format!("{}::{}", name_of(&promise), needed.name.replace(['-', '.'], "_"));
+            self.add(name, false, move || {
+                let server = needed.get()?;
+                let _alone = alone.then(|| locked(&needed.alone));
+                with_server_log(&server, || promise(&server));
+                Ok(())
+            });
         }
+        self.waits = false;
         self
     }
 
-    /// A promise that is tested on the cluster of a server.
-    pub fn on_cluster<F>(&mut self, needed: &'static Needed, promise: F) -> &mut Self
+    /// A promise that is tested on `nodes` nodes of the cluster of a server. On one, the promise starts the others.
+    pub fn on_cluster<F>(&mut self, needed: &'static Needed, nodes: usize, promise: F) -> &mut Self
     where
         F: Fn(&Cluster) + Copy + Send + 'static,
     {
-        self.on_nodes(needed, cluster::NODES, promise)
-    }
-
-    /// A promise that begins on the first node of the cluster of a server, and starts the others.
-    pub fn on_first_node<F>(&mut self, needed: &'static Needed, promise: F) -> &mut Self
-    where
-        F: Fn(&Cluster) + Copy + Send + 'static,
-    {
-        self.on_nodes(needed, 1, promise)
-    }
-
-    fn on_nodes<F>(&mut self, needed: &'static Needed, nodes: usize, promise: F) -> &mut Self
-    where
-        F: Fn(&Cluster) + Copy + Send + 'static,
-    {
-        let name = format!("{}::{}::{}", self.name, name_of(&promise), cluster::name(needed));
         self.needs = cluster::program(needed);
-        // Three nodes of Group Replication that fall behind fail more often: they have the place of another promise.
-        let lanes = if self.needs.is_some() {
-            vec![Lane::Cluster]
-        } else {
-            vec![Lane::Cluster, Lane::Computes]
-        };
-        self.add(name, lanes, None, move || {
-            cluster::on_cluster(needed, nodes, promise)
-        });
+        let name = format!("{}::{}", name_of(&promise), cluster::name(needed));
+        self.add(name, true, move || cluster::on_cluster(needed, nodes, promise));
         self
     }
 }

@@ -57,15 +57,10 @@ impl<'a> Schema<'a> {
 
     /// Creates a schema with a name, and with `more` after it in CREATE DATABASE.
     pub fn named(server: &'a Server, name: &str, more: &str) -> Self {
-        let schema = Self {
-            server,
-            name: name.to_owned(),
-            shared: Mutex::new(None),
-        };
-        server
-            .connect()
-            .query_drop(format!("CREATE DATABASE {} {more}", schema.ident()))
-            .expect("a new schema");
+        let (name, shared) = (name.to_owned(), Mutex::new(None));
+        let schema = Self { server, name, shared };
+        let create = format!("CREATE DATABASE {} {more}", schema.ident());
+        server.connect().query_drop(create).expect("a new schema");
         schema
     }
 
@@ -98,9 +93,8 @@ impl<'a> Schema<'a> {
     /// A connection with an isolation level.
     pub fn isolated(&self, isolation: &str) -> Conn {
         let mut connection = self.connect();
-        connection
-            .query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"))
-            .expect("isolation");
+        let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}");
+        connection.query_drop(level).expect("isolation");
         connection
     }
 
@@ -128,19 +122,16 @@ impl<'a> Schema<'a> {
     pub fn run(&self, text: &str) {
         let mut connection = self.connect();
         for statement in script::statements(text) {
-            connection
-                .query_drop(&statement)
-                .unwrap_or_else(|error| panic!("{error} in\n{statement}"));
+            let result = connection.query_drop(&statement);
+            result.unwrap_or_else(|error| panic!("{error} in\n{statement}"));
         }
     }
 
     /// Runs a query over the shared connection, or over a new one while another thread uses it.
     pub fn query<T: FromRow>(&self, query: &str) -> Vec<T> {
         let mut shared = self.shared.try_lock().ok();
-        let mut connection = shared
-            .as_mut()
-            .and_then(|shared| shared.take())
-            .unwrap_or_else(|| self.connect());
+        let connection = shared.as_mut().and_then(|shared| shared.take());
+        let mut connection = connection.unwrap_or_else(|| self.connect());
         // MySQL cannot return INNODB_TRX while the statement of a session has a character of 4 bytes (3854).
         let end = Instant::now() + Duration::from_secs(30);
         let rows = loop {

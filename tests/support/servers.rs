@@ -1,26 +1,20 @@
 //! The servers that the tests run on.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 use slotted::package::Family;
 use slotted::server::{PrivateServer, Program, Version, provided};
 
-use super::{Client, Network, Schema, cluster};
+use super::{Client, Schema, cluster, free_ports, locked};
 
 /// The servers that the tests need, unless SLOTTED_TEST_URLS is set.
 const WANTED: [&str; 3] = ["mysql-9.7", "mariadb-10.11", "mariadb-11.8"];
-
-/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs beside the servers, with
-/// shorter loads.
-pub fn quick() -> bool {
-    env::var_os("SLOTTED_TEST_QUICK").is_some()
-}
 
 /// Enough connections for the 250 clients of the article and the tests that run at the same time.
 const ARGUMENTS: [&str; 1] = ["--max-connections=800"];
@@ -32,14 +26,16 @@ static STOPPING: AtomicBool = AtomicBool::new(false);
 pub struct Needed {
     /// The name, such as `mysql-9.7`.
     pub name: String,
-    source: Source,
+    /// For promises that run alone on the server.
+    pub alone: Mutex<()>,
+    /// Or why it is missing.
+    source: Result<Source, String>,
     started: OnceLock<Result<Arc<Server>, String>>,
 }
 
 enum Source {
     Program(Program),
     Url(Box<Opts>, Version),
-    Missing(String),
 }
 
 /// A running server.
@@ -51,64 +47,65 @@ pub struct Server {
     network: OnceLock<Box<Network>>,
 }
 
-/// All servers that the tests run on.
-pub fn all() -> &'static [Needed] {
-    static ALL: OnceLock<Vec<Needed>> = OnceLock::new();
-    ALL.get_or_init(|| urls().map_or_else(of_programs, |urls| of_urls(&urls)))
+/// A private server on a TCP port of 127.0.0.1.
+pub struct Network {
+    pub server: Server,
+    pub port: String,
 }
 
-fn urls() -> Option<String> {
-    env::var("SLOTTED_TEST_URLS")
-        .ok()
-        .filter(|urls| !urls.trim().is_empty())
+/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs beside the servers, with
+/// shorter loads.
+pub fn quick() -> bool {
+    env::var_os("SLOTTED_TEST_QUICK").is_some()
+}
+
+fn urls() -> String {
+    env::var("SLOTTED_TEST_URLS").unwrap_or_default()
 }
 
 /// Whether the tests run on the servers of SLOTTED_TEST_URLS. Then no server is started.
 pub fn given() -> bool {
-    urls().is_some()
+    !urls().trim().is_empty()
+}
+
+/// Whether the run ends.
+pub fn stopping() -> bool {
+    STOPPING.load(Ordering::Relaxed)
+}
+
+/// All servers that the tests run on.
+pub fn all() -> &'static [Needed] {
+    static ALL: OnceLock<Vec<Needed>> = OnceLock::new();
+    ALL.get_or_init(|| if given() { of_urls() } else { of_programs() })
 }
 
 /// All servers of this run, started if they were not.
 pub fn servers_of_this_run() -> Vec<Arc<Server>> {
-    let started = all()
-        .iter()
-        .map(|needed| needed.get().unwrap_or_else(|why| panic!("{why}")));
-    started.collect()
+    let started = all().iter().map(Needed::get);
+    started.map(|server| server.expect("a server")).collect()
 }
 
-/// The name of the newest MariaDB of this run.
-pub fn newest_mariadb() -> Option<&'static str> {
-    let mariadbs = all().iter().filter(|needed| needed.name.starts_with("mariadb"));
-    let number = |part: &str| part.parse::<u32>().unwrap_or(0);
-    mariadbs
-        .map(|needed| needed.name.as_str())
-        .max_by_key(|name| name.split(['-', '.']).skip(1).map(number).collect::<Vec<_>>())
+/// Whether a name is that of MySQL or of the newest MariaDB of this run.
+pub fn is_newest(name: &str) -> bool {
+    let version = |name: &str| Version::parse(&format!("{}.0", name.replace('-', " ")));
+    let mut mariadbs = all().iter().filter(|needed| needed.name.starts_with("mariadb"));
+    name.starts_with("mysql") || mariadbs.all(|other| version(&other.name) <= version(name))
 }
 
 fn of_programs() -> Vec<Needed> {
-    let mut installed: BTreeMap<_, _> = provided()
-        .into_iter()
-        .map(|program| (program.version.slug(), program))
-        .collect();
-    let needed = |name: &&str| {
-        let missing = || {
-            Source::Missing(format!(
-                "{name} is not installed: run scripts/servers, or give the URLs of running servers in SLOTTED_TEST_URLS"
-            ))
-        };
-        let source = installed.remove(*name).map_or_else(missing, Source::Program);
-        Needed {
-            name: name.to_string(),
-            source,
-            started: OnceLock::new(),
-        }
+    let installed = provided();
+    let of_name = |name: &&str| {
+        let program = installed.iter().find(|program| program.version.slug() == *name);
+        let remedy = "run scripts/servers, or give the URLs of running servers in SLOTTED_TEST_URLS";
+        let missing = || format!("{name} is not installed: {remedy}");
+        Needed::new(name, program.cloned().map(Source::Program).ok_or_else(missing))
     };
     let number = if quick() { 1 } else { WANTED.len() };
-    WANTED[..number].iter().map(needed).collect()
+    WANTED[..number].iter().map(of_name).collect()
 }
 
-fn of_urls(urls: &str) -> Vec<Needed> {
-    let needed = |(number, url): (usize, &str)| {
+fn of_urls() -> Vec<Needed> {
+    let of_url = |(number, url): (usize, &str)| {
         let version = || -> Result<(Opts, Version), Box<dyn std::error::Error>> {
             // The driver would leave TCP for a socket that the server names. That takes two connection IDs for a connection.
             let options: Opts = OptsBuilder::from_opts(Opts::from_url(url)?)
@@ -117,61 +114,54 @@ fn of_urls(urls: &str) -> Vec<Needed> {
             let version = Version::of(&mut Conn::new(options.clone())?)?;
             Ok((options, version))
         };
-        let (name, source) = match version() {
-            Ok((options, version)) => (version.slug(), Source::Url(Box::new(options), version)),
-            Err(error) => (
-                format!("server-{}", number + 1),
-                Source::Missing(format!("server {} of SLOTTED_TEST_URLS: {error}", number + 1)),
-            ),
-        };
-        Needed {
-            name,
-            source,
-            started: OnceLock::new(),
+        match version() {
+            Ok((options, version)) => {
+                Needed::new(&version.slug(), Ok(Source::Url(Box::new(options), version)))
+            }
+            Err(error) => {
+                let name = format!("server-{}", number + 1);
+                Needed::new(&name, Err(format!("{name} of SLOTTED_TEST_URLS: {error}")))
+            }
         }
     };
-    urls.split_whitespace().enumerate().map(needed).collect()
+    urls().split_whitespace().enumerate().map(of_url).collect()
 }
 
 impl Needed {
-    /// The program of the server, or the reason why it is missing. None for a server of SLOTTED_TEST_URLS.
-    pub fn program(&self) -> Option<Result<&Program, &str>> {
+    fn new(name: &str, source: Result<Source, String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            alone: Mutex::new(()),
+            source,
+            started: OnceLock::new(),
+        }
+    }
+
+    /// The program of the server, or the reason why there is none.
+    pub fn program(&self) -> Result<&Program, String> {
         match &self.source {
-            Source::Program(program) => Some(Ok(program)),
-            Source::Missing(why) => Some(Err(why)),
-            Source::Url(..) => None,
+            Ok(Source::Program(program)) => Ok(program),
+            Ok(Source::Url(..)) => Err("SLOTTED_TEST_URLS names no program".into()),
+            Err(why) => Err(why.clone()),
         }
     }
 
     /// The server, or the reason why it is missing.
     pub fn get(&self) -> Result<Arc<Server>, String> {
-        self.started.get_or_init(|| self.start()).clone()
-    }
-
-    fn start(&self) -> Result<Arc<Server>, String> {
-        let server = match &self.source {
-            Source::Missing(why) => return Err(why.clone()),
-            Source::Url(options, version) => Server {
-                version: *version,
-                options: options.as_ref().clone(),
-                program: None,
-                private: Mutex::new(None),
-                network: OnceLock::new(),
-            },
-            Source::Program(program) => Server::start(program, &ARGUMENTS)?,
+        let start = || match &self.source {
+            Ok(Source::Url(options, version)) => Ok(Server::new(*version, options.as_ref().clone())),
+            _ => Server::start(self.program()?, &ARGUMENTS),
         };
-        Ok(Arc::new(server))
+        let start = || start().map(Arc::new);
+        self.started.get_or_init(start).clone()
     }
 }
 
 /// Stops the servers that this run has started.
 pub fn stop_servers() {
     STOPPING.store(true, Ordering::Relaxed);
-    for needed in all() {
-        if let Some(Ok(server)) = needed.started.get() {
-            server.stop();
-        }
-    }
+    let started = all().iter().filter_map(|needed| needed.started.get());
+    started.flatten().for_each(|server| server.stop());
     cluster::stop();
 }
 
@@ -184,22 +174,29 @@ pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
 }
 
 impl Server {
+    fn new(version: Version, options: Opts) -> Self {
+        Self {
+            version,
+            options,
+            program: None,
+            private: Mutex::new(None),
+            network: OnceLock::new(),
+        }
+    }
+
     /// Starts a private server, which is stopped when it is dropped.
     pub fn start(program: &Program, arguments: &[&str]) -> Result<Self, String> {
-        let private =
-            PrivateServer::start(program, arguments, &STOPPING).map_err(|error| error.to_string())?;
-        Ok(Self {
-            version: program.version,
-            options: private.options().into(),
-            program: Some(program.clone()),
-            private: Mutex::new(Some(private)),
-            network: OnceLock::new(),
-        })
+        let private = PrivateServer::start(program, arguments, &STOPPING);
+        let private = private.map_err(|error| error.to_string())?;
+        let mut server = Self::new(program.version, private.options().into());
+        server.program = Some(program.clone());
+        server.private = Mutex::new(Some(private));
+        Ok(server)
     }
 
     /// Ends the process and removes its folder, if this run has started the server.
     pub fn stop(&self) {
-        self.private().take();
+        locked(&self.private).take();
         if let Some(network) = self.network.get() {
             network.server.stop();
         }
@@ -210,48 +207,39 @@ impl Server {
         self.network.get_or_init(|| Box::new(Network::start(self, &[])))
     }
 
+    /// A further private server of the same version, which is stopped when it is dropped.
+    #[track_caller]
+    pub fn another(&self, arguments: &[&str]) -> Self {
+        Self::start(self.program(), arguments).expect("a server")
+    }
+
     /// Ends the process, as a power failure does. Its data directory remains.
     pub fn kill(&self) {
-        self.private().as_mut().expect("a private server").kill();
+        locked(&self.private).as_mut().expect("a private server").kill();
     }
 
     /// Starts the server again on its data directory.
     pub fn start_again(&self, arguments: &[&str]) -> Result<(), String> {
-        let program = self.program.as_ref().expect("a private server");
-        let mut private = self.private();
+        let mut private = locked(&self.private);
         let private = private.as_mut().expect("a private server");
-        let started = private.start_again(program, arguments, &STOPPING);
-        started.map_err(|error| error.to_string())
+        private
+            .start_again(self.program(), arguments, &STOPPING)
+            .map_err(|error| error.to_string())
     }
 
     /// The process ID and the folder of a server that this run has started.
     pub fn process(&self) -> (u32, PathBuf) {
-        let private = self.private();
+        let private = locked(&self.private);
         let private = private.as_ref().expect("a private server");
         (private.process(), private.folder().to_owned())
     }
 
-    fn private(&self) -> MutexGuard<'_, Option<PrivateServer>> {
-        self.private
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// The last lines of the log, with a heading. Empty for a server that this run has not started.
     pub fn last_log_lines(&self) -> String {
-        let private = self.private();
-        private.as_ref().map_or_else(String::new, |private| {
-            format!(
-                "last log lines of {}:\n{}",
-                self.version,
-                private.last_log_lines()
-            )
+        let lines = locked(&self.private).as_ref().map(PrivateServer::last_log_lines);
+        lines.map_or_else(String::new, |lines| {
+            format!("last log lines of {}:\n{lines}", self.version)
         })
-    }
-
-    /// Whether this run has started the server.
-    pub fn is_private(&self) -> bool {
-        self.program.is_some()
     }
 
     pub fn is_mysql(&self) -> bool {
@@ -261,7 +249,7 @@ impl Server {
     /// Whether innodb_snapshot_isolation is on by default, as on MariaDB 11.8. Such a server rejects the change of a row
     /// that another connection has changed since the snapshot of the transaction (1020).
     pub fn has_snapshot_isolation(&self) -> bool {
-        self.version.family == Family::Mariadb && (self.version.major, self.version.minor) >= (11, 7)
+        !self.is_mysql() && (self.version.major, self.version.minor) >= (11, 7)
     }
 
     /// The options to connect as an account with all privileges.
@@ -281,9 +269,7 @@ impl Server {
 
     /// The URL of the server for another account.
     pub fn url_of(&self, user: &str, password: Option<&str>) -> String {
-        let password = password
-            .map(|password| format!(":{password}"))
-            .unwrap_or_default();
+        let password = password.map_or_else(String::new, |password| format!(":{password}"));
         match self.options.get_socket() {
             Some(socket) => format!("mysql://{user}{password}@localhost?socket={socket}"),
             None => {
@@ -306,49 +292,40 @@ impl Server {
             .expect("a private server: register the promise after private()")
     }
 
-    /// A further private server of the same version, which is stopped when it is dropped.
-    #[track_caller]
-    pub fn another(&self, arguments: &[&str]) -> Self {
-        Self::start(self.program(), arguments).expect("a server")
-    }
-
     /// The path of the server program.
     #[track_caller]
     pub fn daemon(&self) -> PathBuf {
         self.program().path.clone()
     }
 
-    /// A program of the server's package, such as mysqlslap.
+    /// A program of the server's package, such as mysqlslap, or of the PATH.
     pub fn tool(&self, names: &[&str]) -> PathBuf {
         let folder = self.program.as_ref().and_then(|program| program.path.parent());
-        let of_server = || {
-            let files = names.iter().filter_map(|name| Some(folder?.join(name)));
-            files.into_iter().find(|path| path.is_file())
-        };
         // The absolute path, because the test of the documents creates programs of the same names.
-        let on_path = || {
-            let path = env::var_os("PATH").unwrap_or_default();
-            env::split_paths(&path)
-                .map(|folder| folder.join(names[0]))
-                .find(|path| path.is_file())
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = folder.map(PathBuf::from).into_iter();
+        let mut folders = folders.chain(env::split_paths(&path));
+        let in_folder = |folder: PathBuf| {
+            names
+                .iter()
+                .map(|name| folder.join(name))
+                .find(|file| file.is_file())
         };
-        of_server()
-            .or_else(on_path)
-            .unwrap_or_else(|| PathBuf::from(names[0]))
+        folders.find_map(in_folder).unwrap_or_else(|| names[0].into())
     }
 
     /// The server's program for logical dumps.
     pub fn dump(&self) -> PathBuf {
-        self.tool(&[if self.is_mysql() {
-            "mysqldump"
+        self.tool(if self.is_mysql() {
+            &["mysqldump"]
         } else {
-            "mariadb-dump"
-        }])
+            &["mariadb-dump"]
+        })
     }
 
     /// The program of the server's command-line client.
     pub fn client_program(&self) -> PathBuf {
-        self.tool(&[if self.is_mysql() { "mysql" } else { "mariadb" }])
+        self.tool(if self.is_mysql() { &["mysql"] } else { &["mariadb"] })
     }
 
     /// The server's command-line client.
@@ -359,5 +336,25 @@ impl Server {
     /// The server's command-line client, with the options of another account.
     pub fn client_of(&self, options: &Opts, schema: &str) -> Client {
         Client::new(self.client_program(), options, schema)
+    }
+}
+
+impl Network {
+    pub fn start(server: &Server, arguments: &[&str]) -> Self {
+        let port = free_ports(1)[0].to_string();
+        let number = format!("--port={port}");
+        let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
+        let server = server.another(&[&network, arguments].concat());
+        Self { server, port }
+    }
+
+    /// Creates an account with all privileges.
+    pub fn account(&self, account: &str, password: &str, attributes: &str) {
+        let mut connection = self.server.connect();
+        let password = password.replace('\\', "\\\\").replace('\'', "''");
+        let create = format!("CREATE USER {account} IDENTIFIED BY '{password}' {attributes}");
+        connection.query_drop(create).expect("an account");
+        let grant = format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION");
+        connection.query_drop(grant).expect("privileges");
     }
 }
