@@ -181,6 +181,12 @@ fn a_package_is_short_enough_to_be_reviewed() {
         bodies.sort_unstable();
         assert!(bodies[bodies.len() / 2] <= 12, "{name}: {bodies:?}");
         assert!(bodies.iter().all(|lines| *lines <= 100) && bodies.iter().filter(|lines| **lines > 60).count() <= 2, "{name}: {bodies:?}");
+        let mut in_routines: BTreeMap<&str, usize> = BTreeMap::new();
+        for line in routines.iter().flat_map(|routine| routine.body.lines().map(str::trim).collect::<BTreeSet<_>>()) {
+            *in_routines.entry(line).or_default() += 1;
+        }
+        let repeated = in_routines.values().filter(|routines| **routines > 3).count();
+        assert!(repeated <= 25, "{name}: {repeated} lines are in more than three routines");
     }
     assert!(of_family.values().all(|lines| *lines <= 3600) && of_family.len() == 2, "{of_family:?}");
 }
