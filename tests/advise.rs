@@ -94,7 +94,7 @@ fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('it''s hot', NULL, 2, 0); CALL counter_setup('calm', NULL, 8, 0)");
-    // MySQL does not refresh INNODB_TRX for a monitor that reads it more often than ten times a second, and for nobody beside it.
+    // MySQL does not refresh INNODB_TRX for a monitor that reads it more often than ten times a second, nor for other sessions.
     let readers = if server.is_mysql() { 2 } else { 0 };
     let load = [
         ("CALL counter_increment('it''s hot')", SESSIONS),

@@ -111,7 +111,7 @@ BEGIN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
   -- Whether a SELECT is certain to read what is committed now: outside of a transaction. No function of the server tells it,
-  -- but there a savepoint is gone at once, so that RELEASE fails.
+  -- but there a savepoint ends at once, so that RELEASE fails.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
       SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
