@@ -19,24 +19,27 @@ Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 o
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}
 BEGIN
-  DECLARE v_slot INT;
+  DECLARE v_slot, v_rows INT DEFAULT 0;
   DECLARE v_have BIGINT;
 
-  {{ m::select_slot(sql, o) }}
   -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock on the slot.
-  {{ sql.exempt(2) }}SELECT MAX(counter)
-    INTO v_have
+  {{ sql.exempt(2) }}SELECT MAX(counter_id), MAX(counter)
+    INTO v_slot, v_have
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name
-     AND counter_id = v_slot;
-  {{ sql.exempt(2) }}UPDATE {{ o.table }}
-     SET counter = counter - p_amount
-   WHERE counter_name = p_counter_name
-     AND counter_id = v_slot
-     AND counter >= p_amount
-     AND v_have >= p_amount
-     AND p_amount > 0;
-  IF ROW_COUNT() = 0 THEN
+     AND counter_id = (
+       SELECT {{ m::slot(o, "1 + ", "MAX(counter_id)") }}
+         FROM {{ o.table }}
+        WHERE counter_name = p_counter_name);
+  IF v_have >= p_amount AND p_amount > 0 THEN
+    {{ sql.exempt(4) }}UPDATE {{ o.table }}
+       SET counter = counter - p_amount
+     WHERE counter_name = p_counter_name
+       AND counter_id = v_slot
+       AND counter >= p_amount;
+    SET v_rows = ROW_COUNT();
+  END IF;
+  IF v_rows = 0 THEN
     CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
   END IF;
 END

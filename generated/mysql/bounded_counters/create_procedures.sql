@@ -322,27 +322,27 @@ Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 o
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL bounded_counter_take(''seats'', 2);'
 BEGIN
-  DECLARE v_slot INT;
+  DECLARE v_slot, v_rows INT DEFAULT 0;
   DECLARE v_have BIGINT;
 
-  SELECT 1 + MOD(CONNECTION_ID(), MAX(counter_id))
-    INTO v_slot
-    FROM `bounded_counters`
-   WHERE counter_name = p_counter_name;
   -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock on the slot.
-  SELECT MAX(counter)
-    INTO v_have
+  SELECT MAX(counter_id), MAX(counter)
+    INTO v_slot, v_have
     FROM `bounded_counters`
    WHERE counter_name = p_counter_name
-     AND counter_id = v_slot;
-  UPDATE `bounded_counters`
-     SET counter = counter - p_amount
-   WHERE counter_name = p_counter_name
-     AND counter_id = v_slot
-     AND counter >= p_amount
-     AND v_have >= p_amount
-     AND p_amount > 0;
-  IF ROW_COUNT() = 0 THEN
+     AND counter_id = (
+       SELECT 1 + MOD(CONNECTION_ID(), MAX(counter_id))
+         FROM `bounded_counters`
+        WHERE counter_name = p_counter_name);
+  IF v_have >= p_amount AND p_amount > 0 THEN
+    UPDATE `bounded_counters`
+       SET counter = counter - p_amount
+     WHERE counter_name = p_counter_name
+       AND counter_id = v_slot
+       AND counter >= p_amount;
+    SET v_rows = ROW_COUNT();
+  END IF;
+  IF v_rows = 0 THEN
     CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount);
   END IF;
 END;
