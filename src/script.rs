@@ -14,20 +14,14 @@ pub fn statements(script: &str) -> Vec<String> {
         if statement.is_empty() {
             let line = rest.lines().next().unwrap_or_default();
             let mut words = line.split_whitespace();
-            if words
-                .next()
-                .is_some_and(|word| word.eq_ignore_ascii_case("delimiter"))
+            if words.next().is_some_and(|word| word.eq_ignore_ascii_case("delimiter"))
                 && let Some(word) = words.next()
             {
                 delimiter = word.to_owned();
                 rest = &rest[line.len()..];
                 continue;
             }
-            let skipped = if c.is_whitespace() {
-                c.len_utf8()
-            } else {
-                line_comment(rest)
-            };
+            let skipped = if c.is_whitespace() { c.len_utf8() } else { line_comment(rest) };
             if skipped > 0 {
                 rest = &rest[skipped..];
                 continue;
@@ -77,15 +71,10 @@ pub fn queries(script: &str) -> Vec<Query> {
         let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
         let parameters = rest.lines().find_map(|line| line.strip_prefix("-- Parameters: "));
         let parameters = parameters.unwrap_or_default().split(", ");
-        queries.extend(statements(rest).into_iter().next().map(|sql| {
-            Query {
-                name: name.trim().to_owned(),
-                parameters: parameters
-                    .filter(|parameter| !["none", ""].contains(parameter))
-                    .map(str::to_owned)
-                    .collect(),
-                sql,
-            }
+        queries.extend(statements(rest).into_iter().next().map(|sql| Query {
+            name: name.trim().to_owned(),
+            parameters: parameters.filter(|parameter| !["none", ""].contains(parameter)).map(str::to_owned).collect(),
+            sql,
         }));
     }
     queries
@@ -125,11 +114,7 @@ pub fn pieces(statement: &str) -> impl Iterator<Item = &str> {
     let mut rest = statement;
     std::iter::from_fn(move || {
         let c = rest.chars().next()?;
-        let length = if word(c) {
-            rest.find(|c| !word(c)).unwrap_or(rest.len())
-        } else {
-            token(rest, c)
-        };
+        let length = if word(c) { rest.find(|c| !word(c)).unwrap_or(rest.len()) } else { token(rest, c) };
         let (piece, following) = rest.split_at(length);
         rest = following;
         Some(piece)
@@ -179,14 +164,8 @@ fn token(text: &str, first: char) -> usize {
 
 /// The length of a comment up to the end of the line, in bytes. 0 if the text does not begin with one.
 fn line_comment(text: &str) -> usize {
-    let dashes = text
-        .strip_prefix("--")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
-    if dashes || text.starts_with('#') {
-        text.find('\n').unwrap_or(text.len())
-    } else {
-        0
-    }
+    let dashes = text.strip_prefix("--").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+    if dashes || text.starts_with('#') { text.find('\n').unwrap_or(text.len()) } else { 0 }
 }
 
 /// The length of a quoted string or name with its quotes, in bytes.
@@ -212,10 +191,7 @@ mod tests {
         let script = "SELECT ';', \"a\\\";\", 'it''s;' -- no; end\n , `;` /* ; */ FROM t; # ;\nSELECT 2";
         assert_eq!(
             statements(script),
-            [
-                "SELECT ';', \"a\\\";\", 'it''s;' -- no; end\n , `;` /* ; */ FROM t",
-                "SELECT 2"
-            ]
+            ["SELECT ';', \"a\\\";\", 'it''s;' -- no; end\n , `;` /* ; */ FROM t", "SELECT 2"]
         );
     }
 
@@ -231,34 +207,23 @@ mod tests {
 
     #[test]
     fn the_delimiter_changes_and_changes_back() {
-        let script =
-            "-- first\nDROP x;\n\ndelimiter ;;\nCREATE x BEGIN a; b; END;;\nDELIMITER ;\nSELECT 1;\n";
-        assert_eq!(
-            statements(script),
-            ["DROP x", "CREATE x BEGIN a; b; END", "SELECT 1"]
-        );
+        let script = "-- first\nDROP x;\n\ndelimiter ;;\nCREATE x BEGIN a; b; END;;\nDELIMITER ;\nSELECT 1;\n";
+        assert_eq!(statements(script), ["DROP x", "CREATE x BEGIN a; b; END", "SELECT 1"]);
     }
 
     #[test]
     fn several_statements_can_be_sent_together() {
         let create = "CREATE x() COMMENT 'a;\nb;'\nBEGIN\n  IF a THEN\n    b;\n\n    c;\n  END IF;\nEND";
-        let script = format!(
-            "DELIMITER ;;\nDROP x;\n-- why\n{create};\n\nCALL x();\nSELECT 1;;\nDELIMITER ;\nSELECT 2;"
-        );
-        assert_eq!(
-            statements(&script),
-            ["DROP x", create, "CALL x()", "SELECT 1", "SELECT 2"]
-        );
+        let script =
+            format!("DELIMITER ;;\nDROP x;\n-- why\n{create};\n\nCALL x();\nSELECT 1;;\nDELIMITER ;\nSELECT 2;");
+        assert_eq!(statements(&script), ["DROP x", create, "CALL x()", "SELECT 1", "SELECT 2"]);
     }
 
     #[test]
     fn an_unterminated_string_is_part_of_the_statement() {
         assert_eq!(statements("SELECT 'open"), ["SELECT 'open"]);
         assert_eq!(statements(" -- nothing\n;;\n"), Vec::<String>::new());
-        assert_eq!(
-            statements("SELECT 1 /*/; */; SELECT 2"),
-            ["SELECT 1 /*/; */", "SELECT 2"]
-        );
+        assert_eq!(statements("SELECT 1 /*/; */; SELECT 2"), ["SELECT 1 /*/; */", "SELECT 2"]);
     }
 }
 

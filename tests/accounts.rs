@@ -8,9 +8,7 @@ use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, root};
 
 pub fn promises(mut module: Module<'_>) {
-    module
-        .plain(the_table_contains_each_routine)
-        .on_servers(each_account_can_do_what_the_table_says);
+    module.plain(the_table_contains_each_routine).on_servers(each_account_can_do_what_the_table_says);
 }
 
 /// A private account, which is dropped at the end of the promise.
@@ -47,7 +45,9 @@ impl Drop for Account<'_> {
 /// grants.sql for the accounts of a schema with the suffixes `app` and `dba`.
 pub fn grants(schema: &Schema<'_>, package: &Package) -> String {
     let text = schema.file(package, "grants.sql");
-    ["app", "dba"].iter().fold(text, |text, name| text.replace(&format!("'{name}'@"), &format!("'{}_{name}'@", schema.name)))
+    ["app", "dba"]
+        .iter()
+        .fold(text, |text, name| text.replace(&format!("'{name}'@"), &format!("'{}_{name}'@", schema.name)))
 }
 
 /// A row of the table: the action, the packages, and what each account gets.
@@ -59,7 +59,8 @@ struct Cells {
 
 fn table() -> Vec<Cells> {
     let page = std::fs::read_to_string(root().join("docs/reference.md")).expect("the page");
-    let (_, rows) = page.split_once("| action | packages | `'app'@'%'` | `'dba'@'%'` |\n|---|---|---|---|\n").expect("the table");
+    let (_, rows) =
+        page.split_once("| action | packages | `'app'@'%'` | `'dba'@'%'` |\n|---|---|---|---|\n").expect("the table");
     let cells = |row: &str| {
         let cells: Vec<_> = row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
         let [action, packages, app, dba] = cells.try_into().expect(row);
@@ -179,6 +180,10 @@ fn each_account_can_do_what_the_table_says(server: &Server) {
 fn the_table_contains_each_routine() {
     let actions: Vec<String> = table().into_iter().map(|row| row.action).collect();
     for routine in Routine::all().filter(|routine| !routine.is_private()) {
-        assert!(actions.iter().any(|action| action.contains(&format!("`{}`", routine.suffix()))), "{}", routine.suffix());
+        assert!(
+            actions.iter().any(|action| action.contains(&format!("`{}`", routine.suffix()))),
+            "{}",
+            routine.suffix()
+        );
     }
 }

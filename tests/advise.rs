@@ -125,7 +125,10 @@ fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
     let hot = of(&report, "slotted_counters", "1, 2");
     assert!(hot["sentence"].as_str().expect("text").ends_with(": source create_procedures.sql of"), "{hot}");
     let run = hot["run"].as_str().expect("a command");
-    assert!(run.starts_with("slotted generate slotted_counters --slots ") && run.ends_with(" --out more-slots"), "{hot}");
+    assert!(
+        run.starts_with("slotted generate slotted_counters --slots ") && run.ends_with(" --out more-slots"),
+        "{hot}"
+    );
     let slots: u32 = run.split(' ').find_map(|word| word.parse().ok()).expect("a number");
     // Some sessions are between two transactions, so that the number of sessions is a few too low.
     let needed = 4 * SESSIONS as u32;
@@ -134,7 +137,8 @@ fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
 
 fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
     let schema = server.schema();
-    for (table, key) in [("pages", "PRIMARY KEY"), ("stock", "PRIMARY KEY"), ("pair", "PRIMARY KEY"), ("loose", "KEY")] {
+    for (table, key) in [("pages", "PRIMARY KEY"), ("stock", "PRIMARY KEY"), ("pair", "PRIMARY KEY"), ("loose", "KEY")]
+    {
         schema.run(&format!(
             "CREATE TABLE {table} (id INT NOT NULL, {key} (id), qty BIGINT NOT NULL, b INT NOT NULL) ENGINE = InnoDB;
              INSERT INTO {table} VALUES (7, 1000000, 0)"
@@ -157,8 +161,16 @@ fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
         let row = report["advice"].as_array().expect("a list").iter().find(|row| row["table"] == table);
         let row = row.unwrap_or_else(|| panic!("{table}: {report:#}"));
         let counted = table == "pages";
-        assert_eq!((&row["statement"], row["run"].as_str()), (&statement.into(), counted.then_some(&*install)), "{row}");
-        assert_eq!(row["sentence"].as_str().expect("text").starts_with("look at it: docs/columns.md "), !counted, "{row}");
+        assert_eq!(
+            (&row["statement"], row["run"].as_str()),
+            (&statement.into(), counted.then_some(&*install)),
+            "{row}"
+        );
+        assert_eq!(
+            row["sentence"].as_str().expect("text").starts_with("look at it: docs/columns.md "),
+            !counted,
+            "{row}"
+        );
     }
     let arguments: Vec<_> = install.split(' ').skip(1).collect();
     let output = slotted(&[&arguments[..], &["--url", &server.url()]].concat());

@@ -84,7 +84,8 @@ fn random_selection_uses_several_slots(server: &Server) {
     for _ in 0..20 {
         connection.query_drop("CALL counter_increment('test')").expect("increment");
     }
-    let query = "SELECT counter_get('test'), MIN(counter_id), MAX(counter_id), COUNT(NULLIF(counter MOD 100, 0)) FROM counters";
+    let query =
+        "SELECT counter_get('test'), MIN(counter_id), MAX(counter_id), COUNT(NULLIF(counter MOD 100, 0)) FROM counters";
     let (total, first, last, used): (i64, u64, u64, u64) = schema.first(query);
     assert_eq!((total, first, last), (1020, 1, 10), "no increment inserts a slot");
     assert!(used > 1, "{used}");
@@ -113,7 +114,10 @@ fn the_load_of_the_article_is_counted_exactly(server: &Server) {
         "SELECT COUNT(*), MAX(slots), SUM(slots <> last), COUNT(DISTINCT slots) FROM (SELECT COUNT(*) AS slots, MAX(counter_id) AS last
            FROM counters WHERE counter_name LIKE 'counterName%' AND description LIKE 'counterDescription%' GROUP BY counter_name) AS counted",
     );
-    assert!((counters, gaps) == (1500, 0) && most <= 50 && sizes > 20, "{counters} counters of {sizes} sizes up to {most}, {gaps} with gaps");
+    assert!(
+        (counters, gaps) == (1500, 0) && most <= 50 && sizes > 20,
+        "{counters} counters of {sizes} sizes up to {most}, {gaps} with gaps"
+    );
     // The article has 100 iterations. On a slow machine the load ends early.
     let mut iterations = 0;
     for _ in support::calls(100 / ITERATIONS) {

@@ -65,7 +65,11 @@ const COMMON: [(&str, u16, &str); 14] = [
 
 const PER_COUNTER: [(&str, u16, &str); 7] = [
     ("CALL counter_setup('new', NULL, 0, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
-    ("CALL counter_setup('new', NULL, 10001, 1)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 10001"),
+    (
+        "CALL counter_setup('new', NULL, 10001, 1)",
+        30005,
+        "counter_setup: p_slots must be between 1 and 10000, not 10001",
+    ),
     ("CALL counter_setup('x', NULL, 0, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
     ("CALL counter_resize('x', -1)", 30005, "counter_resize: p_slots must be between 1 and 10000, not -1"),
     ("CALL counter_resize('x', NULL)", 30005, "counter_resize: p_slots must be between 1 and 10000, not NULL"),
@@ -148,7 +152,20 @@ fn names_may_have_special_characters(server: &Server) {
     schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
     let mut connection = schema.connect();
     let long = ["n".repeat(100), "\u{1F600}".repeat(100)];
-    let names = ["it's", "\"", "back\\slash", "\\", "\\'", "%", "_", "a%", "`x`", "; DROP TABLE counters; --", "a\nb", "\u{1}\u{2}"];
+    let names = [
+        "it's",
+        "\"",
+        "back\\slash",
+        "\\",
+        "\\'",
+        "%",
+        "_",
+        "a%",
+        "`x`",
+        "; DROP TABLE counters; --",
+        "a\nb",
+        "\u{1}\u{2}",
+    ];
     let more = ["NULL", "0", " leading", "a", "A", "\u{e4}", "\u{1F600}", "\u{1F389}", &long[0], &long[1]];
     let names = [&names[..], &more].concat();
     for (number, name) in names.iter().enumerate() {
@@ -203,7 +220,9 @@ fn a_call_that_has_nothing_to_change_succeeds_and_changes_nothing(server: &Serve
         let before = schema.rows(&package.options.table);
         for mut connection in connections(&schema) {
             let slots = package.options.setup_slots();
-            for call in ["counter_add('x', 0)", "counter_reset('same', 4, FALSE)", &format!("counter_resize('x', {slots})")] {
+            for call in
+                ["counter_add('x', 0)", "counter_reset('same', 4, FALSE)", &format!("counter_resize('x', {slots})")]
+            {
                 connection.query_drop(format!("CALL {call}")).expect(call);
                 assert_eq!(before, schema.rows(&package.options.table), "{call}");
             }

@@ -128,17 +128,24 @@ fn a_list_of_connections_is_measured_and_drawn(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
     let [svg, html] = ["a.svg", "a.html"].map(|name| folder.path().join(name).display().to_string());
     for (connections, expected, [lines, circles, bars]) in [("4,1", &[1, 4][..], [2, 4, 0]), ("2", &[2], [0, 0, 2])] {
-        let arguments = ["uncontended", "single-row", "--seconds", "0.1", "--rounds", "2", "--connections", connections];
+        let arguments =
+            ["uncontended", "single-row", "--seconds", "0.1", "--rounds", "2", "--connections", connections];
         let results = results(&on(server, &[&arguments[..], &["--svg", &svg, "--html", &html]].concat()));
-        let measured: Vec<_> = results.iter().map(|one| (one["connections"].as_u64(), one["contender"].as_str())).collect();
-        let wanted = expected.iter().flat_map(|number| ["uncontended", "single-row"].map(|name| (Some(*number), Some(name))));
+        let measured: Vec<_> =
+            results.iter().map(|one| (one["connections"].as_u64(), one["contender"].as_str())).collect();
+        let wanted =
+            expected.iter().flat_map(|number| ["uncontended", "single-row"].map(|name| (Some(*number), Some(name))));
         assert_eq!(measured, wanted.collect::<Vec<_>>());
         assert_eq!((results[0]["to_uncontended"].as_f64(), results[0]["rounds"].as_u64()), (Some(1.0), Some(2)));
         let [svg, html] = [&svg, &html].map(|path| fs::read_to_string(path).expect("a picture"));
         assert!(svg.starts_with("<svg") && html.contains(svg.trim_end()), "{html}");
         assert!(svg.contains(&format!("Increments per second on {}", server.version)), "{svg}");
         assert!(svg.contains("median of 2 rounds of 0.1 s"), "{svg}");
-        assert_eq!(["<polyline", "<circle", "<rect"].map(|shape| svg.matches(shape).count()), [lines, circles, bars], "{svg}");
+        assert_eq!(
+            ["<polyline", "<circle", "<rect"].map(|shape| svg.matches(shape).count()),
+            [lines, circles, bars],
+            "{svg}"
+        );
     }
 }
 
@@ -159,9 +166,13 @@ fn what_cannot_be_measured_or_written_is_said_before_the_load() {
         (&["take", "batch", "take"][..], "error: two contenders have the name take\n"),
         (&["take", "--svg", "/nowhere/a.svg"], "error: cannot write /nowhere/a.svg: No such file or directory"),
         (&["take", "--html", "/"], "error: cannot write /: Is a directory"),
-        (&["--contender", &mine], "error: mine, line 8: the section -- read contains 2 statements instead of one\nhint: "),
+        (
+            &["--contender", &mine],
+            "error: mine, line 8: the section -- read contains 2 statements instead of one\nhint: ",
+        ),
     ] {
-        let output = bench(&[&["--url", "mysql://root@127.0.0.1:1/"], arguments].concat()).output().expect("the bench runs");
+        let output =
+            bench(&[&["--url", "mysql://root@127.0.0.1:1/"], arguments].concat()).output().expect("the bench runs");
         assert!(output.status.code() == Some(2) && text(&output).starts_with(error), "{}", text(&output));
     }
 }
@@ -209,7 +220,11 @@ fn ctrl_c_drops_the_schema(server: &Server) {
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
         let output = child.wait_with_output().expect("the bench ends");
         assert_eq!((output.status.code(), schemas(server)), (Some(130), 0), "{}", text(&output));
-        assert!(text(&output).ends_with("interrupted; the schema slotted_bench has been dropped\n"), "{}", text(&output));
+        assert!(
+            text(&output).ends_with("interrupted; the schema slotted_bench has been dropped\n"),
+            "{}",
+            text(&output)
+        );
     }
 }
 
@@ -220,7 +235,8 @@ fn without_a_server_a_private_one_is_started_and_removed(server: &Server) {
     let output = command.output().expect("the bench runs");
     assert_eq!(names(&results(&output)), ["single-row", "counters-fixed"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let durable = ["server", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit"].map(|name| &report["environment"][name]);
+    let durable =
+        ["server", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit"].map(|name| &report["environment"][name]);
     assert_eq!(durable, [&server.version.to_string(), "1", "1", "1"]);
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }

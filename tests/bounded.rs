@@ -49,10 +49,7 @@ fn fill(schema: &Schema<'_>, counts: impl IntoIterator<Item = i64>) {
     let row = |(slot, count)| format!("('seats', {slot}, NULL, '2026-01-01', {count})");
     let rows: Vec<_> = (1..).zip(counts).map(row).collect();
     schema.run("DELETE FROM bounded_counters");
-    schema.run(&format!(
-        "INSERT INTO bounded_counters VALUES {}",
-        rows.join(", ")
-    ));
+    schema.run(&format!("INSERT INTO bounded_counters VALUES {}", rows.join(", ")));
 }
 
 fn call(routine: &str, amount: i64) -> String {
@@ -65,9 +62,7 @@ fn total(schema: &Schema<'_>) -> i64 {
 
 /// All slots: their numbers, start dates and counts.
 fn slots(schema: &Schema<'_>) -> Vec<(i64, String, i64)> {
-    schema.query(
-        "SELECT counter_id, CAST(start_date AS CHAR), counter FROM bounded_counters ORDER BY counter_id",
-    )
+    schema.query("SELECT counter_id, CAST(start_date AS CHAR), counter FROM bounded_counters ORDER BY counter_id")
 }
 
 /// The number of the error of a statement, or 0.
@@ -79,16 +74,11 @@ fn error(connection: &mut Conn, statement: &str) -> u16 {
 }
 
 fn run(connection: &mut Conn, statement: &str) {
-    connection
-        .query_drop(statement)
-        .unwrap_or_else(|error| panic!("{statement}: {error}"));
+    connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
 }
 
 fn isolate(connection: &mut Conn, level: &str) {
-    run(
-        connection,
-        &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
-    );
+    run(connection, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
 }
 
 /// The errors that a package of counters has, too, are in bad_input.
@@ -119,10 +109,7 @@ fn each_error_changes_nothing(server: &Server) {
         let call = format!("CALL bounded_counter_{routine}({arguments})");
         let (got, message) = error_of(connection.query_drop(&call));
         assert_eq!(got, number, "{call}: {message}");
-        assert!(
-            text.is_empty() || message == format!("bounded_counter_{routine}: {text}"),
-            "{call}: {message}"
-        );
+        assert!(text.is_empty() || message == format!("bounded_counter_{routine}: {text}"), "{call}: {message}");
         assert!(slots(&schema) == before, "{call} has changed a row");
     }
     // The greatest total, and the greatest amount.
@@ -167,11 +154,9 @@ fn no_statement_makes_a_slot_negative(server: &Server) {
 }
 
 fn a_sale_by_32_sessions_is_exact_and_never_negative(server: &Server) {
-    for (transactions, resizes, level) in [
-        (false, false, "REPEATABLE READ"),
-        (true, false, "REPEATABLE READ"),
-        (true, true, "READ COMMITTED"),
-    ] {
+    for (transactions, resizes, level) in
+        [(false, false, "REPEATABLE READ"), (true, false, "REPEATABLE READ"), (true, true, "READ COMMITTED")]
+    {
         sell_out(server, transactions, resizes, level);
     }
 }
@@ -231,9 +216,7 @@ fn sell_out(server: &Server, transactions: bool, resizes: bool, level: &str) {
                 thread::sleep(Duration::from_millis(5));
             }
         });
-        sellers
-            .into_iter()
-            .for_each(|seller| seller.join().expect("a seller"));
+        sellers.into_iter().for_each(|seller| seller.join().expect("a seller"));
     });
     let errors = errors.lock().expect("errors");
     let what = format!("transactions {transactions}, resizes {resizes}, {level}: errors {errors:?}");
@@ -246,10 +229,7 @@ fn sell_out(server: &Server, transactions: bool, resizes: bool, level: &str) {
         (true, true) => u64::MAX,
     };
     let deadlocks = errors.get(&1213).copied().unwrap_or(0);
-    assert!(
-        deadlocks <= most && errors.keys().all(|error| *error == 1213),
-        "{what}"
-    );
+    assert!(deadlocks <= most && errors.keys().all(|error| *error == 1213), "{what}");
 }
 
 /// Whatever the session has read before, and whichever level of isolation it has, also for one transaction alone.
@@ -279,40 +259,21 @@ fn a_take_decides_by_what_is_committed(server: &Server) {
             schema.run(meanwhile);
             for (routine, amount, expected) in calls {
                 let number = error(&mut connection, &call(routine, *amount));
-                assert_eq!(
-                    number, *expected,
-                    "{level} {next}: {meanwhile}; {routine} {amount}"
-                );
+                assert_eq!(number, *expected, "{level} {next}: {meanwhile}; {routine} {amount}");
             }
             run(&mut connection, "COMMIT");
             assert_eq!(total(&schema), 0, "{level} {next}: {meanwhile}");
         };
         // It was added since, in the slot of the connection or in another one.
-        for add in [
-            "UPDATE bounded_counters SET counter = 10 WHERE counter_id = 4",
-            &call("add", 10),
-        ] {
-            after(
-                None,
-                add,
-                &[("take", 11, NOT_ENOUGH), ("take", 10, 0), ("take", 1, NOT_ENOUGH)],
-            );
+        for add in ["UPDATE bounded_counters SET counter = 10 WHERE counter_id = 4", &call("add", 10)] {
+            after(None, add, &[("take", 11, NOT_ENOUGH), ("take", 10, 0), ("take", 1, NOT_ENOUGH)]);
         }
         for slot in [Some(4), Some(7)] {
             // It was taken since, or the counter was deleted, or has another number of slots.
             after(slot, &call("take", 8), &[("take", 3, NOT_ENOUGH), ("take", 2, 0)]);
-            after(
-                slot,
-                "CALL bounded_counter_delete('seats')",
-                &[("take", 3, 30003)],
-            );
+            after(slot, "CALL bounded_counter_delete('seats')", &[("take", 3, 30003)]);
             for slots in [1, 3, 12] {
-                let calls = [
-                    ("add", 5, 0),
-                    ("take", 6, 0),
-                    ("take", 9, 0),
-                    ("take", 10, NOT_ENOUGH),
-                ];
+                let calls = [("add", 5, 0), ("take", 6, 0), ("take", 9, 0), ("take", 10, NOT_ENOUGH)];
                 after(slot, &call("resize", slots), &calls);
             }
         }
@@ -358,8 +319,7 @@ fn held(schema: &Schema<'_>) -> Vec<u32> {
     let mut connection = schema.isolated("READ COMMITTED");
     let slot = "SELECT counter FROM bounded_counters WHERE counter_name = 'seats' AND counter_id =";
     // MySQL returns 3572, MariaDB 1205.
-    let mut is_held =
-        |number: &u32| error(&mut connection, &format!("{slot} {number} FOR UPDATE NOWAIT")) != 0;
+    let mut is_held = |number: &u32| error(&mut connection, &format!("{slot} {number} FOR UPDATE NOWAIT")) != 0;
     (1..=SLOTS).filter(|number| is_held(number)).collect()
 }
 
@@ -376,28 +336,14 @@ fn a_transaction_holds_the_slots_that_the_manual_of_take_names(server: &Server) 
         }
         for (counts, expected, slots, why) in [
             ([100; 10], 0, &vec![4], "the slot of the connection has enough"),
-            (
-                [20, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-                0,
-                &vec![1],
-                "the last pieces are in slot 1",
-            ),
-            (
-                [0, 0, 0, 0, 0, 0, 900, 0, 0, 0],
-                0,
-                &all,
-                "all counts were collected",
-            ),
+            ([20, 2, 2, 2, 2, 2, 2, 2, 2, 2], 0, &vec![1], "the last pieces are in slot 1"),
+            ([0, 0, 0, 0, 0, 0, 900, 0, 0, 0], 0, &all, "all counts were collected"),
             ([0; 10], NOT_ENOUGH, &all, "a rejection"),
         ] {
             run(&mut transaction, "ROLLBACK");
             fill(&schema, counts);
             begin(&mut transaction, "");
-            assert_eq!(
-                error(&mut transaction, &call("take", 3)),
-                expected,
-                "{level}: {why}"
-            );
+            assert_eq!(error(&mut transaction, &call("take", 3)), expected, "{level}: {why}");
             assert_eq!(held(&schema), *slots, "{level}: {why}");
         }
         // Outside of a transaction, a rejection waits for none of these locks, and a change does.
@@ -455,14 +401,8 @@ fn calls_of_a_damaged_counter_end_with_an_error(server: &Server) {
     ];
     for (damage, calls) in [
         ("DELETE FROM bounded_counters WHERE counter_id = 1", &without[..]),
-        (
-            "UPDATE bounded_counters SET counter_id = 0 WHERE counter_id = 1",
-            &without,
-        ),
-        (
-            "UPDATE bounded_counters SET counter_id = -3 WHERE counter_id = 1",
-            &without,
-        ),
+        ("UPDATE bounded_counters SET counter_id = 0 WHERE counter_id = 1", &without),
+        ("UPDATE bounded_counters SET counter_id = -3 WHERE counter_id = 1", &without),
         ("UPDATE bounded_counters SET counter_id = -counter_id", &without),
         (
             "INSERT INTO bounded_counters VALUES ('seats', -3, NULL, NOW(), 50)",
@@ -474,10 +414,7 @@ fn calls_of_a_damaged_counter_end_with_an_error(server: &Server) {
         let before = slots(&schema);
         for call in calls {
             let number = error(&mut connection, &format!("CALL bounded_counter_{call}"));
-            assert!(
-                [30003, NOT_ENOUGH, 30021, 1062].contains(&number),
-                "{damage}, {call}: {number}"
-            );
+            assert!([30003, NOT_ENOUGH, 30021, 1062].contains(&number), "{damage}, {call}: {number}");
             assert!(slots(&schema) == before, "{damage}, {call} has changed a row");
         }
     }
@@ -508,21 +445,14 @@ fn a_killed_take_takes_its_amount_or_returns_an_error(server: &Server) {
         });
         for round in calls(900) {
             // The slot of the connection has enough, or slot 1 has the last pieces, or the counts have to be collected.
-            let counts = [
-                [100; 10],
-                [20, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-                [0, 90, 0, 90, 90, 0, 90, 0, 90, 0],
-                [0; 10],
-            ][round % 4];
+            let counts =
+                [[100; 10], [20, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 90, 0, 90, 90, 0, 90, 0, 90, 0], [0; 10]][round % 4];
             let before: i64 = counts.iter().sum();
             fill(schema, counts);
             let number = error(&mut takers[round / 4 % 3], &call("take", 4));
             let taken = before - total(schema);
             *met.entry(number).or_default() += 1;
-            assert!(
-                taken == 4 || taken == 0 && number != 0,
-                "round {round}: error {number}, {taken} taken"
-            );
+            assert!(taken == 4 || taken == 0 && number != 0, "round {round}: error {number}, {taken} taken");
             // A KILL can also show as 1105, 1329, or as the error 1305 of the savepoint, whose handler it comes before.
             let unhurt = if before < 4 { NOT_ENOUGH } else { 0 };
             let expected = [unhurt, 30021, 1317, 1105, 1329, 1305];

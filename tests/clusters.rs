@@ -13,37 +13,23 @@ use slotted::package::Package;
 use slotted::script;
 
 use super::once;
-use crate::support::{
-    Cluster, Module, NODES, SESSIONS as PROCESSES, Schema, clusters, error_of, sql_statements,
-};
+use crate::support::{Cluster, Module, NODES, SESSIONS as PROCESSES, Schema, clusters, error_of, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     // All promises of a cluster one after the other, so that it is started once.
     for cluster in clusters() {
         module
             .on_cluster(cluster, 1, nodes_that_join_have_the_package_and_its_totals)
-            .on_cluster(
-                cluster,
-                NODES,
-                the_sql_for_a_server_alone_is_rejected_and_creates_nothing,
-            )
+            .on_cluster(cluster, NODES, the_sql_for_a_server_alone_is_rejected_and_creates_nothing)
             .on_cluster(cluster, NODES, the_query_of_the_page_compares_the_nodes)
             .on_cluster(cluster, NODES, three_nodes_count_exactly_and_no_call_conflicts)
             .on_cluster(cluster, NODES, a_stock_is_sold_once_on_three_nodes)
             .on_cluster(cluster, NODES, a_counter_has_a_slot_for_each_node)
-            .on_cluster(
-                cluster,
-                NODES,
-                maintenance_in_a_transaction_is_rolled_back_with_it,
-            )
+            .on_cluster(cluster, NODES, maintenance_in_a_transaction_is_rolled_back_with_it)
             .on_cluster(cluster, NODES, a_step_that_conflicts_is_repeated_at_most_20_times)
             .on_cluster(cluster, NODES, maintenance_ends_beside_the_writers_of_all_nodes)
             .on_cluster(cluster, NODES, an_operation_counts_once_on_all_nodes)
-            .on_cluster(
-                cluster,
-                NODES,
-                nodes_that_fail_return_and_no_acknowledged_count_is_lost,
-            );
+            .on_cluster(cluster, NODES, nodes_that_fail_return_and_no_acknowledged_count_is_lost);
     }
 }
 
@@ -89,9 +75,7 @@ fn printed_error(error: &mysql::Error) -> String {
 
 /// Whether a printed error is one of a conflict with another node.
 fn is_conflict(error: &str) -> bool {
-    ["1213 ", "3101 ", "1180 "]
-        .iter()
-        .any(|conflict| error.starts_with(conflict))
+    ["1213 ", "3101 ", "1180 "].iter().any(|conflict| error.starts_with(conflict))
 }
 
 /// Whether a COMMIT that returned this error has certainly not counted, as docs/clusters.md says.
@@ -109,9 +93,7 @@ fn count(connection: &mut Conn, statement: &str, in_transaction: bool) -> Result
     if !in_transaction {
         return connection.query_drop(statement).map_err(|error| (true, error));
     }
-    let begun = connection
-        .query_drop("START TRANSACTION")
-        .and_then(|()| connection.query_drop(statement));
+    let begun = connection.query_drop("START TRANSACTION").and_then(|()| connection.query_drop(statement));
     begun.map_err(|error| (false, error))?;
     thread::sleep(HOLD);
     connection.query_drop("COMMIT").map_err(|error| (true, error))
@@ -129,11 +111,7 @@ fn under_load(
     // A node can still have to create what the statements need.
     applied(cluster, schema);
     let nodes = cluster.nodes();
-    let options = nodes.iter().map(|node| {
-        node.options()
-            .db_name(Some(&schema.name))
-            .read_timeout(Some(TIMEOUT))
-    });
+    let options = nodes.iter().map(|node| node.options().db_name(Some(&schema.name)).read_timeout(Some(TIMEOUT)));
     let (options, stop) = (&options.collect::<Vec<OptsBuilder>>(), AtomicBool::new(false));
     let acknowledged: Acknowledged = Default::default();
     let counted = Mutex::new(statements.iter().map(|_| Counted::default()).collect::<Vec<_>>());
@@ -177,10 +155,8 @@ fn under_load(
     });
     // A node executes a call whose client is gone, and one that drops the database before it has applied the last changes of the others
     // leaves the group.
-    let calls = format!(
-        "SELECT COUNT(*) FROM {PROCESSES} AS sessions WHERE DB = '{}' AND COMMAND <> 'Sleep'",
-        schema.name
-    );
+    let calls =
+        format!("SELECT COUNT(*) FROM {PROCESSES} AS sessions WHERE DB = '{}' AND COMMAND <> 'Sleep'", schema.name);
     for node in cluster.nodes() {
         let mut connection = node.connect();
         let mut have_ended = || connection.query_first(&calls).expect(&calls) == Some(0);
@@ -215,12 +191,7 @@ fn applied(cluster: &Cluster, schema: &Schema<'_>) {
 /// What a query returns on each node, the same on all, after this node has applied what was committed.
 #[track_caller]
 fn total(cluster: &Cluster, schema: &Schema<'_>, query: &str) -> i64 {
-    let of_node = |node| {
-        cluster
-            .reader(node, &schema.name)
-            .query_first::<i64, _>(query)
-            .expect(query)
-    };
+    let of_node = |node| cluster.reader(node, &schema.name).query_first::<i64, _>(query).expect(query);
     let totals: Vec<_> = (0..cluster.nodes().len()).map(of_node).collect();
     let equal = totals.iter().all(|total| *total == totals[0]);
     assert!(equal, "{query}: {totals:?}");
@@ -242,11 +213,7 @@ fn tool(schema: &Schema<'_>, command: &str) -> (bool, String) {
 fn nodes_that_join_have_the_package_and_its_totals(cluster: &Cluster) {
     let first = cluster.node(0);
     let schema = first.schema();
-    let words = if cluster.is_galera() {
-        "counters"
-    } else {
-        "counters --cluster"
-    };
+    let words = if cluster.is_galera() { "counters" } else { "counters --cluster" };
     let (success, printed) = tool(&schema, &format!("install {words}"));
     assert!(success, "{printed}");
     schema.install(&package("counters --table nodes --prefix node_ --cluster"));
@@ -260,31 +227,18 @@ fn nodes_that_join_have_the_package_and_its_totals(cluster: &Cluster) {
     }
     let elsewhere = "SELECT SUM(counter * (MOD(counter_id - @@GLOBAL.auto_increment_offset, @@GLOBAL.auto_increment_increment) <> 0))
                        FROM nodes";
-    assert_eq!(
-        schema.first::<(i64, i64)>(&format!("SELECT node_get('old'), ({elsewhere})")),
-        (12, 0)
-    );
+    assert_eq!(schema.first::<(i64, i64)>(&format!("SELECT node_get('old'), ({elsewhere})")), (12, 0));
     let (success, printed) = tool(&schema, "status");
-    assert!(
-        success != cluster.is_galera() && printed.contains("--cluster"),
-        "{printed}"
-    );
+    assert!(success != cluster.is_galera() && printed.contains("--cluster"), "{printed}");
     let increment = ["CALL counter_increment('hot')"];
-    let counted = under_load(cluster, &schema, &increment, Duration::ZERO, |_| {
-        thread::sleep(Duration::from_secs(1))
-    });
+    let counted = under_load(cluster, &schema, &increment, Duration::ZERO, |_| thread::sleep(Duration::from_secs(1)));
     assert_eq!(counted[0].failed.is_empty(), !cluster.is_galera());
 }
 
 /// By the scripts in the client of the server, and by the tool.
 fn the_sql_for_a_server_alone_is_rejected_and_creates_nothing(cluster: &Cluster) {
     let first = cluster.node(0);
-    for words in [
-        "counters",
-        "counters --slots 9",
-        "slotted_counters",
-        "bounded_counters",
-    ] {
+    for words in ["counters", "counters --slots 9", "slotted_counters", "bounded_counters"] {
         let (schema, package) = (first.schema(), package(words));
         let objects = || {
             let of_schema = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
@@ -310,28 +264,12 @@ fn the_sql_for_a_server_alone_is_rejected_and_creates_nothing(cluster: &Cluster)
 fn the_query_of_the_page_compares_the_nodes(cluster: &Cluster) {
     let query = &sql_statements("docs/clusters.md", "Compare the nodes")[0];
     let nodes = cluster.nodes();
-    let row = |connection: &mut Conn| {
-        connection
-            .query_first::<Row, _>(query)
-            .expect(query)
-            .expect("a row")
-    };
+    let row = |connection: &mut Conn| connection.query_first::<Row, _>(query).expect(query).expect("a row");
     let rows: Vec<Row> = nodes.iter().map(|node| row(&mut node.connect())).collect();
-    let all = |column: &str| {
-        rows.iter()
-            .map(|row| row.get::<u64, _>(column).expect(column))
-            .collect::<BTreeSet<_>>()
-    };
-    assert_eq!(
-        (all("read_only"), all("remainder").len()),
-        (BTreeSet::from([0]), NODES),
-        "{rows:?}"
-    );
+    let all = |column: &str| rows.iter().map(|row| row.get::<u64, _>(column).expect(column)).collect::<BTreeSet<_>>();
+    assert_eq!((all("read_only"), all("remainder").len()), (BTreeSet::from([0]), NODES), "{rows:?}");
     let increments = all("increment");
-    assert!(
-        increments.len() == 1 && increments.iter().all(|increment| *increment >= 3),
-        "{rows:?}"
-    );
+    assert!(increments.len() == 1 && increments.iter().all(|increment| *increment >= 3), "{rows:?}");
 }
 
 /// A statement of queries.sql with the values of its parameters.
@@ -339,11 +277,8 @@ fn plain(schema: &Schema<'_>, package: &Package, name: &str, values: &[&str]) ->
     let queries = script::queries(&schema.file(package, "queries.sql"));
     let query = queries.into_iter().find(|query| query.name == name).expect(name);
     let parameters = query.parameters.iter().map(|parameter| {
-        let (_, value) = values
-            .iter()
-            .filter_map(|pair| pair.split_once('='))
-            .find(|(name, _)| name == parameter)
-            .expect(name);
+        let (_, value) =
+            values.iter().filter_map(|pair| pair.split_once('=')).find(|(name, _)| name == parameter).expect(name);
         value
     });
     parameters.fold(query.sql, |sql, value| sql.replacen('?', value, 1))
@@ -363,55 +298,29 @@ fn three_nodes_count_exactly_and_no_call_conflicts(cluster: &Cluster) {
         "CALL counter_setup('downloads', NULL, 99, 0); CALL counter_setup('plain', NULL, 99, 0);
          CALL fixed_setup('hot', NULL, NULL, 0); CALL bounded_counter_setup('stock', NULL, 99, 0)",
     );
-    let plain_named = plain(
-        &schema,
-        &named,
-        "increment",
-        &["counter_name='plain'", "slots=99"],
-    );
+    let plain_named = plain(&schema, &named, "increment", &["counter_name='plain'", "slots=99"]);
     let plain_record = plain(&schema, &records, "increment", &["record_type=1", "record_id=3"]);
     let all = [
-        (
-            "CALL counter_increment('downloads')",
-            "SELECT counter_get('downloads')",
-        ),
+        ("CALL counter_increment('downloads')", "SELECT counter_get('downloads')"),
         (&plain_named, "SELECT counter_get('plain')"),
         ("CALL fixed_increment('hot')", "SELECT fixed_get('hot')"),
-        (
-            "CALL slotted_counter_increment(1, 2)",
-            "SELECT slotted_counter_get(1, 2)",
-        ),
+        ("CALL slotted_counter_increment(1, 2)", "SELECT slotted_counter_get(1, 2)"),
         (&plain_record, "SELECT slotted_counter_get(1, 3)"),
-        (
-            "CALL bounded_counter_add('stock', 1)",
-            "SELECT bounded_counter_get('stock')",
-        ),
+        ("CALL bounded_counter_add('stock', 1)", "SELECT bounded_counter_get('stock')"),
     ];
-    let counted = under_load(
-        cluster,
-        &schema,
-        &all.map(|(call, _)| call),
-        Duration::ZERO,
-        |_| {
-            thread::sleep(Duration::from_secs(1));
-            // At this speed, a reset conflicts. The recipe changes one slot of its node.
-            let mut connection = schema.connect();
-            for statement in sql_statements("docs/clusters.md", "Maintenance") {
-                connection.query_drop(&statement).expect(&statement);
-            }
-            let before: Option<i64> = connection.query_first("SELECT @total").expect("a total");
-            schema.run(&format!(
-                "CALL counter_add('downloads', {})",
-                before.expect("a total")
-            ));
-            thread::sleep(Duration::from_secs(1));
-        },
-    );
+    let counted = under_load(cluster, &schema, &all.map(|(call, _)| call), Duration::ZERO, |_| {
+        thread::sleep(Duration::from_secs(1));
+        // At this speed, a reset conflicts. The recipe changes one slot of its node.
+        let mut connection = schema.connect();
+        for statement in sql_statements("docs/clusters.md", "Maintenance") {
+            connection.query_drop(&statement).expect(&statement);
+        }
+        let before: Option<i64> = connection.query_first("SELECT @total").expect("a total");
+        schema.run(&format!("CALL counter_add('downloads', {})", before.expect("a total")));
+        thread::sleep(Duration::from_secs(1));
+    });
     for ((call, query), counted) in all.iter().zip(&counted) {
-        assert!(
-            counted.failed.is_empty() && counted.done > 0,
-            "{call}: {counted:?}"
-        );
+        assert!(counted.failed.is_empty() && counted.done > 0, "{call}: {counted:?}");
         assert_eq!(total(cluster, &schema, query), counted.done, "{call}");
     }
 }
@@ -425,9 +334,7 @@ fn a_stock_is_sold_once_on_three_nodes(cluster: &Cluster) {
     schema.run(&format!("CALL bounded_counter_setup('seats', NULL, 9, {PIECES})"));
     let take = ["CALL bounded_counter_take('seats', 1)"];
     let counted = under_load(cluster, &schema, &take, PAUSE, |_| {
-        wait_until("all are sold", || {
-            schema.first::<i64>("SELECT bounded_counter_get('seats')") == 0
-        });
+        wait_until("all are sold", || schema.first::<i64>("SELECT bounded_counter_get('seats')") == 0);
     });
     assert_eq!(total(cluster, &schema, "SELECT bounded_counter_get('seats')"), 0);
     assert_eq!(counted[0].done, PIECES);
@@ -443,25 +350,12 @@ fn a_counter_has_a_slot_for_each_node(cluster: &Cluster) {
     let increment: i64 = schema.first("SELECT @@GLOBAL.auto_increment_increment");
     // NULL is enough, whatever the number of nodes.
     schema.run("CALL counter_setup('hot', NULL, NULL, 3)");
-    for (routine, arguments) in [
-        ("counter_setup", "'few', NULL, {}, 0"),
-        ("counter_resize", "'hot', {}"),
-    ] {
-        let call = format!(
-            "CALL {routine}({})",
-            arguments.replace("{}", &(increment - 1).to_string())
-        );
-        let error = (
-            30018,
-            format!("{routine}: this cluster needs at least {increment} slots"),
-        );
+    for (routine, arguments) in [("counter_setup", "'few', NULL, {}, 0"), ("counter_resize", "'hot', {}")] {
+        let call = format!("CALL {routine}({})", arguments.replace("{}", &(increment - 1).to_string()));
+        let error = (30018, format!("{routine}: this cluster needs at least {increment} slots"));
         assert_eq!(error_of(schema.connect().query_drop(call)), error);
     }
-    let state = total(
-        cluster,
-        &schema,
-        "SELECT COUNT(*) * 10 + SUM(counter) FROM counters",
-    );
+    let state = total(cluster, &schema, "SELECT COUNT(*) * 10 + SUM(counter) FROM counters");
     assert_eq!((state, increment >= 3), (increment.max(5) * 10 + 3, true));
 }
 
@@ -495,9 +389,7 @@ fn maintenance_in_a_transaction_is_rolled_back_with_it(cluster: &Cluster) {
         let mut connection = connect(cluster, node, &schema);
         let at_home: Option<i64> = connection.query_first(home).expect(home);
         connection.query_drop("START TRANSACTION").expect("a transaction");
-        connection
-            .query_drop(call)
-            .unwrap_or_else(|error| panic!("{call}: {error}"));
+        connection.query_drop(call).unwrap_or_else(|error| panic!("{call}: {error}"));
         assert_eq!(connection.query_first(state).expect(state), Some(after), "{call}");
         if after == 330_503 {
             let moved = connection.query_first(home).expect(home);
@@ -521,30 +413,14 @@ fn a_step_that_conflicts_is_repeated_at_most_20_times(cluster: &Cluster) {
         );
         connection.query_drop(&trigger).expect("a trigger");
     }
-    for call in [
-        "CALL counter_reset('hot', 9, FALSE)",
-        "CALL slotted_counter_reset(1, 2, 9)",
-    ] {
-        for (conflicts, begin, fails) in [
-            (20, "DO 0", false),
-            (21, "DO 0", true),
-            (1, "START TRANSACTION", true),
-        ] {
-            connection
-                .query_drop(format!("SET @conflicts = {conflicts}"))
-                .expect("a variable");
+    for call in ["CALL counter_reset('hot', 9, FALSE)", "CALL slotted_counter_reset(1, 2, 9)"] {
+        for (conflicts, begin, fails) in [(20, "DO 0", false), (21, "DO 0", true), (1, "START TRANSACTION", true)] {
+            connection.query_drop(format!("SET @conflicts = {conflicts}")).expect("a variable");
             connection.query_drop(begin).expect(begin);
             let result = connection.query_drop(call);
             connection.query_drop("ROLLBACK").expect("a rollback");
             let what = format!("{call}, {conflicts} conflicts after {begin}: {result:?}");
-            assert!(
-                if fails {
-                    error_of(result).0 == 1213
-                } else {
-                    result.is_ok()
-                },
-                "{what}"
-            );
+            assert!(if fails { error_of(result).0 == 1213 } else { result.is_ok() }, "{what}");
         }
     }
 }
@@ -557,9 +433,7 @@ fn maintenance_ends_beside_the_writers_of_all_nodes(cluster: &Cluster) {
         "CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
          INSERT INTO pages (id) VALUES (1), (2), (3), (4), (5)",
     );
-    schema.install(&package(
-        "slotted_counters --slots 99 --column pages.views --key 'id BIGINT' --cluster",
-    ));
+    schema.install(&package("slotted_counters --slots 99 --column pages.views --key 'id BIGINT' --cluster"));
     of_both_kinds(&schema);
     schema.run(
         "CALL counter_setup('kept', NULL, 99, 0); CALL counter_reset('hot', 1000000000, FALSE);
@@ -602,47 +476,29 @@ fn maintenance_ends_beside_the_writers_of_all_nodes(cluster: &Cluster) {
             assert!(ends, "{call}");
         }
         // Of so many calls, less than a hundredth may fail.
-        wait_until("400 calls", || {
-            schema.first::<i64>("SELECT counter_get('kept')") >= 400
-        });
+        wait_until("400 calls", || schema.first::<i64>("SELECT counter_get('kept')") >= 400);
     });
     let errors = counted.iter().flat_map(|counted| &counted.failed);
-    let errors: Vec<_> = errors
-        .filter(|(error, _)| !error.ends_with("unknown counter 'deleted'"))
-        .collect();
+    let errors: Vec<_> = errors.filter(|(error, _)| !error.ends_with("unknown counter 'deleted'")).collect();
     assert!(errors.iter().all(|(error, _)| is_conflict(error)), "{errors:?}");
     let done: Vec<i64> = counted.iter().map(|counted| counted.done).collect();
     let failed: i64 = errors.iter().map(|(_, times)| *times).sum();
-    assert!(
-        failed * 100 < done.iter().sum(),
-        "{failed} of {done:?} calls failed"
-    );
+    assert!(failed * 100 < done.iter().sum(), "{failed} of {done:?} calls failed");
     let all = |query: &str| total(cluster, &schema, query);
     assert_eq!(all("SELECT counter_get('kept')"), done[0]);
     let slots = "SELECT COUNT(*) * 1000 + MIN(counter_id) FROM counters WHERE counter_name = 'kept'";
     assert_eq!(all(slots), 99_001);
     assert_eq!(all("SELECT slotted_counter_get(1, 1)"), done[1]);
-    assert_eq!(
-        all("SELECT CAST(SUM(total) AS SIGNED) FROM pages_views_totals"),
-        done[2]
-    );
-    assert!(
-        all("SELECT CAST(SUM(views) AS SIGNED) FROM pages") > 0,
-        "no roll-up has moved a count"
-    );
+    assert_eq!(all("SELECT CAST(SUM(total) AS SIGNED) FROM pages_views_totals"), done[2]);
+    assert!(all("SELECT CAST(SUM(views) AS SIGNED) FROM pages") > 0, "no roll-up has moved a count");
     // What was acknowledged before is lost, and what came after it is counted.
     assert!((7..7 + done[3]).contains(&all("SELECT counter_get('hot')")));
     assert!((7..7 + done[4]).contains(&all("SELECT slotted_counter_get(1, 2)")));
     assert!((0..done[5]).contains(&all("SELECT slotted_counter_get(1, 3)")));
-    assert_eq!(
-        all("SELECT COUNT(*) FROM counters WHERE counter_name = 'deleted'"),
-        0
-    );
+    assert_eq!(all("SELECT COUNT(*) FROM counters WHERE counter_name = 'deleted'"), 0);
     // Without a load, each node moves what it has counted, and a compaction on any node leaves one slot.
     for node in 0..NODES {
-        connect(cluster, node, &schema)
-            .query_drop("CALL pages_views_rollup(NULL)")
-            .expect("a roll-up");
+        connect(cluster, node, &schema).query_drop("CALL pages_views_rollup(NULL)").expect("a roll-up");
         applied(cluster, &schema);
     }
     assert_eq!(all("SELECT COUNT(*) FROM pages_views WHERE `count` <> 0"), 0);
@@ -664,27 +520,19 @@ fn an_operation_counts_once_on_all_nodes(cluster: &Cluster) {
     let mut nodes: Vec<Conn> = (0..NODES).map(|node| connect(cluster, node, &schema)).collect();
     for node in &mut nodes {
         // The default is 50 s, and on Galera some waits end only so.
-        node.query_drop("SET SESSION innodb_lock_wait_timeout = 1")
-            .expect("a time-out");
+        node.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time-out");
     }
     // Repeats an operation until it is acknowledged, or was counted by another attempt. Returns whether this attempt has counted.
     let repeat = |connection: &mut Conn, operation: &[String]| {
         let mut result = None;
         wait_until("the operation is acknowledged", || {
-            result = once::run(connection, operation)
-                .err()
-                .map(|error| error_of::<()>(Err(error)));
+            result = once::run(connection, operation).err().map(|error| error_of::<()>(Err(error)));
             if result.is_some() {
                 connection.query_drop("ROLLBACK").expect("a rollback");
             }
-            result
-                .as_ref()
-                .is_none_or(|(number, _)| ![1180, 1205, 1213, 3101].contains(number))
+            result.as_ref().is_none_or(|(number, _)| ![1180, 1205, 1213, 3101].contains(number))
         });
-        assert!(
-            result.as_ref().is_none_or(|(number, _)| *number == 1062),
-            "{result:?}"
-        );
+        assert!(result.as_ref().is_none_or(|(number, _)| *number == 1062), "{result:?}");
         result.is_none()
     };
     let mut counted = 0;
@@ -692,14 +540,8 @@ fn an_operation_counts_once_on_all_nodes(cluster: &Cluster) {
         let operation = &once::transaction(key);
         let attempts: Vec<bool> = if key % 2 == 0 {
             thread::scope(|scope| {
-                let attempts: Vec<_> = nodes
-                    .iter_mut()
-                    .map(|node| scope.spawn(|| repeat(node, operation)))
-                    .collect();
-                attempts
-                    .into_iter()
-                    .map(|attempt| attempt.join().expect("an attempt"))
-                    .collect()
+                let attempts: Vec<_> = nodes.iter_mut().map(|node| scope.spawn(|| repeat(node, operation))).collect();
+                attempts.into_iter().map(|attempt| attempt.join().expect("an attempt")).collect()
             })
         } else {
             nodes.iter_mut().map(|node| repeat(node, operation)).collect()
@@ -732,22 +574,10 @@ fn nodes_that_fail_return_and_no_acknowledged_count_is_lost(cluster: &Cluster) {
         counts(acknowledged, 0);
     });
     let failed = &failed[0];
-    assert!(
-        failed.failed.keys().all(|error| !error.contains(" 45000 ")),
-        "{failed:?}"
-    );
+    assert!(failed.failed.keys().all(|error| !error.contains(" 45000 ")), "{failed:?}");
     // A count of a transaction that was rolled back is none.
     let after = total(cluster, &schema, "SELECT counter_get('hot')");
-    assert!(
-        (failed.done..=failed.done + failed.unknown).contains(&after),
-        "{after}: {failed:?}"
-    );
-    let returned = under_load(cluster, &schema, &increment, PAUSE, |acknowledged| {
-        counts(acknowledged, KILLED)
-    });
-    assert_eq!(
-        total(cluster, &schema, "SELECT counter_get('hot')"),
-        after + returned[0].done,
-        "{returned:?}"
-    );
+    assert!((failed.done..=failed.done + failed.unknown).contains(&after), "{after}: {failed:?}");
+    let returned = under_load(cluster, &schema, &increment, PAUSE, |acknowledged| counts(acknowledged, KILLED));
+    assert_eq!(total(cluster, &schema, "SELECT counter_get('hot')"), after + returned[0].done, "{returned:?}");
 }

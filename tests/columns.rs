@@ -99,7 +99,12 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     assert!(status.contains("articles.views: 2 pending counts of 1 records"), "{status}");
 
     let removed = succeeds(&schema, &["uninstall", "articles.views"]);
-    assert!(removed.contains("records that keep their counts in the table, because they have no row or the column rejects the total: 1\n") && removed.contains("id 77, pending 2"), "{removed}");
+    assert!(
+        removed.contains(
+            "records that keep their counts in the table, because they have no row or the column rejects the total: 1\n"
+        ) && removed.contains("id 77, pending 2"),
+        "{removed}"
+    );
     assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 1"), 9);
     let left = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
     assert_eq!(schema.first::<u64>(left), 0);
@@ -144,7 +149,12 @@ fn the_last_rollup_waits_for_a_row_that_other_programs_update(server: &Server) {
             scope.spawn(move || {
                 let mut connection = schema.connect();
                 while !stop.load(SeqCst) {
-                    for statement in ["START TRANSACTION", "UPDATE articles SET views = views + 1 WHERE id = 1", "DO SLEEP(0.01)", "COMMIT"] {
+                    for statement in [
+                        "START TRANSACTION",
+                        "UPDATE articles SET views = views + 1 WHERE id = 1",
+                        "DO SLEEP(0.01)",
+                        "COMMIT",
+                    ] {
                         connection.query_drop(statement).expect(statement);
                     }
                     updated.fetch_add(1, SeqCst);
@@ -187,7 +197,11 @@ fn a_removal_ends_behind_an_open_transaction_and_is_repeated(server: &Server) {
         open.query_drop("COMMIT").expect("a commit");
         run().unwrap_or_else(|error| panic!("{used}: {error}"));
         assert_eq!(schema.first::<i64>("SELECT views FROM articles"), total, "{used}");
-        assert_eq!(schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), left, "{used}");
+        assert_eq!(
+            schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"),
+            left,
+            "{used}"
+        );
     }
 }
 
@@ -205,10 +219,13 @@ fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
     for executed in 0..=up.len() {
         let mut connection = schema.connect();
-        let event = "CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY DO CALL articles_views_rollup(NULL)".to_owned();
+        let event =
+            "CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY DO CALL articles_views_rollup(NULL)".to_owned();
         let event = (executed == up.len()).then_some(&event);
         for statement in up[..executed].iter().chain(event).chain(&down) {
-            connection.query_drop(statement).unwrap_or_else(|error| panic!("after {executed} of {}: {error} in {statement}", up.len()));
+            connection
+                .query_drop(statement)
+                .unwrap_or_else(|error| panic!("after {executed} of {}: {error} in {statement}", up.len()));
         }
         let objects = "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
                             + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())
@@ -221,17 +238,42 @@ fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
 fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
     let cases: [(&str, &str, &str, &[&str]); 5] = [
         ("id TINYINT UNSIGNED", "id", "id TINYINT UNSIGNED", &["0", "7", "255"]),
-        ("a INT(5), b BIGINT(20) UNSIGNED", "b, a", "b BIGINT UNSIGNED, a INT", &["0, 8", "7, -8", "7, 9", "18446744073709551615, 8"]),
-        ("slug VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "slug", "slug VARCHAR(40)", &["'b'", "'B'", "'it''s'", "'/中'", "'/?'", "''"]),
-        ("token BINARY(2), day DATE", "token, day", "token BINARY(2), day DATE", &["0x0001, '2026-11-23'", "0xff00, '1999-12-31'", "0xff00, '2026-01-01'"]),
-        ("at DATETIME, raw VARBINARY(9)", "at, raw", "at DATETIME, raw VARBINARY(9)", &["'2026-11-23 10:00:00', 0x00ff", "'2026-11-23 10:00:01', 0x00ff", "'2026-11-23 10:00:00', ''"]),
+        (
+            "a INT(5), b BIGINT(20) UNSIGNED",
+            "b, a",
+            "b BIGINT UNSIGNED, a INT",
+            &["0, 8", "7, -8", "7, 9", "18446744073709551615, 8"],
+        ),
+        (
+            "slug VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            "slug",
+            "slug VARCHAR(40)",
+            &["'b'", "'B'", "'it''s'", "'/中'", "'/?'", "''"],
+        ),
+        (
+            "token BINARY(2), day DATE",
+            "token, day",
+            "token BINARY(2), day DATE",
+            &["0x0001, '2026-11-23'", "0xff00, '1999-12-31'", "0xff00, '2026-01-01'"],
+        ),
+        (
+            "at DATETIME, raw VARBINARY(9)",
+            "at, raw",
+            "at DATETIME, raw VARBINARY(9)",
+            &["'2026-11-23 10:00:00', 0x00ff", "'2026-11-23 10:00:01', 0x00ff", "'2026-11-23 10:00:00', ''"],
+        ),
     ];
     for (columns, primary, option, keys) in cases {
         let schema = server.schema();
-        schema.run(&format!("CREATE TABLE items ({columns}, hits BIGINT NULL, PRIMARY KEY ({primary})) ENGINE = InnoDB"));
+        schema
+            .run(&format!("CREATE TABLE items ({columns}, hits BIGINT NULL, PRIMARY KEY ({primary})) ENGINE = InnoDB"));
         let dry = succeeds(&schema, &["install", "--column", "items.hits", "--dry-run"]);
         let unquoted = |text: &str| text.replace("'\\''", "'").replace('"', "'").replace("''", "'");
-        assert!(unquoted(&dry).contains(&format!("--key '{option}'")), "{option}: {}", &dry[dry.len().saturating_sub(3000)..]);
+        assert!(
+            unquoted(&dry).contains(&format!("--key '{option}'")),
+            "{option}: {}",
+            &dry[dry.len().saturating_sub(3000)..]
+        );
         succeeds(&schema, &["install", "--column", "items.hits"]);
         for (at, key) in keys.iter().enumerate() {
             schema.run(&format!("INSERT INTO items ({primary}, hits) VALUES ({key}, {at})"));
@@ -244,7 +286,8 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
             assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM items_hits WHERE count <> 0"), 0, "{option}, {batch}");
         }
         for (at, key) in keys.iter().enumerate() {
-            let totals: (usize, usize) = schema.first(&format!("SELECT hits, items_hits_get({key}) FROM items WHERE ({primary}) = ({key})"));
+            let totals: (usize, usize) =
+                schema.first(&format!("SELECT hits, items_hits_get({key}) FROM items WHERE ({primary}) = ({key})"));
             assert_eq!(totals, (3000 + 4 * at, 3000 + 4 * at), "{option}: {key}");
         }
         // A message names the record, whatever its type is.
@@ -256,7 +299,22 @@ fn the_key_of_the_package_is_that_of_the_table(server: &Server) {
 
 /// A parameter or a variable of a routine precedes a column of the same name.
 fn columns_with_names_of_the_routines_are_counted_or_rejected(server: &Server) {
-    let names = ["moved", "parent", "idle_slot", "record", "number", "batch", "idle", "locked", "found", "more", "any_slot", "place", "numbered", "sums"];
+    let names = [
+        "moved",
+        "parent",
+        "idle_slot",
+        "record",
+        "number",
+        "batch",
+        "idle",
+        "locked",
+        "found",
+        "more",
+        "any_slot",
+        "place",
+        "numbered",
+        "sums",
+    ];
     for (table, column, key) in [
         ("items", "v_total", &["id"][..]),
         ("items", "p_value", &["id"]),
@@ -270,15 +328,25 @@ fn columns_with_names_of_the_routines_are_counted_or_rejected(server: &Server) {
     ] {
         let schema = server.schema();
         let columns: Vec<_> = key.iter().map(|name| format!("`{name}` INT")).collect();
-        schema.run(&format!("CREATE TABLE `{table}` ({}, `{column}` INT NOT NULL, PRIMARY KEY (`{}`)) ENGINE = InnoDB", columns.join(", "), key.join("`, `")));
+        schema.run(&format!(
+            "CREATE TABLE `{table}` ({}, `{column}` INT NOT NULL, PRIMARY KEY (`{}`)) ENGINE = InnoDB",
+            columns.join(", "),
+            key.join("`, `")
+        ));
         succeeds(&schema, &["install", "--column", &format!("{table}.{column}")]);
         // Two records that differ in the last column of the key, and each routine.
         let record = |last| [vec!["7"; key.len() - 1], vec![last]].concat().join(", ");
         let (one, other) = (record("1"), record("2"));
-        let call = |text: &str| schema.run(&text.replace("CALL ", &format!("CALL {table}_{column}_")).replace("{1}", &one).replace("{2}", &other));
+        let call = |text: &str| {
+            schema.run(
+                &text.replace("CALL ", &format!("CALL {table}_{column}_")).replace("{1}", &one).replace("{2}", &other),
+            )
+        };
         let found = || -> (i64, i64, String) {
             let get = format!("{table}_{column}_get");
-            schema.first(&format!("SELECT {get}({one}), {get}({other}), GROUP_CONCAT(`{column}` ORDER BY `{column}`) FROM `{table}`"))
+            schema.first(&format!(
+                "SELECT {get}({one}), {get}({other}), GROUP_CONCAT(`{column}` ORDER BY `{column}`) FROM `{table}`"
+            ))
         };
         schema.run(&format!("INSERT INTO `{table}` VALUES ({one}, 10), ({other}, 20)"));
         call("CALL increment({1}); CALL add({2}, 3); CALL add_many('[[{1}, 4], [{2}, 1]]'); CALL rollup(NULL)");
@@ -290,10 +358,16 @@ fn columns_with_names_of_the_routines_are_counted_or_rejected(server: &Server) {
     }
     for name in ["p_id", "V_id", "total", "Records", "round", "wait"] {
         let schema = server.schema();
-        schema.run(&format!("CREATE TABLE items (id INT, `{name}` INT, hits INT NOT NULL, PRIMARY KEY (id, `{name}`)) ENGINE = InnoDB"));
+        schema.run(&format!(
+            "CREATE TABLE items (id INT, `{name}` INT, hits INT NOT NULL, PRIMARY KEY (id, `{name}`)) ENGINE = InnoDB"
+        ));
         let said = fails(&schema, &["install", "--column", "items.hits"]);
         assert!(said.contains(&format!("a key column cannot be named '{name}'")), "{said}");
-        assert_eq!(schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), 1, "{name}");
+        assert_eq!(
+            schema.first::<i64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"),
+            1,
+            "{name}"
+        );
     }
 }
 
@@ -318,13 +392,22 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
         let hits = || schema.first::<String>("SELECT GROUP_CONCAT(hits ORDER BY hits) FROM items");
         schema.run(&format!("CALL items_hits_increment('{ours}'); CALL items_hits_add('{equal}', 2)"));
         schema.run(&format!("CALL items_hits_add_many('[[\"{ours}\", 3], [\"{equal}\", 4], [\"{other}\", 1]]'); CALL items_hits_rollup(NULL)"));
-        assert_eq!((hits(), schema.first::<i64>(&format!("SELECT items_hits_get('{equal}')"))), ("0,8,15".into(), 15), "{collation}");
-        schema.run(&format!("CALL items_hits_add('{ours}', 5); CALL items_hits_reset('{equal}', 9); CALL items_hits_add('{other}', 1)"));
+        assert_eq!(
+            (hits(), schema.first::<i64>(&format!("SELECT items_hits_get('{equal}')"))),
+            ("0,8,15".into(), 15),
+            "{collation}"
+        );
+        schema.run(&format!(
+            "CALL items_hits_add('{ours}', 5); CALL items_hits_reset('{equal}', 9); CALL items_hits_add('{other}', 1)"
+        ));
         schema.run(&format!("CALL items_hits_delete('{other}'); CALL items_hits_compact('{equal}'); CALL items_hits_add('{ours}', 5000000000)"));
         assert_eq!(hits(), "0,8,9", "{collation}");
         for call in [format!("compact('{ours}')"), "rollup(NULL)".into(), "rollup(1)".into()] {
             let (number, text) = error_of(schema.connect().query_drop(format!("CALL items_hits_{call}")));
-            assert!(number == 30013 && text.contains(&format!("rejects the total of {ours}: ")), "{collation} {call}: {text}");
+            assert!(
+                number == 30013 && text.contains(&format!("rejects the total of {ours}: ")),
+                "{collation} {call}: {text}"
+            );
         }
     }
 }
@@ -399,7 +482,11 @@ fn a_package_of_another_column_is_not_replaced(server: &Server) {
     schema.run("CREATE TABLE user_post (id INT PRIMARY KEY, `count` INT NOT NULL) ENGINE = InnoDB; CREATE TABLE user (id INT PRIMARY KEY, post_count INT NOT NULL) ENGINE = InnoDB");
     succeeds(&schema, &["install", "--column", "user_post.count"]);
     let said = fails(&schema, &["install", "--column", "user.post_count"]);
-    assert!(said.contains("the package of user_post.count has these names") && said.contains("choose another --table and --prefix"), "{said}");
+    assert!(
+        said.contains("the package of user_post.count has these names")
+            && said.contains("choose another --table and --prefix"),
+        "{said}"
+    );
     succeeds(&schema, &["install", "--column", "user.post_count", "--table", "user_posts", "--prefix", "user_posts_"]);
     // A second package would have a part of the counts.
     let said = fails(&schema, &["install", "--column", "user_post.count", "--table", "more", "--prefix", "more_"]);
@@ -409,8 +496,16 @@ fn a_package_of_another_column_is_not_replaced(server: &Server) {
 /// The last roll-up would execute the function of a view, and two rows with one id would both get the counts.
 fn uninstall_stops_if_the_table_is_a_view_or_the_key_is_not_unique(server: &Server) {
     for (change, message, sums) in [
-        ("RENAME TABLE articles_views TO moved; CREATE VIEW articles_views AS SELECT id, slot, `count` FROM moved", "table articles_views: differs", (5, 3)),
-        ("ALTER TABLE articles DROP PRIMARY KEY; INSERT INTO articles VALUES (1, 20)", "the key is not unique", (25, 3)),
+        (
+            "RENAME TABLE articles_views TO moved; CREATE VIEW articles_views AS SELECT id, slot, `count` FROM moved",
+            "table articles_views: differs",
+            (5, 3),
+        ),
+        (
+            "ALTER TABLE articles DROP PRIMARY KEY; INSERT INTO articles VALUES (1, 20)",
+            "the key is not unique",
+            (25, 3),
+        ),
     ] {
         let schema = server.schema();
         schema.run(ARTICLES);
@@ -422,7 +517,8 @@ fn uninstall_stops_if_the_table_is_a_view_or_the_key_is_not_unique(server: &Serv
         }
         let script = schema.client().pipe(&[], &schema.file(&package(), "create_procedures.sql"));
         assert!(!script.success, "{script:?}");
-        let found = "SELECT CAST(SUM(views) AS SIGNED), (SELECT CAST(SUM(count) AS SIGNED) FROM articles_views) FROM articles";
+        let found =
+            "SELECT CAST(SUM(views) AS SIGNED), (SELECT CAST(SUM(count) AS SIGNED) FROM articles_views) FROM articles";
         assert_eq!(schema.first::<(i64, i64)>(found), sums);
     }
 }
@@ -446,9 +542,17 @@ fn uninstall_ends_whatever_the_total_of_a_record_is(server: &Server) {
         }
         let said = schema.client().pipe(&[], &schema.file(&package(), "uninstall.sql"));
         assert!(said.success && said.stdout.contains(&format!("1\t{add}")), "{change}: {said:?}");
-        assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views WHERE id = 1"), add, "{change}");
+        assert_eq!(
+            schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views WHERE id = 1"),
+            add,
+            "{change}"
+        );
         if !views.is_empty() {
-            assert_eq!(schema.first::<String>("SELECT GROUP_CONCAT(views ORDER BY id) FROM articles"), views, "{change}");
+            assert_eq!(
+                schema.first::<String>("SELECT GROUP_CONCAT(views ORDER BY id) FROM articles"),
+                views,
+                "{change}"
+            );
         }
         let left: Vec<String> = schema.query(
             "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()
@@ -462,17 +566,28 @@ fn status_names_what_a_column_has_lost(server: &Server) {
     let schema = server.schema();
     schema.run(ARTICLES);
     let event = succeeds(&schema, &["install", "--column", "articles.views"]);
-    let event = event.lines().find_map(|line| line.trim().strip_suffix(";;").filter(|line| line.starts_with("CREATE EVENT"))).expect("an event");
+    let event = event
+        .lines()
+        .find_map(|line| line.trim().strip_suffix(";;").filter(|line| line.starts_with("CREATE EVENT")))
+        .expect("an event");
     schema.connect().query_drop(event).expect(event);
     let scheduler: String = schema.first("SELECT @@GLOBAL.event_scheduler");
     for (change, words, undo) in [
-        ("ALTER TABLE articles RENAME COLUMN views TO seen", "table articles_views: differs", "ALTER TABLE articles RENAME COLUMN seen TO views"),
+        (
+            "ALTER TABLE articles RENAME COLUMN views TO seen",
+            "table articles_views: differs",
+            "ALTER TABLE articles RENAME COLUMN seen TO views",
+        ),
         (
             "ALTER TABLE articles ADD at TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP",
             "each roll-up changes articles.at, which has ON UPDATE",
             "ALTER TABLE articles DROP COLUMN at",
         ),
-        ("ALTER EVENT articles_views_rollup DISABLE", "the event articles_views_rollup is DISABLED", "ALTER EVENT articles_views_rollup ENABLE"),
+        (
+            "ALTER EVENT articles_views_rollup DISABLE",
+            "the event articles_views_rollup is DISABLED",
+            "ALTER EVENT articles_views_rollup ENABLE",
+        ),
     ] {
         schema.run(change);
         let output = slotted(&schema, &["status"]);
@@ -480,7 +595,11 @@ fn status_names_what_a_column_has_lost(server: &Server) {
         schema.run(undo);
         let output = slotted(&schema, &["status"]);
         let (code, said) = (output.status.code(), printed(&output));
-        assert_eq!((code, said.contains("the event scheduler is not ON")), (Some(i32::from(scheduler != "ON")), scheduler != "ON"), "{said}");
+        assert_eq!(
+            (code, said.contains("the event scheduler is not ON")),
+            (Some(i32::from(scheduler != "ON")), scheduler != "ON"),
+            "{said}"
+        );
         assert!(!said.contains(words), "{undo}: {said}");
     }
 }
@@ -495,7 +614,9 @@ fn a_package_without_an_event_is_removed_without_the_privilege_event(server: &Se
     ));
     let package = of_column("articles.views", "id INT", |options| options.function = false);
     let mut connection = Conn::new(schema.options().user(Some(&user)).pass(None::<&str>)).expect("a connection");
-    for statement in ["setup.sql", "uninstall.sql"].iter().flat_map(|file| script::statements(&schema.file(&package, file))) {
+    for statement in
+        ["setup.sql", "uninstall.sql"].iter().flat_map(|file| script::statements(&schema.file(&package, file)))
+    {
         connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in {statement}"));
     }
     assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()"), 0);

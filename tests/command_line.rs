@@ -134,7 +134,10 @@ fn check_names_the_files_that_differ_and_generate_writes_them() {
     assert!(fixed.contains("MOD(CONNECTION_ID(), 64)"), "{fixed}");
     let output = slotted(&["generate", "--out", "here/mysql/counters/setup.sql"], folder.path());
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("error: cannot create the folder here/mysql/counters/setup.sql/mysql/counters: "));
+    assert!(
+        text(&output.stderr)
+            .starts_with("error: cannot create the folder here/mysql/counters/setup.sql/mysql/counters: ")
+    );
 }
 
 fn stdout_is_setup_sql() {
@@ -159,7 +162,17 @@ fn a_closed_pipe_is_no_error() {
 
 fn the_command_in_the_banner_renders_the_file_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let names = ["generate", "counters", "--stdout", "--table", "my$table", "--prefix", "a_$", "--definer", "it's `my` account@%"];
+    let names = [
+        "generate",
+        "counters",
+        "--stdout",
+        "--table",
+        "my$table",
+        "--prefix",
+        "a_$",
+        "--definer",
+        "it's `my` account@%",
+    ];
     let words = ["--collation", "utf8mb4_bin", "--security", "invoker", "--no-function"];
     let first = text(&slotted(&[&names[..], &words].concat(), folder.path()).stdout);
     let (_, line) = first.lines().next().expect("a banner").split_once("To change it: ").expect("a command");

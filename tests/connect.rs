@@ -27,7 +27,9 @@ pub fn promises(mut module: Module<'_>) {
 
 /// The message and the remedy of each kind of error.
 fn every_error_is_as_reviewed() {
-    let answer = |code, message: &str| mysql::Error::MySqlError(MySqlError { state: "HY000".into(), message: message.into(), code });
+    let answer = |code, message: &str| {
+        mysql::Error::MySqlError(MySqlError { state: "HY000".into(), message: message.into(), code })
+    };
     let refused = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
     let errors = [
         (true, mysql::Error::IoError(refused)),
@@ -37,7 +39,10 @@ fn every_error_is_as_reviewed() {
         (true, answer(1045, "Access denied for user 'user'@'client' (using password: YES)")),
         (true, answer(1044, "Access denied for user 'user'@'client' to database 'app'")),
         (true, answer(1130, "Host 'client' is not allowed to connect to this MySQL server")),
-        (true, answer(3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON.")),
+        (
+            true,
+            answer(3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON."),
+        ),
         (true, answer(1040, "Too many connections")),
     ];
     let texts = errors.map(|(password, error)| {
@@ -112,7 +117,8 @@ fn client_connects(server: &Server, arguments: &[&str]) {
 fn every_command_connects_with_tls(server: &Server) {
     let network = Network::start(server, &["--require-secure-transport=ON"]);
     network.account("'user'@'localhost'", "s3cret", "");
-    let command = |words: &[&str], arguments: &[&str]| network.command(words, &[&["-u", "user", "-ps3cret"], arguments].concat());
+    let command =
+        |words: &[&str], arguments: &[&str]| network.command(words, &[&["-u", "user", "-ps3cret"], arguments].concat());
     let advise = |mode: &str, authority: &[&str]| command(&ADVISE, &[&["--ssl-mode", mode], authority].concat());
 
     connects(&mut command(&ADVISE, &[]));
@@ -153,7 +159,11 @@ fn a_password_can_have_every_character(server: &Server) {
     connects(slotted(&ADVISE).env("SLOTTED_URL", at(&format!(":{encoded}"))).env("MYSQL_PWD", "other"));
     connects(slotted(&ADVISE).args(["--url", &at("")]).env("MYSQL_PWD", &password));
     connects(slotted(&ADVISE).args(["--url", &at(":wrong"), &format!("--password={password}")]));
-    fails(slotted(&ADVISE).args(["--url", &at(""), "--password="]).env("MYSQL_PWD", &password), "(using password: NO)", "");
+    fails(
+        slotted(&ADVISE).args(["--url", &at(""), "--password="]).env("MYSQL_PWD", &password),
+        "(using password: NO)",
+        "",
+    );
     // The clients of the server read the file in the same way.
     let folder = tempfile::tempdir().expect("a folder");
     let quoted = format!("'{}'", password.replace('\\', "\\\\").replace('\'', "\\'"));
@@ -235,7 +245,11 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     connects(slotted(&ADVISE).env("HOME", folder.path()));
     // The command line overrides the file.
     fails(&mut with(&file, &["-u", "other"]), "ERROR 1045 (28000): Access denied for user 'other'", "check --user");
-    fails(network.command(&ADVISE, &["--no-defaults", "-u", "filed"]).env("HOME", folder.path()), "ERROR 1045", "add -p");
+    fails(
+        network.command(&ADVISE, &["--no-defaults", "-u", "filed"]).env("HOME", folder.path()),
+        "ERROR 1045",
+        "add -p",
+    );
     for (file, error) in [
         ("/nonexistent".to_owned(), "cannot read the option file /nonexistent"),
         (write("wrong.cnf", "[slotted]\nslots = 5\n"), "unknown option slots"),
@@ -246,7 +260,11 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     }
     // The clients ignore a file that every account can write.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("permissions");
-    fails(&mut network.command(&ADVISE, &["--defaults-file", &file, "-u", "filed"]), "warning: the option file", "add -p");
+    fails(
+        &mut network.command(&ADVISE, &["--defaults-file", &file, "-u", "filed"]),
+        "warning: the option file",
+        "add -p",
+    );
 }
 
 fn an_account_that_is_rejected_is_explained(server: &Server) {

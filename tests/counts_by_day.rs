@@ -88,7 +88,10 @@ fn old_days_are_deleted_while_connections_count(server: &Server) {
     };
     assert_eq!(total("= CURRENT_DATE"), counted);
     assert_eq!(total("< CURRENT_DATE - INTERVAL 90 DAY"), 0);
-    assert_eq!(total("BETWEEN CURRENT_DATE - INTERVAL 90 DAY AND CURRENT_DATE - INTERVAL 1 DAY"), u64::from(2 * PAGES * 20));
+    assert_eq!(
+        total("BETWEEN CURRENT_DATE - INTERVAL 90 DAY AND CURRENT_DATE - INTERVAL 1 DAY"),
+        u64::from(2 * PAGES * 20)
+    );
 }
 
 fn a_partition_of_old_days_is_dropped_while_connections_count(server: &Server) {

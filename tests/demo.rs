@@ -42,7 +42,8 @@ fn text(bytes: &[u8]) -> String {
 
 fn the_demo_runs_the_examples_and_checks_both_totals(server: &Server) {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = demo(&server.daemon(), &folder, &["--seconds", "1", "--connections", "8"]).output().expect("the demo runs");
+    let output =
+        demo(&server.daemon(), &folder, &["--seconds", "1", "--connections", "8"]).output().expect("the demo runs");
     let stdout = text(&output.stdout);
     assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
     for expected in [
@@ -67,7 +68,8 @@ fn the_demo_runs_the_examples_and_checks_both_totals(server: &Server) {
 fn ctrl_c_removes_all_files_and_processes(server: &Server) {
     for moment in ["call counter_setup", "connections increment for"] {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut child = demo(&server.daemon(), &folder, &["--seconds", "60", "--connections", "8"]).spawn().expect("the demo");
+        let mut child =
+            demo(&server.daemon(), &folder, &["--seconds", "60", "--connections", "8"]).spawn().expect("the demo");
         let mut stdout = child.stdout.take().expect("a pipe");
         let (mut printed, mut byte) = (String::new(), [0]);
         while !printed.contains(moment) {

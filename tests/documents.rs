@@ -62,12 +62,15 @@ impl Page {
                         CodeBlockKind::Fenced(language) => language.into_string(),
                         CodeBlockKind::Indented => "an indented block".to_owned(),
                     };
-                    block = Some(Block { line: text[..range.start].lines().count() + 1, language, text: String::new() });
+                    block =
+                        Some(Block { line: text[..range.start].lines().count() + 1, language, text: String::new() });
                 }
                 Event::End(TagEnd::CodeBlock) => blocks.extend(block.take()),
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::End(TagEnd::Heading(_)) => anchors.extend(heading.take().map(|text| anchor(&text))),
-                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => links.push(dest_url.into_string()),
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    links.push(dest_url.into_string())
+                }
                 Event::Text(part) if block.is_some() => {
                     block.iter_mut().for_each(|block| block.text.push_str(&part));
                 }
@@ -188,7 +191,10 @@ pub fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, p
     if !schema.server.is_mysql() {
         command = command.replace("/mysql/", "/mariadb/");
         for package in ["counters", "slotted_counters"] {
-            command = command.replace(&format!("slotted generate {package}"), &format!("slotted generate --server mariadb {package}"));
+            command = command.replace(
+                &format!("slotted generate {package}"),
+                &format!("slotted generate --server mariadb {package}"),
+            );
         }
     }
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
@@ -201,7 +207,8 @@ pub fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, p
         .expect("a shell");
     assert!(output.status.success(), "{place}: {command}: {}", String::from_utf8_lossy(&output.stderr));
     if command.contains("mysql mydb") {
-        let routines = schema.first::<u64>("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()");
+        let routines =
+            schema.first::<u64>("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()");
         assert!(routines >= 6, "{place}: {command} has installed nothing");
     }
 }
@@ -268,7 +275,9 @@ fn every_command_exists_with_its_options() {
                     (options.iter().collect::<Vec<_>>(), &words[2..])
                 }
                 // A comment of SQL begins with two dashes and a space.
-                [option, ..] if option.starts_with("--") && option != "--" => (commands.values().flatten().collect(), &words[..1]),
+                [option, ..] if option.starts_with("--") && option != "--" => {
+                    (commands.values().flatten().collect(), &words[..1])
+                }
                 [script, ..] if script.starts_with("scripts/") => {
                     assert!(root().join(script).is_file(), "{}: {script}", page.name());
                     continue;
@@ -330,7 +339,9 @@ fn no_message_names_a_file_of_a_clone() {
         for line in code.lines().map(str::trim_start).filter(shown) {
             // This one says whose file it is.
             let line = line.replace("docs/columns.md of the repository", "");
-            let name = ["scripts/", "docs/", "generated/", "README", "CONTRIBUTING"].into_iter().find(|name| line.contains(name));
+            let name = ["scripts/", "docs/", "generated/", "README", "CONTRIBUTING"]
+                .into_iter()
+                .find(|name| line.contains(name));
             assert_eq!(name, None, "{}: {line}", path.display());
             seen += 1;
         }
@@ -377,7 +388,8 @@ fn listed(page: &Page, begin: &str, start: &str) -> Vec<String> {
 fn the_reference_lists_every_command_option_and_file() {
     let reference = page("docs/reference.md");
     assert_eq!(listed(&reference, "\n## Commands\n", "slotted "), commands().into_keys().collect::<Vec<_>>());
-    let generate: Vec<_> = options(&slotted(&["generate", "--help"])).iter().map(|option| option.replacen("--", "", 1)).collect();
+    let generate: Vec<_> =
+        options(&slotted(&["generate", "--help"])).iter().map(|option| option.replacen("--", "", 1)).collect();
     assert_eq!(listed(&reference, "\n## Options\n", "--"), generate);
     let files = listed(&reference, "\n### Files\n", "");
     for file in [package(|_| {}), keyed(|_| {})].iter().flat_map(slotted::render::files) {

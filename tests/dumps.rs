@@ -20,7 +20,11 @@ fn packages() -> [(Package, &'static str, &'static str); 5] {
         options.prefix = "hash_".parse().expect("a prefix");
     });
     [
-        (package(|_| {}), "SELECT counter_get('\u{e9}\u{1F600}')", "CALL counter_setup('\u{e9}\u{1F600}', 'it''s', 7, 40); CALL counter_increment('\u{c9}\u{1F600}')"),
+        (
+            package(|_| {}),
+            "SELECT counter_get('\u{e9}\u{1F600}')",
+            "CALL counter_setup('\u{e9}\u{1F600}', 'it''s', 7, 40); CALL counter_increment('\u{c9}\u{1F600}')",
+        ),
         (keyed(|_| {}), "SELECT slotted_counter_get(1, 2)", "CALL slotted_counter_add(1, 2, 41)"),
         (of_hashes, "SELECT hash_get(0x00FF275C)", "CALL hash_add(0x00FF275C, 41)"),
         (
@@ -28,7 +32,11 @@ fn packages() -> [(Package, &'static str, &'static str); 5] {
             "SELECT articles_views_get('/\u{4e2d}')",
             "INSERT INTO articles VALUES ('/\u{4e2d}', 30); CALL articles_views_add('/\u{4e2d}', 11)",
         ),
-        (bounded(|_| {}), "SELECT bounded_counter_get('seats')", "CALL bounded_counter_setup('seats', NULL, 3, 50); CALL bounded_counter_take('seats', 9)"),
+        (
+            bounded(|_| {}),
+            "SELECT bounded_counter_get('seats')",
+            "CALL bounded_counter_setup('seats', NULL, 3, 50); CALL bounded_counter_take('seats', 9)",
+        ),
     ]
 }
 

@@ -13,7 +13,13 @@ pub fn promises(mut module: Module<'_>) {
 
 fn start(arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("slotted runs")
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("slotted runs")
 }
 
 /// Sends a signal, after which the process ends soon with the exit code that shells give to Ctrl-C.

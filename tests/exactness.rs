@@ -54,7 +54,11 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
         for _ in calls(CALLS) {
             counted.fetch_add(1, SeqCst);
             let amount = random.random_range(1..10);
-            let call = if amount == 1 { "CALL counter_increment('hot')" } else { &format!("CALL counter_add('hot', {amount})") };
+            let call = if amount == 1 {
+                "CALL counter_increment('hot')"
+            } else {
+                &format!("CALL counter_add('hot', {amount})")
+            };
             match random.random_range(0..10) {
                 // Rolled back, so no read may include it.
                 0 => {
@@ -77,7 +81,9 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
             match connection.query_drop(format!("CALL counter_resize('hot', {slots})")) {
                 Ok(()) => _ = resizes.fetch_add(1, SeqCst),
                 // 1062: another resize at the same time.
-                Err(mysql::Error::MySqlError(error)) if error.code == 1062 && resizers > 1 => _ = deadlocks.fetch_add(1, SeqCst),
+                Err(mysql::Error::MySqlError(error)) if error.code == 1062 && resizers > 1 => {
+                    _ = deadlocks.fetch_add(1, SeqCst)
+                }
                 Err(error) => {
                     repeatable(error);
                     deadlocks.fetch_add(1, SeqCst);
@@ -122,7 +128,10 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
     let most = if rare { 1 + counted / 1000 } else { counted / 100 };
     assert!(repeated <= most, "{what}: {repeated} of {counted} calls and transactions were rolled back");
     let [resizes, deadlocks] = [resizes, deadlocks].map(AtomicU64::into_inner);
-    assert!(resizers != 1 || deadlocks <= 1 + resizes / 20, "{what}: {deadlocks} of {resizes} resizes were rolled back");
+    assert!(
+        resizers != 1 || deadlocks <= 1 + resizes / 20,
+        "{what}: {deadlocks} of {resizes} resizes were rolled back"
+    );
     if resizers > 0 {
         schema.run("CALL counter_resize('hot', 20)");
         assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), total, "{what}");
@@ -260,6 +269,9 @@ fn increments_at_serializable_are_exact(server: &Server) {
         thread::scope(|scope| (0..16).for_each(|_| _ = scope.spawn(count)));
         assert_eq!(schema.first::<u64>(&format!("SELECT {prefix}get({key})")), 2 * committed.load(SeqCst), "{call}");
         assert!(rolled_back || failed.load(SeqCst) == 0, "{call}, {}: {failed:?}", package.options.slots);
-        eprintln!("{}, SERIALIZABLE, {}: {committed:?} transactions, {failed:?} rolled back", server.version, package.options.slots);
+        eprintln!(
+            "{}, SERIALIZABLE, {}: {committed:?} transactions, {failed:?} rolled back",
+            server.version, package.options.slots
+        );
     }
 }

@@ -88,12 +88,16 @@ const FILES: [&str; 8] = [
 
 fn the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let (page, script, errors) = (read("examples/README.md"), read("scripts/servers"), read("docs/in-your-application.md"));
+    let (page, script, errors) =
+        (read("examples/README.md"), read("scripts/servers"), read("docs/in-your-application.md"));
     let folders: BTreeSet<_> = FILES.iter().filter_map(|file| file.split('/').next()).collect();
     let files = folders.iter().map(|folder| fs::read_dir(root().join("examples").join(folder)).expect(folder).count());
     assert_eq!(files.sum::<usize>(), FILES.len(), "{folders:?}");
-    for (driver, version) in [("PyMySQL[rsa]==", "PyMySQL | "), ("mysql-connector-python==", "mysql-connector-python | ")] {
-        let installed = script.split(driver).last().and_then(|rest| rest.split(['"', ')', ' ']).next()).expect("a version");
+    for (driver, version) in
+        [("PyMySQL[rsa]==", "PyMySQL | "), ("mysql-connector-python==", "mysql-connector-python | ")]
+    {
+        let installed =
+            script.split(driver).last().and_then(|rest| rest.split(['"', ')', ' ']).next()).expect("a version");
         assert!(page.contains(&format!("{version}{installed} |")), "{driver}{installed}");
     }
     let (_, table) = errors.split_once("| driver | number of the error |\n|---|---|\n").expect("the table");
@@ -150,14 +154,24 @@ impl<'a> Application<'a> {
     fn locked(&self) -> Conn {
         let mut connection = self.schema.connect();
         connection.query_drop("BEGIN").expect("a transaction");
-        connection.query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_name = 'orders'").expect("locks");
+        connection
+            .query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_name = 'orders'")
+            .expect("locks");
         connection
     }
 
     /// Runs an example, which connects to a port, and does something meanwhile. Asserts the exit code, and that stderr contains each of the
     /// texts. Returns stdout.
     #[track_caller]
-    fn runs(&self, example: &[OsString], port: &str, arguments: &[&str], meanwhile: impl FnOnce(), code: i32, texts: &[&str]) -> String {
+    fn runs(
+        &self,
+        example: &[OsString],
+        port: &str,
+        arguments: &[&str],
+        meanwhile: impl FnOnce(),
+        code: i32,
+        texts: &[&str],
+    ) -> String {
         let mut command = Command::new("timeout");
         command
             .arg("120")
@@ -189,7 +203,8 @@ impl<'a> Application<'a> {
     /// The session of an example that waits for the locks of another one, or nothing. While a procedure runs, USER is the account of the
     /// procedure.
     fn waiting(&self, holder: &Conn) -> Option<u64> {
-        let calling = format!("SELECT ID FROM {SESSIONS} WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> ", self.schema.name);
+        let calling =
+            format!("SELECT ID FROM {SESSIONS} WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> ", self.schema.name);
         let query = format!("{calling}{}", holder.connection_id());
         self.network.server.connect().query_first(&query).expect(&query)
     }
@@ -214,7 +229,8 @@ fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
             until(|| application.waiting(&holder).is_none());
             holder.query_drop("ROLLBACK").expect("a rollback");
         };
-        let stdout = application.runs(example, &application.network.port, &[], release, 0, &["repeat after error 1205"]);
+        let stdout =
+            application.runs(example, &application.network.port, &[], release, 0, &["repeat after error 1205"]);
         assert_eq!(stdout, "total of the counter: 1\nclicks 100\nviews 1000\n", "{example:?}");
         assert_eq!(application.counted(), (1, 1), "{example:?}");
     }
@@ -225,13 +241,27 @@ fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server)
     let port = &application.network.port;
     for example in examples() {
         application.reset();
-        application.runs(example, port, &["ordres"], || {}, UNKNOWN_COUNTER, &["unknown counter: ", "unknown counter 'ordres'"]);
+        application.runs(
+            example,
+            port,
+            &["ordres"],
+            || {},
+            UNKNOWN_COUNTER,
+            &["unknown counter: ", "unknown counter 'ordres'"],
+        );
         application.runs(example, &free_ports(1)[0].to_string(), &[], || {}, CONNECTION_LOST, &["connection lost: "]);
         let mut holder = application.locked();
         // The call can have ended with error 1205 meanwhile. Then the next one is killed.
         let killed = |session| application.network.server.connect().query_drop(format!("KILL {session}")).is_ok();
         let kill = || until(|| application.waiting(&holder).is_some_and(killed));
-        application.runs(example, port, &[], kill, CONNECTION_LOST, &["connection lost: ", "the transaction has not counted"]);
+        application.runs(
+            example,
+            port,
+            &[],
+            kill,
+            CONNECTION_LOST,
+            &["connection lost: ", "the transaction has not counted"],
+        );
         holder.query_drop("ROLLBACK").expect("a rollback");
         assert_eq!(application.counted(), (0, 0), "{example:?}");
     }
@@ -246,7 +276,14 @@ fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Serve
         let login = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false);
         Conn::new(login.user(Some(&application.schema.name)).pass(Some("s3cret"))).expect("a login");
         let (proxy, cut) = proxy(port);
-        application.runs(example, &proxy, &[], || {}, CONNECTION_LOST, &["connection lost: ", "the transaction may have counted"]);
+        application.runs(
+            example,
+            &proxy,
+            &[],
+            || {},
+            CONNECTION_LOST,
+            &["connection lost: ", "the transaction may have counted"],
+        );
         assert!(cut.load(SeqCst), "{example:?}");
         assert_eq!(application.counted(), (1, 1), "{example:?}");
     }

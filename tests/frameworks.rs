@@ -83,7 +83,8 @@ impl<'a> Application<'a> {
 /// Drops the database that a framework has created for its tests, if it was interrupted.
 impl Drop for Application<'_> {
     fn drop(&mut self) {
-        let _ = self.network.server.connect().query_drop(format!("DROP DATABASE IF EXISTS `test_{}`", self.schema.name));
+        let _ =
+            self.network.server.connect().query_drop(format!("DROP DATABASE IF EXISTS `test_{}`", self.schema.name));
     }
 }
 
@@ -97,7 +98,11 @@ fn counts_with(server: &Server, framework: &str) {
         assert!(binary_log && !trusted, "an ordinary account can create functions");
     }
     let source = root().join("examples/frameworks").join(framework);
-    application.runs(&format!("cp -r '{}/.' .\nsh run\nslotted status --url {}", source.display(), application.url("mysql")));
+    application.runs(&format!(
+        "cp -r '{}/.' .\nsh run\nslotted status --url {}",
+        source.display(),
+        application.url("mysql")
+    ));
     let totals = "SELECT title, total FROM articles JOIN articles_views_totals USING (id)";
     assert_eq!(schema.query::<(String, i64)>(totals), [("Kept".to_owned(), 3)]);
     let others = "SELECT COUNT(*) FROM articles_views WHERE id NOT IN (SELECT id FROM articles)";

@@ -93,11 +93,17 @@ fn a_table_without_its_check_or_its_counts_differs(server: &Server) {
         schema.install(&package);
         let check = "SELECT MAX(CONSTRAINT_NAME) FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() AND CONSTRAINT_TYPE = 'CHECK'";
         let check: Option<String> = schema.first(check);
-        schema.run(&format!("ALTER TABLE {table} {}", change.replace("CHK", &format!("`{}`", check.unwrap_or_default()))));
+        schema.run(&format!(
+            "ALTER TABLE {table} {}",
+            change.replace("CHK", &format!("`{}`", check.unwrap_or_default()))
+        ));
         let script = schema.client().pipe(&[], &schema.file(&package, "create_procedures.sql"));
         assert!(!script.success && script.stderr.contains("ERROR 30022"), "{script:?}");
         for said in [ends(&schema, 1, &["status"]), ends(&schema, 2, &["install", table.name()]), script.stderr] {
-            assert!(said.contains("differs: ") && said.contains("SHOW CREATE TABLE") && !said.contains("ADD "), "{change}: {said}");
+            assert!(
+                said.contains("differs: ") && said.contains("SHOW CREATE TABLE") && !said.contains("ADD "),
+                "{change}: {said}"
+            );
         }
     }
 }
@@ -109,7 +115,10 @@ fn a_table_of_two_packages_is_not_dropped(server: &Server) {
     ends(&schema, 0, &["install", "counters", "--prefix", "other_"]);
     schema.run("CALL counter_setup('a', NULL, 3, 7)");
     let said = ends(&schema, 2, &["uninstall", "other_package", "--with-data", "--yes"]);
-    assert!(said.contains("the package of the view counter_package has the same table, counters; nothing has been changed"), "{said}");
+    assert!(
+        said.contains("the package of the view counter_package has the same table, counters; nothing has been changed"),
+        "{said}"
+    );
     ends(&schema, 0, &["uninstall", "other_package"]);
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 7);
     ends(&schema, 0, &["uninstall", "--with-data", "--yes"]);
@@ -146,7 +155,11 @@ fn status_prints_the_bytes_of_keys(server: &Server) {
          SET SESSION sql_mode = ''; INSERT INTO slotted_counters VALUES (0x00, '0000-00-00', 3, -9223372036854775808)",
     );
     let status = ends(&schema, 0, &["status"]);
-    for text in ["0xFF00FE80C0C1F5FF00C328A0A1E228A1, 2026-11-25", "9223372036854775802", "0x00000000000000000000000000000000, 0000-00-00"] {
+    for text in [
+        "0xFF00FE80C0C1F5FF00C328A0A1E228A1, 2026-11-25",
+        "9223372036854775802",
+        "0x00000000000000000000000000000000, 0000-00-00",
+    ] {
         assert!(status.contains(text), "{text}: {status}");
     }
     // A terminal would execute what a name contains.

@@ -90,7 +90,10 @@ fn setup_fails_if_the_table_exists_and_keeps_it(server: &Server) {
     let created = definitions(&schema);
     let fixed = crate::support::package(|o| o.slots = Slots::Fixed(20));
     for other in [&package, &fixed] {
-        let script = format!("SET sql_mode = 'ANSI_QUOTES';\n{}\nSELECT CONCAT('mode ', @@sql_mode);\n", schema.file(other, "setup.sql"));
+        let script = format!(
+            "SET sql_mode = 'ANSI_QUOTES';\n{}\nSELECT CONCAT('mode ', @@sql_mode);\n",
+            schema.file(other, "setup.sql")
+        );
         let said = schema.client().pipe(&["--force", "--skip-column-names"], &script);
         assert!(said.stderr.contains("1050") && said.stdout == "mode ANSI_QUOTES\n", "{said:?}");
         assert_eq!(definitions(&schema), created, "{said:?}");
@@ -167,7 +170,8 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
         }
         drop(connection);
         schema.run(&uninstall);
-        let tables = [("articles", "BASE TABLE"), ("articles_views", "BASE TABLE")].map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+        let tables = [("articles", "BASE TABLE"), ("articles_views", "BASE TABLE")]
+            .map(|(name, kind)| (name.to_owned(), kind.to_owned()));
         assert_eq!(definitions(&schema), tables, "after {done} statements");
         assert_eq!(schema.first::<u64>("SELECT views FROM articles"), done as u64 + 1, "after {done} statements");
         schema.run(&create);
@@ -195,12 +199,19 @@ fn create_procedures_rejects_another_table_before_any_change(server: &Server) {
         let script = schema.file(package, "create_procedures.sql");
         let rejected = |why: &str| {
             let (number, message) = source(&mut schema.connect(), &script).expect_err(why);
-            assert!(number == 30022 && message.contains("source create_tables.sql, or compare it"), "{why}: {number}: {message}");
+            assert!(
+                number == 30022 && message.contains("source create_tables.sql, or compare it"),
+                "{why}: {number}: {message}"
+            );
             // A client at its prompt goes on after the error. Nothing follows but the settings of the session.
             let said = schema.client().pipe(&["--force"], &script);
             assert!(said.stderr.contains("30022") && said.stderr.matches("ERROR").count() == 1, "{why}: {said:?}");
             assert_eq!(routines(&schema), 0, "{why}");
-            assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()"), 0, "{why}");
+            assert_eq!(
+                schema.first::<u64>("SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()"),
+                0,
+                "{why}"
+            );
         };
         rejected("no table");
         schema.run(&schema.file(package, "create_tables.sql"));
@@ -266,10 +277,16 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
         let error = error_of(call(account, statement));
         assert_eq!(error.0, 1290, "{statement}: {error:?}");
     }
-    assert_eq!(schema.first::<(i64, i64, i64)>("SELECT counter_get('a'), pages_views_get(7), views FROM pages"), (42, 42, 42));
+    assert_eq!(
+        schema.first::<(i64, i64, i64)>("SELECT counter_get('a'), pages_views_get(7), views FROM pages"),
+        (42, 42, 42)
+    );
     // No client can connect as the account.
     let locked = Conn::new(server.options().user(Some("slotted")));
-    assert!(matches!(&locked, Err(mysql::Error::MySqlError(error)) if [3118, 4151].contains(&error.code)), "{locked:?}");
+    assert!(
+        matches!(&locked, Err(mysql::Error::MySqlError(error)) if [3118, 4151].contains(&error.code)),
+        "{locked:?}"
+    );
     schema.run("SET GLOBAL read_only = 0");
 }
 
@@ -280,7 +297,9 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
     let server = server.another(functions);
     let schema = Schema::named(&server, "app", "");
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0)");
-    let keyed = of_column("pages.views", "id BIGINT", |options| options.definer = Some("slotted@localhost".parse().expect("an account")));
+    let keyed = of_column("pages.views", "id BIGINT", |options| {
+        options.definer = Some("slotted@localhost".parse().expect("an account"))
+    });
     for name in ["setup.sql", "accounts.sql"] {
         schema.run(&schema.file(&keyed, name));
     }
@@ -324,13 +343,19 @@ fn scripts_of_the_other_family_change_nothing(server: &Server) {
         schema.run(&render::file(&package, "create_tables.sql"));
         let before = definitions(&schema);
         let rolls_up = package.options.column.is_some();
-        for name in ["setup.sql", "create_procedures.sql", "uninstall.sql"].into_iter().take(if rolls_up { 3 } else { 2 }) {
-            let script = format!("SET sql_mode = 'ANSI_QUOTES';\n{}\nSELECT @@sql_mode;\n", render::file(&package, name));
+        for name in
+            ["setup.sql", "create_procedures.sql", "uninstall.sql"].into_iter().take(if rolls_up { 3 } else { 2 })
+        {
+            let script =
+                format!("SET sql_mode = 'ANSI_QUOTES';\n{}\nSELECT @@sql_mode;\n", render::file(&package, name));
             // setup.sql has a delimiter after each statement. It replaces nothing, but the prompt of a client would go on.
             let (options, mode) = if name == "setup.sql" { ("--batch", "") } else { ("--force", "ANSI_QUOTES\n") };
             let said = schema.client().pipe(&[options, "--skip-column-names"], &script);
             // Those of the first SET, and of the last one, which finds no settings to restore.
-            assert!(said.stderr.contains("ERROR 1193") && said.stderr.matches("ERROR").count() <= 2, "{name}: {said:?}");
+            assert!(
+                said.stderr.contains("ERROR 1193") && said.stderr.matches("ERROR").count() <= 2,
+                "{name}: {said:?}"
+            );
             assert_eq!((definitions(&schema), said.stdout.as_str()), (before.clone(), mode), "{name}");
         }
         schema.run(&format!("DROP TABLE {}", package.options.table));
@@ -366,7 +391,10 @@ fn without_the_function_that_the_server_rejects_all_the_rest_is_installed(server
     assert_eq!(schema.first::<i64>("SELECT total FROM counter_totals"), 42);
     source(&mut account.connect(), &schema.file(&without, "create_procedures.sql")).expect("no statement is rejected");
     // A function that an administrator has created stays.
-    schema.run(&format!("CREATE DEFINER = '{}'@'%' FUNCTION counter_get() RETURNS INT DETERMINISTIC RETURN 7", account.name));
+    schema.run(&format!(
+        "CREATE DEFINER = '{}'@'%' FUNCTION counter_get() RETURNS INT DETERMINISTIC RETURN 7",
+        account.name
+    ));
     rejected("create_procedures.sql", all);
     assert_eq!(schema.first::<i64>("SELECT counter_get()"), 7);
 }
@@ -386,20 +414,25 @@ fn totals_of_views_are_integers(server: &Server) {
 
 /// What each routine says in its COMMENT, and that its example works.
 fn every_routine_has_its_manual(server: &Server) {
-    let mut packages = Vec::from_iter(committed().into_iter().filter(|package| package.options.family == server.version.family));
+    let mut packages =
+        Vec::from_iter(committed().into_iter().filter(|package| package.options.family == server.version.family));
     packages.push(of_column("articles.views", "id BIGINT", |_| {}));
     for package in packages {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (123, 0)");
         schema.install(&package);
-        let query = "SELECT ROUTINE_NAME, ROUTINE_COMMENT FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+        let query =
+            "SELECT ROUTINE_NAME, ROUTINE_COMMENT FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
         let manuals: Vec<(String, String)> = schema.query(query);
         assert_eq!(manuals.len(), package.routines().count());
         for (name, manual) in manuals {
             let (routine, _) = package.routines().find(|(_, ident)| ident.name() == name).expect("a routine");
             assert!(manual.lines().count() <= 15 && manual.lines().all(|line| line.len() <= 120), "{name}: {manual}");
             if routine.is_private() {
-                assert!(name.starts_with('_') && manual.starts_with("Private. ") && manual.lines().count() <= 2, "{name}: {manual}");
+                assert!(
+                    name.starts_with('_') && manual.starts_with("Private. ") && manual.lines().count() <= 2,
+                    "{name}: {manual}"
+                );
                 continue;
             }
             if routine == Routine::Drop {
@@ -421,4 +454,3 @@ fn every_routine_has_its_manual(server: &Server) {
         }
     }
 }
-

@@ -28,7 +28,10 @@ pub fn promises(mut module: Module<'_>) {
         .on_one_server(status_prints_one_line_for_each_counter)
         .on_one_server(another_installation_replaces_what_differs_and_keeps_the_slots_of_a_column)
         .on_families(an_installation_that_is_killed_at_any_statement_is_completed_by_the_next)
-        .on(|name| name.starts_with("mysql"), an_upgrade_that_is_killed_while_it_waits_leaves_all_routines_and_their_privileges)
+        .on(
+            |name| name.starts_with("mysql"),
+            an_upgrade_that_is_killed_while_it_waits_leaves_all_routines_and_their_privileges,
+        )
         .on_one_server(twenty_installations_at_the_same_time_give_one_package)
         .on_families(the_trial_finds_what_fails_and_leaves_nothing)
         .on_families(each_missing_privilege_is_named_by_the_server_with_a_hint)
@@ -68,7 +71,8 @@ fn succeeds(schema: &Schema<'_>, arguments: &[&str]) -> String {
 /// The exit code of a command of an account, and what it prints.
 fn run_as(account: &Account<'_>, schema: &Schema<'_>, arguments: &[&str]) -> (Option<i32>, String) {
     let url = schema.server.url_of(&account.name, None);
-    let output = slotted(schema, arguments).args(["--url", &url, "--database", &schema.name]).output().expect("slotted runs");
+    let output =
+        slotted(schema, arguments).args(["--url", &url, "--database", &schema.name]).output().expect("slotted runs");
     (output.status.code(), printed(&output))
 }
 
@@ -131,7 +135,8 @@ fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server
 /// Creates a routine again in a session with a setting, with other words.
 fn by_hand(schema: &Schema<'_>, name: &str, setting: &str, [from, to]: [&str; 2]) {
     let mut connection = schema.connect();
-    let created: mysql::Row = connection.query_first(format!("SHOW CREATE PROCEDURE {name}")).expect(name).expect("a row");
+    let created: mysql::Row =
+        connection.query_first(format!("SHOW CREATE PROCEDURE {name}")).expect(name).expect("a row");
     let created: String = created.get(2).expect("its statement");
     assert!(created.contains(from), "{name}: {created}");
     for statement in [&format!("DROP PROCEDURE {name}"), setting, &created.replace(from, to)] {
@@ -178,7 +183,11 @@ fn status_tells_differences_apart(server: &Server) {
     schema.run("ALTER TABLE counters CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
     assert!(ends(&schema, 1, &["status"]).contains("table counters: differs: "));
     let said = ends(&schema, 2, &["install", "counters"]);
-    assert!(said.contains("error: the table is missing or differs: ") && said.contains("hint: no routine has been changed; correct it"), "{said}");
+    assert!(
+        said.contains("error: the table is missing or differs: ")
+            && said.contains("hint: no routine has been changed; correct it"),
+        "{said}"
+    );
 }
 
 fn status_of_an_account_that_sees_a_part_is_incomplete(server: &Server) {
@@ -190,7 +199,12 @@ fn status_of_an_account_that_sees_a_part_is_incomplete(server: &Server) {
     for more in ["SHOW VIEW", "EXECUTE"] {
         account.grant(more);
         let (code, said) = run_as(&account, &schema, &["status"]);
-        assert!(code == Some(2) && said.contains("procedure counter_add: this account cannot see it") && !said.contains("missing"), "{more}: {said}");
+        assert!(
+            code == Some(2)
+                && said.contains("procedure counter_add: this account cannot see it")
+                && !said.contains("missing"),
+            "{more}: {said}"
+        );
     }
     let all = if server.is_mysql() { "SHOW_ROUTINE ON *.*" } else { "SELECT ON mysql.proc" };
     schema.run(&format!("GRANT {all} TO '{}'@'%'", account.name));
@@ -204,16 +218,28 @@ fn status_prints_one_line_for_each_counter(server: &Server) {
     schema.run("CALL counter_setup('a', NULL, 3, 7); CALL counter_setup('b', NULL, 2, 30); CALL counter_setup('c', NULL, NULL, 0)");
     let said = succeeds(&schema, &["status"]);
     let (_, table) = said.split_once("objects are the same\n").expect("the objects");
-    let cells: Vec<Vec<_>> = table.lines().map(|line| line.split_whitespace().collect()).filter(|cells: &Vec<_>| !cells.is_empty()).collect();
+    let cells: Vec<Vec<_>> = table
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .filter(|cells: &Vec<_>| !cells.is_empty())
+        .collect();
     assert_eq!(cells, [["counter", "total", "slots"], ["b", "30", "2"], ["a", "7", "3"], ["c", "0", "5"]], "{said}");
     // The slots of a column contain what is pending.
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (7, 40)");
     succeeds(&schema, &["install", "--column", "articles.views"]);
     schema.run("CALL articles_views_add(7, 2)");
     let said = succeeds(&schema, &["status", "articles.views"]);
-    assert!(said.contains("articles.views: 2 pending counts of 1 records\n") && said.contains("counter  pending  slots"), "{said}");
-    let status: Value = serde_json::from_str(&succeeds(&schema, &["status", "articles.views", "--json"])).expect("JSON");
-    assert_eq!(status["packages"][0]["counters"][0], serde_json::json!({"name": "7", "pending": 2, "slots": 1}), "{status:#}");
+    assert!(
+        said.contains("articles.views: 2 pending counts of 1 records\n") && said.contains("counter  pending  slots"),
+        "{said}"
+    );
+    let status: Value =
+        serde_json::from_str(&succeeds(&schema, &["status", "articles.views", "--json"])).expect("JSON");
+    assert_eq!(
+        status["packages"][0]["counters"][0],
+        serde_json::json!({"name": "7", "pending": 2, "slots": 1}),
+        "{status:#}"
+    );
 }
 
 fn another_installation_replaces_what_differs_and_keeps_the_slots_of_a_column(server: &Server) {
@@ -234,7 +260,8 @@ fn another_installation_replaces_what_differs_and_keeps_the_slots_of_a_column(se
 
 /// Its calls on different nodes would conflict. The plugin says so without a group.
 fn a_group_with_several_primaries_needs_slots_of_nodes(server: &Server) {
-    let server = server.another(&["--plugin-load-add=group_replication.so", "--loose-group-replication-single-primary-mode=OFF"]);
+    let server = server
+        .another(&["--plugin-load-add=group_replication.so", "--loose-group-replication-single-primary-mode=OFF"]);
     let schema = server.schema();
     let said = ends(&schema, 2, &["install", "counters"]);
     assert!(said.contains("error: this group has several primaries") && said.contains("--cluster"), "{said}");
@@ -243,7 +270,11 @@ fn a_group_with_several_primaries_needs_slots_of_nodes(server: &Server) {
     succeeds(&schema, &["install", "counters"]);
     schema.run("SET GLOBAL group_replication_single_primary_mode = OFF");
     let said = ends(&schema, 1, &["status"]);
-    assert!(said.contains("all nodes of this cluster accept writes") && said.contains("run slotted install counters --cluster\n"), "{said}");
+    assert!(
+        said.contains("all nodes of this cluster accept writes")
+            && said.contains("run slotted install counters --cluster\n"),
+        "{said}"
+    );
     succeeds(&schema, &["install", "counters", "--cluster"]);
     succeeds(&schema, &["status"]);
 }
@@ -283,7 +314,11 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
     let nothing = format!("{}; DROP TABLE IF EXISTS counters", schema.file(&wanted, "uninstall.sql"));
     let statements = (0..).take_while(|at| completed_at(&nothing, *at)).count();
     assert!(statements > 10, "{statements} statements");
-    for grant in ["EXECUTE ON PROCEDURE counter_add", "EXECUTE ON FUNCTION counter_get", "ALTER ROUTINE ON PROCEDURE counter_reset"] {
+    for grant in [
+        "EXECUTE ON PROCEDURE counter_add",
+        "EXECUTE ON FUNCTION counter_get",
+        "ALTER ROUTINE ON PROCEDURE counter_reset",
+    ] {
         connection.query_drop(format!("GRANT {grant} TO {account} WITH GRANT OPTION")).expect("a grant");
     }
     let grants = routine_grants(&mut connection, &user);
@@ -321,7 +356,10 @@ fn until_an_upgrade_waits(schema: &Schema<'_>) {
         schema.query::<mysql::Row>("SHOW FULL PROCESSLIST").iter().any(|row| {
             let text = |name: &str| row.get::<Option<String>, _>(name).flatten().unwrap_or_default();
             let (state, info) = (text("State"), text("Info"));
-            text("db") == schema.name && WAITING.iter().any(|one| state.starts_with(one)) && !info.starts_with("CALL") && !info.starts_with("SELECT")
+            text("db") == schema.name
+                && WAITING.iter().any(|one| state.starts_with(one))
+                && !info.starts_with("CALL")
+                && !info.starts_with("SELECT")
         })
     });
 }
@@ -332,7 +370,10 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
     let schema = server.schema();
     let account = Account::new(&schema, "a", "USAGE");
     succeeds(&schema, &["install", "counters"]);
-    schema.run(&format!("CALL counter_setup('hits', NULL, 64, NULL); GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'", account.name));
+    schema.run(&format!(
+        "CALL counter_setup('hits', NULL, 64, NULL); GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'",
+        account.name
+    ));
     let grants = routine_grants(&mut schema.connect(), &account.name);
     let mut blockers = vec![(&["FLUSH TABLES WITH READ LOCK"][..], "SELECT counter_get('hits')")];
     // MariaDB replaces a routine that a transaction has used.
@@ -367,8 +408,11 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
             let mut install = start(&schema, &["install", "counters"]);
             until_an_upgrade_waits(&schema);
             let before = calls.each_ref().map(|calls| calls.load(SeqCst));
-            until("each caller goes on", || calls.iter().zip(&before).all(|(calls, before)| calls.load(SeqCst) > *before));
-            let mut lines = BufReader::new(install.stderr.take().expect("a pipe")).lines().map(|line| line.expect("a line"));
+            until("each caller goes on", || {
+                calls.iter().zip(&before).all(|(calls, before)| calls.load(SeqCst) > *before)
+            });
+            let mut lines =
+                BufReader::new(install.stderr.take().expect("a pipe")).lines().map(|line| line.expect("a line"));
             let named = lines.find(|line| line.contains("waiting to ")).expect("a line about the wait");
             // It waits again.
             until_an_upgrade_waits(&schema);
@@ -394,9 +438,13 @@ fn an_upgrade_that_is_killed_while_it_waits_leaves_all_routines_and_their_privil
     let schema = server.schema();
     succeeds(&schema, &["install", "counters"]);
     let account = Account::new(&schema, "a", "USAGE");
-    schema.run(&format!("GRANT EXECUTE ON PROCEDURE counter_setup TO '{}'@'%'; ALTER PROCEDURE counter_setup COMMENT 'old'", account.name));
+    schema.run(&format!(
+        "GRANT EXECUTE ON PROCEDURE counter_setup TO '{}'@'%'; ALTER PROCEDURE counter_setup COMMENT 'old'",
+        account.name
+    ));
     let state = || {
-        let routines: u64 = schema.first("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()");
+        let routines: u64 =
+            schema.first("SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()");
         (routines, routine_grants(&mut schema.connect(), &account.name))
     };
     let before = state();
@@ -428,7 +476,11 @@ fn the_trial_finds_what_fails_and_leaves_nothing(server: &Server) {
         succeeds(&schema, &["install", package]);
         schema.run(&format!("ALTER TABLE {table} {change}"));
         let said = ends(&schema, 2, &["install", package]);
-        assert!(said.contains("the package is installed, but the trial of its routines failed at CALL `") && said.contains(error), "{change}: {said}");
+        assert!(
+            said.contains("the package is installed, but the trial of its routines failed at CALL `")
+                && said.contains(error),
+            "{change}: {said}"
+        );
     }
     for package in ["counters", "bounded_counters", "slotted_counters"] {
         let schema = server.schema();
@@ -438,12 +490,18 @@ fn the_trial_finds_what_fails_and_leaves_nothing(server: &Server) {
         // A trigger would execute what its owner has written.
         schema.run(&format!("CREATE TRIGGER mine BEFORE INSERT ON {package} FOR EACH ROW SIGNAL SQLSTATE '45000'"));
         let said = succeeds(&schema, &arguments);
-        assert!(said.contains(&format!("the routines were not tried: the table {package} has the trigger mine")), "{said}");
+        assert!(
+            said.contains(&format!("the routines were not tried: the table {package} has the trigger mine")),
+            "{said}"
+        );
     }
     let schema = server.schema();
     let definer = format!("slotted_none_{}@localhost", std::process::id());
     let said = succeeds(&schema, &["install", "counters", "--definer", &definer]);
-    assert!(said.contains("warning: The user specified as a definer") && said.contains("source accounts.sql"), "{said}");
+    assert!(
+        said.contains("warning: The user specified as a definer") && said.contains("source accounts.sql"),
+        "{said}"
+    );
 }
 
 fn each_missing_privilege_is_named_by_the_server_with_a_hint(server: &Server) {
@@ -457,7 +515,10 @@ fn each_missing_privilege_is_named_by_the_server_with_a_hint(server: &Server) {
         assert_eq!(code, Some(2), "{missing}: {said}");
         let numbers = ["ERROR 1044", "ERROR 1142", "ERROR 1143", "ERROR 1370"];
         assert!(numbers.iter().any(|number| said.contains(number)), "{missing}: {said}");
-        assert!(said.contains("hint: grant the account in the message") && said.contains("it does what is left"), "{missing}: {said}");
+        assert!(
+            said.contains("hint: grant the account in the message") && said.contains("it does what is left"),
+            "{missing}: {said}"
+        );
         if missing == "DELETE" {
             // The trial has created a counter before.
             assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM counters"), 0);
@@ -470,8 +531,14 @@ fn each_missing_privilege_is_named_by_the_server_with_a_hint(server: &Server) {
     // For a definer of others (1227), and for the definer itself (1370 or 1142).
     let schema = server.schema();
     let account = Account::new(&schema, "a", "ALL");
-    let (code, said) = run_as(&account, &schema, &["install", "counters", "--no-function", "--definer", "root@localhost"]);
-    assert!(code == Some(2) && said.contains("ERROR 1227") && said.contains("hint: connect as an account with one of the privileges"), "{said}");
+    let (code, said) =
+        run_as(&account, &schema, &["install", "counters", "--no-function", "--definer", "root@localhost"]);
+    assert!(
+        code == Some(2)
+            && said.contains("ERROR 1227")
+            && said.contains("hint: connect as an account with one of the privileges"),
+        "{said}"
+    );
 }
 
 /// With a binary log, MySQL lets only an account with SUPER create a function.
@@ -483,7 +550,10 @@ fn the_owner_of_one_schema_installs(server: &Server) {
         let (mut code, mut said) = run_as(&account, &schema, &[&["install"], package].concat());
         if server.is_mysql() {
             assert_eq!(code, Some(2), "{said}");
-            assert!(said.contains("SET GLOBAL log_bin_trust_function_creators = ON") && said.contains("--no-function"), "{said}");
+            assert!(
+                said.contains("SET GLOBAL log_bin_trust_function_creators = ON") && said.contains("--no-function"),
+                "{said}"
+            );
             (code, said) = run_as(&account, &schema, &[&["install", "--no-function"], package].concat());
         }
         assert_eq!(code, Some(0), "{said}");
@@ -493,7 +563,10 @@ fn the_owner_of_one_schema_installs(server: &Server) {
         let (code, said) = run_as(&account, &schema, &["uninstall", table, "--with-data", "--yes"]);
         assert_eq!(code, Some(0), "{said}");
     }
-    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"), 1);
+    assert_eq!(
+        schema.first::<u64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"),
+        1
+    );
 }
 
 /// An account that cannot read the privileges on a routine, and one that cannot grant them.
@@ -507,7 +580,10 @@ fn privileges_that_cannot_be_kept_stop_an_upgrade(server: &Server) {
         assert_eq!(schema.first::<String>(query), comment);
     };
     install(0, "Add", "");
-    schema.run(&format!("GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'; ALTER PROCEDURE counter_add COMMENT 'old'", caller.name));
+    schema.run(&format!(
+        "GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'; ALTER PROCEDURE counter_add COMMENT 'old'",
+        caller.name
+    ));
     install(2, "old", "GRANT SELECT ON mysql.procs_priv");
     schema.run(&format!("GRANT SELECT ON mysql.procs_priv TO '{}'@'%'", account.name));
     install(2, "old", "cannot keep the privileges to replace procedure counter_add: ERROR 1");
@@ -576,7 +652,8 @@ fn uninstall_keeps_the_counts_unless_it_is_told_otherwise(server: &Server) {
         terminal.exp_string("Type the name of the table to drop it: ").expect("a question");
         terminal.send_line(answer).expect("an answer");
         terminal.exp_eof().expect("the end");
-        let tables: u64 = schema.first("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()");
+        let tables: u64 =
+            schema.first("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()");
         assert_eq!(tables == 0, dropped, "{answer}");
     }
 }

@@ -28,15 +28,23 @@ fn begin(schema: &Schema<'_>) -> Conn {
 
 /// Packages, what creates two counters or two records, and the calls that change one of them.
 fn counting() -> Vec<(Package, String, Vec<String>)> {
-    let calls = |prefix: &str, key: &str, verbs: &[&str]| verbs.iter().map(|verb| format!("CALL {prefix}_{}", verb.replace("{}", key))).collect();
+    let calls = |prefix: &str, key: &str, verbs: &[&str]| {
+        verbs.iter().map(|verb| format!("CALL {prefix}_{}", verb.replace("{}", key))).collect()
+    };
     let both = ["increment({})", "add({}, -3)"];
-    let setup = |prefix: &str| format!("CALL {prefix}_setup('a', NULL, NULL, 0); CALL {prefix}_setup('b', NULL, NULL, 0)");
-    let variants = variants().into_iter().map(|(_, package)| (package, setup("counter"), calls("counter", "'a'", &both)));
+    let setup =
+        |prefix: &str| format!("CALL {prefix}_setup('a', NULL, NULL, 0); CALL {prefix}_setup('b', NULL, NULL, 0)");
+    let variants =
+        variants().into_iter().map(|(_, package)| (package, setup("counter"), calls("counter", "'a'", &both)));
     let records = keyed(|options| options.slots = Slots::Fixed(1));
     let seats = "UPDATE bounded_counters SET counter = 9";
     variants
         .chain([
-            (records, "CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)".into(), calls("slotted_counter", "1, 1", &both)),
+            (
+                records,
+                "CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)".into(),
+                calls("slotted_counter", "1, 1", &both),
+            ),
             (
                 bounded(|_| {}),
                 format!("{}; {seats}", setup("bounded_counter")),
@@ -54,7 +62,9 @@ fn locked(schema: &Schema<'_>, connection: &Conn) -> Vec<String> {
     }
     thread::sleep(Duration::from_millis(150));
     let id = connection.connection_id();
-    let rows = format!("SELECT trx_rows_locked FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {id} AND trx_rows_locked > 0");
+    let rows = format!(
+        "SELECT trx_rows_locked FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {id} AND trx_rows_locked > 0"
+    );
     schema.query::<u64>(&rows).iter().map(|rows| format!("{rows} rows")).collect()
 }
 

@@ -44,7 +44,9 @@ fn follows(application: &Application<'_>, section: &str) {
     // The files of the page are those for MySQL.
     let of_server = |text: &str| match schema.server.version.family {
         Family::Mysql => text.to_owned(),
-        Family::Mariadb => text.replace("generate counters", "generate counters --server mariadb").replace("sql/mysql", "sql/mariadb"),
+        Family::Mariadb => {
+            text.replace("generate counters", "generate counters --server mariadb").replace("sql/mysql", "sql/mariadb")
+        }
     };
     let mut commands = Vec::new();
     for (file, language, text) in blocks(section) {
@@ -54,7 +56,8 @@ fn follows(application: &Application<'_>, section: &str) {
             (None, language) => panic!("{section}: a block in {language} without the name of its file"),
         }
     }
-    let runs = |command: &str| application.runs(&format!("export DATABASE_URL={}\n{command}", application.url("mysql")));
+    let runs =
+        |command: &str| application.runs(&format!("export DATABASE_URL={}\n{command}", application.url("mysql")));
     let [first @ .., up, down] = &commands[..] else { panic!("{section}: up and down") };
     first.iter().for_each(|command| runs(command));
     for _ in 0..2 {

@@ -116,7 +116,8 @@ fn outcome<T>(result: mysql::Result<T>) -> Result<T, u16> {
 
 /// The entries of an add_many.
 fn json(entries: &[(Key, i64)]) -> String {
-    let entries: Vec<_> = entries.iter().map(|(key, amount)| format!("[{}, {amount}]", key.replace("NULL", "null"))).collect();
+    let entries: Vec<_> =
+        entries.iter().map(|(key, amount)| format!("[{}, {amount}]", key.replace("NULL", "null"))).collect();
     format!("[{}]", entries.join(", "))
 }
 
@@ -125,8 +126,14 @@ impl Call {
         match self {
             Self::Rollup(_) => Vec::new(),
             Self::AddMany(entries) => entries.iter().map(|(key, _)| *key).collect(),
-            Self::Setup(key, ..) | Self::Increment(key) | Self::Add(key, _) | Self::Take(key, _) | Self::Reset(key, ..) => vec![*key],
-            Self::Resize(key, _) | Self::Compact(key) | Self::Delete(key) | Self::Get(key) | Self::Row(key, _) => vec![*key],
+            Self::Setup(key, ..)
+            | Self::Increment(key)
+            | Self::Add(key, _)
+            | Self::Take(key, _)
+            | Self::Reset(key, ..) => vec![*key],
+            Self::Resize(key, _) | Self::Compact(key) | Self::Delete(key) | Self::Get(key) | Self::Row(key, _) => {
+                vec![*key]
+            }
         }
     }
 }
@@ -220,7 +227,9 @@ impl Form {
             Call::Setup(_, _, Some(..0)) if self == Self::Bounded => Some(CHECK),
             Call::Take(_, None | Some(..1)) => Some(30017),
             Call::Rollup(Some(..1)) => Some(30012),
-            Call::Increment(_) | Call::Add(..) | Call::AddMany(_) | Call::Reset(..) if null && self.records() => Some(1048),
+            Call::Increment(_) | Call::Add(..) | Call::AddMany(_) | Call::Reset(..) if null && self.records() => {
+                Some(1048)
+            }
             Call::Add(_, None) if self.records() => Some(1048),
             _ => None,
         }
@@ -284,11 +293,18 @@ impl Form {
             Self::Records => ("count", "NULL", table.to_owned()),
             Self::Column => {
                 let column = "SELECT id, COALESCE(views, 0), COALESCE(views, 0) FROM articles";
-                ("count", "MAX(view)", format!("(SELECT id, count, NULL AS view FROM {table} UNION ALL {column}) AS parts"))
+                (
+                    "count",
+                    "MAX(view)",
+                    format!("(SELECT id, count, NULL AS view FROM {table} UNION ALL {column}) AS parts"),
+                )
             }
             _ => ("counter", "NULL", table.to_owned()),
         };
-        let query = format!("SELECT {} AS name, CAST(SUM({count}) AS SIGNED), MIN({count}), {row} FROM {from} GROUP BY name", self.key());
+        let query = format!(
+            "SELECT {} AS name, CAST(SUM({count}) AS SIGNED), MIN({count}), {row} FROM {from} GROUP BY name",
+            self.key()
+        );
         let found: Vec<(String, i64, i64, Option<i64>)> = connection.query(&query).expect(&query);
         let found = found.into_iter().map(|(key, total, least, row)| (key, (total, least, row)));
         // A record without counts is one without rows.
@@ -303,7 +319,11 @@ impl Form {
         for (key, counter) in &mut counters {
             let (total, least, row) = *read.get(key)?;
             let moved = row == counter.row || row == Some(total);
-            if total != counter.total || row.is_some() != counter.row.is_some() || !moved || self == Self::Bounded && least < 0 {
+            if total != counter.total
+                || row.is_some() != counter.row.is_some()
+                || !moved
+                || self == Self::Bounded && least < 0
+            {
                 return None;
             }
             counter.row = row;
@@ -321,7 +341,12 @@ impl Form {
         let mut calls = vec![
             (4, key().prop_map(Call::Increment).boxed()),
             (4, (key(), amount()).prop_map(|(key, amount)| Call::Add(key, amount)).boxed()),
-            (2, (key(), value(), any::<bool>()).prop_map(|(key, value, restart)| Call::Reset(key, value, restart)).boxed()),
+            (
+                2,
+                (key(), value(), any::<bool>())
+                    .prop_map(|(key, value, restart)| Call::Reset(key, value, restart))
+                    .boxed(),
+            ),
             (1, key().prop_map(Call::Delete).boxed()),
             (2, key().prop_map(Call::Get).boxed()),
         ];
@@ -340,7 +365,10 @@ impl Form {
         }
         if self == Self::Bounded {
             let amount = prop_oneof![3 => -1i64..2, 30 => 1i64..60];
-            calls.push((6, (key(), prop::option::weighted(0.97, amount)).prop_map(|(key, amount)| Call::Take(key, amount)).boxed()));
+            calls.push((
+                6,
+                (key(), prop::option::weighted(0.97, amount)).prop_map(|(key, amount)| Call::Take(key, amount)).boxed(),
+            ));
         }
         if self == Self::Column {
             let row = prop_oneof![
@@ -349,14 +377,23 @@ impl Form {
                 2 => prop::option::weighted(0.8, 0i64..100).prop_map(Change::Replace),
             ];
             calls.push((4, prop::option::of(0i64..4).prop_map(Call::Rollup).boxed()));
-            calls.push((4, (prop::sample::select(ROWS[..3].to_vec()), row).prop_map(|(key, row)| Call::Row(key, row)).boxed()));
+            calls.push((
+                4,
+                (prop::sample::select(ROWS[..3].to_vec()), row).prop_map(|(key, row)| Call::Row(key, row)).boxed(),
+            ));
         }
         prop::strategy::Union::new_weighted(calls).boxed()
     }
 
     /// Steps in any order.
     fn steps(self) -> impl Strategy<Value = Steps> {
-        let savepoints = vec!["SAVEPOINT s1", "SAVEPOINT s2", "ROLLBACK TO SAVEPOINT s1", "ROLLBACK TO SAVEPOINT s2", "RELEASE SAVEPOINT s1"];
+        let savepoints = vec![
+            "SAVEPOINT s1",
+            "SAVEPOINT s2",
+            "ROLLBACK TO SAVEPOINT s1",
+            "ROLLBACK TO SAVEPOINT s2",
+            "RELEASE SAVEPOINT s1",
+        ];
         let step = prop_oneof![
             20 => self.calls().prop_map(Step::Call),
             6 => (self.calls(), 0..900u64).prop_map(|(call, after)| Step::Killed(call, after)),
@@ -530,7 +567,8 @@ impl Model {
         let before = self.now().clone();
         let mut after = before.clone();
         let expected = form.call(&mut after, call);
-        let counts = matches!(call, Call::Increment(_) | Call::Add(..) | Call::AddMany(_) | Call::Take(..) | Call::Get(_));
+        let counts =
+            matches!(call, Call::Increment(_) | Call::Add(..) | Call::AddMany(_) | Call::Take(..) | Call::Get(_));
         match found {
             // No total has changed. A session that is killed does not enter a handler, such as that of a setup (1062), of SAVEPOINT (1305), of
             // SET TRANSACTION (1568) and of a roll-up (1690).
@@ -618,7 +656,9 @@ fn equals_the_model(server: &Server, form: Form) {
     let subject = RefCell::new(Subject::new(server, form));
     let levels = vec!["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
     let isolation = prop::array::uniform3(prop::sample::select(levels));
-    sequences(cases, first_seed(), (isolation, form.steps()), |(isolation, steps)| run(&mut subject.borrow_mut(), isolation, &steps));
+    sequences(cases, first_seed(), (isolation, form.steps()), |(isolation, steps)| {
+        run(&mut subject.borrow_mut(), isolation, &steps)
+    });
 }
 
 /// A promise of each model for a package.

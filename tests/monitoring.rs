@@ -46,15 +46,21 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
     schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7)");
     let mut administrator = schema.connect();
-    sql_statements(PAGE, "The account").iter().for_each(|statement| administrator.query_drop(statement).expect(statement));
-    let mut account = Conn::new(schema.options().user(Some("monitor")).pass(Some("secret"))).expect("the account of the page");
+    sql_statements(PAGE, "The account")
+        .iter()
+        .for_each(|statement| administrator.query_drop(statement).expect(statement));
+    let mut account =
+        Conn::new(schema.options().user(Some("monitor")).pass(Some("secret"))).expect("the account of the page");
     account.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time-out");
     // A transaction that has locked all slots.
     let mut transaction = schema.connect();
-    for statement in ["BEGIN", "UPDATE counters SET counter = counter + 1", "UPDATE slotted_counters SET count = count + 1"] {
+    for statement in
+        ["BEGIN", "UPDATE counters SET counter = counter + 1", "UPDATE slotted_counters SET count = count + 1"]
+    {
         transaction.query_drop(statement).expect("locks");
     }
-    let sections = ["Totals", "Pending counts", "Skew", "Lock waits", "Calls over time"].map(|section| sql_statements(PAGE, section));
+    let sections = ["Totals", "Pending counts", "Skew", "Lock waits", "Calls over time"]
+        .map(|section| sql_statements(PAGE, section));
     let queries: Vec<_> = sections.concat().into_iter().filter(|statement| !statement.contains("sys.")).collect();
     for query in &queries {
         account.query_drop(query).unwrap_or_else(|error| panic!("{error} in {query}"));
@@ -91,7 +97,8 @@ fn the_skew_is_that_of_the_counts_between_two_readings(server: &Server) {
     let mut connection = schema.connect();
     let named: Vec<(String, u32, u32, f64)> = connection.query(statement("Skew", "FROM counters")).expect("the skew");
     assert_eq!(named, [("a".to_owned(), 4, 3, 3.0)]);
-    let records: Vec<(u32, u32, u32, u32, f64)> = connection.query(statement("Skew", "FROM slotted_counters")).expect("the skew");
+    let records: Vec<(u32, u32, u32, u32, f64)> =
+        connection.query(statement("Skew", "FROM slotted_counters")).expect("the skew");
     assert_eq!(records, [(123, 1, 4, 2, 3.0)]);
     let mut rows = Vec::new();
     for statement in sql_statements(PAGE, "Skew").iter().skip_while(|statement| !statement.starts_with("SET SESSION")) {

@@ -106,7 +106,9 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
             let _ = connection.query_drop(format!("KILL {what} {session}"));
         }
     };
-    let call = |caller: usize| calls(60).for_each(|call| operation(caller, call % UNANSWERED == 0, &transaction(rand::rng().random())));
+    let call = |caller: usize| {
+        calls(60).for_each(|call| operation(caller, call % UNANSWERED == 0, &transaction(rand::rng().random())))
+    };
     thread::scope(|scope| {
         scope.spawn(kill);
         let _done = SetOnDrop(&done);
@@ -152,7 +154,10 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
     let keys = |keys: Vec<u128>, age: &str| {
         let row = |key: &u128| format!("(x'{key:032X}', CURRENT_TIMESTAMP - INTERVAL {age})");
-        schema.run(&format!("INSERT INTO counter_operations VALUES {}", keys.iter().map(row).collect::<Vec<_>>().join(", ")));
+        schema.run(&format!(
+            "INSERT INTO counter_operations VALUES {}",
+            keys.iter().map(row).collect::<Vec<_>>().join(", ")
+        ));
     };
     keys((LOCKED..LOCKED + OLD).collect(), "25 HOUR");
     keys((2 * OLD..2 * OLD + KEPT).collect(), "23 HOUR");
@@ -160,7 +165,8 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     let mut open = schema.connect();
     let transactions = [transaction(1), transaction(2)];
     run(&mut open, &transactions[0][..transactions[0].len() - 1]).expect("an open transaction");
-    open.query_drop(format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE")).expect("a lock");
+    open.query_drop(format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE"))
+        .expect("a lock");
     let mut caller = schema.connect();
     for connection in [&mut connection, &mut caller] {
         connection.query_drop("SET SESSION innodb_lock_wait_timeout = 5").expect("a time");

@@ -33,7 +33,12 @@ impl Queries {
     }
 
     /// Executes a statement with arguments by name, and returns the number of rows that it changed.
-    pub fn change(&self, connection: &mut impl Queryable, name: &str, arguments: &[(&str, Value)]) -> mysql::Result<u64> {
+    pub fn change(
+        &self,
+        connection: &mut impl Queryable,
+        name: &str,
+        arguments: &[(&str, Value)],
+    ) -> mysql::Result<u64> {
         let query = &self.0[name];
         let value = |parameter: &String| {
             let argument = arguments.iter().find(|(name, _)| name == parameter);
@@ -91,7 +96,8 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
             let statement = transaction.prep(&query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(usize::from(statement.num_params()), query.parameters.len(), "{name}");
             let values = [("day", "2026-12-31"), ("amounts", "[]")];
-            let value = |parameter: &String| values.iter().find(|(name, _)| name == parameter).map_or("12", |(_, value)| value);
+            let value =
+                |parameter: &String| values.iter().find(|(name, _)| name == parameter).map_or("12", |(_, value)| value);
             let values = query.parameters.iter().map(|parameter| value(parameter).into()).collect();
             transaction.exec::<Row, _, _>(&statement, Params::Positional(values)).expect(&name);
         }
@@ -105,14 +111,17 @@ fn queries_and_calls_count_in_the_same_rows(server: &Server) {
         schema.install(&package);
         let (queries, mut connection) = (Queries::of(&schema, &package), schema.connect());
         let (prefix, named) = (package.options.prefix.name(), package.options.kind == Kind::Counters);
-        let (key, of_key): (_, Vec<Value>) = if named { ("'downloads'", vec!["downloads".into()]) } else { ("123, 456", vec![123.into(), 456.into()]) };
+        let (key, of_key): (_, Vec<Value>) =
+            if named { ("'downloads'", vec!["downloads".into()]) } else { ("123, 456", vec![123.into(), 456.into()]) };
         let total = || queries.rows::<Option<i64>>(&mut schema.connect(), "get", of_key.clone()).remove(0);
         if named {
             assert_eq!(total(), None, "{what}: no counter");
             assert!(!queries.count(&mut connection, "downloads", 20).expect("increment"), "{what}: no counter");
             schema.run(&format!("CALL {prefix}setup({key}, NULL, 20, 5)"));
         } else {
-            queries.exec(&mut connection, "add_many", vec!["[[123, 456, 2], [123, 456, 3], [9, 9, 1]]".into()]).expect("add_many");
+            queries
+                .exec(&mut connection, "add_many", vec!["[[123, 456, 2], [123, 456, 3], [9, 9, 1]]".into()])
+                .expect("add_many");
         }
         if package.options.per_counter() {
             assert_eq!(queries.rows::<u64>(&mut connection, "slots", of_key.clone()), [20], "{what}");
@@ -161,7 +170,9 @@ fn totals_are_exact_during_resizes(server: &Server) {
         thread::scope(|scope| {
             let writers: Vec<_> = (0..16).map(|_| scope.spawn(write)).collect();
             let mut connection = schema.isolated(isolation);
-            for slots in [5, 12, 1, 7].into_iter().cycle().take_while(|_| !writers.iter().all(|writer| writer.is_finished())) {
+            for slots in
+                [5, 12, 1, 7].into_iter().cycle().take_while(|_| !writers.iter().all(|writer| writer.is_finished()))
+            {
                 while let Err(error) = connection.exec_drop("CALL counter_resize('hot', ?)", (slots,)) {
                     repeatable(error);
                 }
@@ -175,8 +186,18 @@ fn totals_are_exact_during_resizes(server: &Server) {
 fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(server: &Server) {
     // With one slot, the other connection and the transaction change the same row.
     for (package, setup, call, names) in [
-        (keyed(|o| o.slots = Slots::Fixed(1)), "DO 0", "CALL slotted_counter_increment(123, 456)", &["increment", "add", "add_many"][..]),
-        (package(|o| o.slots = Slots::Fixed(1)), "CALL counter_setup('downloads', NULL, NULL, 0)", "CALL counter_increment('downloads')", &["increment", "add"]),
+        (
+            keyed(|o| o.slots = Slots::Fixed(1)),
+            "DO 0",
+            "CALL slotted_counter_increment(123, 456)",
+            &["increment", "add", "add_many"][..],
+        ),
+        (
+            package(|o| o.slots = Slots::Fixed(1)),
+            "CALL counter_setup('downloads', NULL, NULL, 0)",
+            "CALL counter_increment('downloads')",
+            &["increment", "add"],
+        ),
     ] {
         let schema = server.schema();
         schema.install(&package);
@@ -191,7 +212,10 @@ fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(serve
             if number == 0 && server.is_mysql() {
                 // And no gap.
                 let locks = ["RECORD X,REC_NOT_GAP", "TABLE IX"];
-                assert_eq!(schema.data_locks().iter().map(|(kind, mode)| format!("{kind} {mode}")).collect::<Vec<_>>(), locks);
+                assert_eq!(
+                    schema.data_locks().iter().map(|(kind, mode)| format!("{kind} {mode}")).collect::<Vec<_>>(),
+                    locks
+                );
             }
             connection.query_drop("COMMIT").expect("a commit");
             let count = if names.len() == 2 { "counter" } else { "`count`" };
@@ -208,6 +232,11 @@ fn a_json_escape_is_its_character_in_a_session_without_the_character(server: &Se
     schema.run("CALL slotted_counter_add('\u{416}', 1)");
     let mut connection = schema.connect();
     connection.query_drop("SET NAMES latin1").expect("latin1");
-    Queries::of(&schema, &package).exec(&mut connection, "add_many", vec![r#"[["\u0416", 5]]"#.into()]).expect("add_many");
-    assert_eq!(schema.query::<(String, i64)>("SELECT name, total FROM slotted_counter_totals"), [("\u{416}".to_owned(), 6)]);
+    Queries::of(&schema, &package)
+        .exec(&mut connection, "add_many", vec![r#"[["\u0416", 5]]"#.into()])
+        .expect("add_many");
+    assert_eq!(
+        schema.query::<(String, i64)>("SELECT name, total FROM slotted_counter_totals"),
+        [("\u{416}".to_owned(), 6)]
+    );
 }

@@ -120,7 +120,9 @@ struct Session {
 impl Session {
     fn new(schema: &Schema<'_>, remainder: u32, isolation: &str) -> Self {
         let mut connection = schema.connect_with_id(remainder, 6);
-        connection.query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")).expect("an isolation level");
+        connection
+            .query_drop(format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"))
+            .expect("an isolation level");
         let (steps, todo) = mpsc::channel::<(Vec<String>, bool)>();
         let (done, results) = mpsc::channel();
         thread::spawn(move || {
@@ -161,7 +163,8 @@ impl Session {
     fn end(&mut self) -> Option<Results> {
         let complete = self.collect(END);
         self.sent = 0;
-        let ended: Results = std::mem::take(&mut self.ended).into_iter().collect::<Option<Vec<_>>>().map(|results| results.concat());
+        let ended: Results =
+            std::mem::take(&mut self.ended).into_iter().collect::<Option<Vec<_>>>().map(|results| results.concat());
         complete.then_some(ended)
     }
 }
@@ -218,7 +221,13 @@ impl Stage<'_> {
 
     /// Runs the steps in an order, which can be without a session. Returns the ending, and the pairs of sessions of which the first one ended
     /// before the second one began. None if a step does not end.
-    fn play(&mut self, before: &str, race: &[Steps], order: &[usize], patience: Duration) -> Option<(Ending, Vec<(usize, usize)>)> {
+    fn play(
+        &mut self,
+        before: &str,
+        race: &[Steps],
+        order: &[usize],
+        patience: Duration,
+    ) -> Option<(Ending, Vec<(usize, usize)>)> {
         self.schema.run(&format!("DELETE FROM {}", self.package.options.table));
         let before = self.statements(before);
         let of_before = if self.records() { 2 } else { 1 };
@@ -230,7 +239,9 @@ impl Stage<'_> {
         for session in order {
             if self.sessions[*session].sent == 0 {
                 for other in (0..race.len()).filter(|other| other != session) {
-                    if self.sessions[other].collect(Duration::ZERO) && self.sessions[other].ended.len() == race[other].len() {
+                    if self.sessions[other].collect(Duration::ZERO)
+                        && self.sessions[other].ended.len() == race[other].len()
+                    {
                         pairs.push((other, *session));
                     }
                 }
@@ -245,7 +256,10 @@ impl Stage<'_> {
         let results = results.collect::<Option<Vec<_>>>()?;
         // A compaction that runs together with a delete can leave a record with the total 0.
         let query = if self.records() {
-            format!("SELECT CONCAT(record_type, ', ', record_id), total, 0 FROM {} WHERE total <> 0", self.package.totals)
+            format!(
+                "SELECT CONCAT(record_type, ', ', record_id), total, 0 FROM {} WHERE total <> 0",
+                self.package.totals
+            )
         } else {
             format!("SELECT counter_name, total, slots FROM {}", self.package.totals)
         };
@@ -274,18 +288,24 @@ impl Stage<'_> {
             let tries = if self.schema.server.is_mysql() || !sessions.contains(&"get") { 1 } else { 2 };
             for attempt in 1..=tries {
                 let played = self.play(before, &race, &order, PATIENCE);
-                let (ending, pairs) = played.unwrap_or_else(|| panic!("a step does not end after '{before}': {sessions:?}, {order:?}"));
+                let (ending, pairs) =
+                    played.unwrap_or_else(|| panic!("a step does not end after '{before}': {sessions:?}, {order:?}"));
                 let complete: Vec<_> = (0..race.len()).filter(|session| ending.1[*session].is_some()).collect();
                 let allowed = serial.entry(complete.clone()).or_insert_with(|| self.serial(before, &race, &complete));
                 // A transaction that began after the end of another one comes after it.
                 let fits = |serial: &[usize]| {
                     let at = |session| serial.iter().position(|other| *other == session);
-                    pairs.iter().all(|(first, second)| at(*first).zip(at(*second)).is_none_or(|(first, second)| first < second))
+                    pairs
+                        .iter()
+                        .all(|(first, second)| at(*first).zip(at(*second)).is_none_or(|(first, second)| first < second))
                 };
                 if allowed.iter().any(|(serial, allowed)| *allowed == ending && fits(serial)) {
                     break;
                 }
-                assert!(attempt < tries, "no serial order has this ending after '{before}': {sessions:?}, {order:?}\n{ending:?}");
+                assert!(
+                    attempt < tries,
+                    "no serial order has this ending after '{before}': {sessions:?}, {order:?}\n{ending:?}"
+                );
             }
         }
     }

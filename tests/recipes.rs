@@ -14,7 +14,9 @@ use slotted::script;
 use crate::documents;
 use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks, with_collation};
+use crate::support::{
+    Module, Schema, Server, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks, with_collation,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -123,7 +125,9 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
     schema.run(&format!("UPDATE stock SET qty = {STOCK}; CALL bounded_counter_setup('item 1', NULL, 17, 0)"));
     let sold = AtomicI64::new(0);
     let old = |connection: &mut Conn| {
-        if complete(connection, "UPDATE stock SET qty = qty - 1 WHERE id = 1 AND qty >= 1").is_none() && connection.affected_rows() == 1 {
+        if complete(connection, "UPDATE stock SET qty = qty - 1 WHERE id = 1 AND qty >= 1").is_none()
+            && connection.affected_rows() == 1
+        {
             sold.fetch_add(1, SeqCst);
             if rand::rng().random_ratio(1, 10) {
                 complete(connection, "UPDATE stock SET qty = qty + 1 WHERE id = 1");
@@ -172,8 +176,12 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
     let schema = server.schema();
     schema.run(&script::statements(&sql_blocks(PAGE, "A table of slots with an upsert")[0])[0]);
     schema.install(&record_counters());
-    let slots: Vec<_> = (0..500).flat_map(|slot| (0..RECORDS).map(move |record| format!("(123, {record}, {slot}, 2)"))).collect();
-    schema.run(&format!("INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES {}", slots.join(", ")));
+    let slots: Vec<_> =
+        (0..500).flat_map(|slot| (0..RECORDS).map(move |record| format!("(123, {record}, {slot}, 2)"))).collect();
+    schema.run(&format!(
+        "INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES {}",
+        slots.join(", ")
+    ));
     let counted: Vec<AtomicU64> = (0..RECORDS).map(|_| AtomicU64::new(1000)).collect();
     let over = AtomicU64::new(0);
     let writer = |number: u64| {
@@ -182,7 +190,8 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
             let record = rand::rng().random_range(0..RECORDS);
             let old = "INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES (123, {record}, RAND() * 600, 1) \
                        ON DUPLICATE KEY UPDATE count = count + 1";
-            let statement = if over.load(SeqCst) > number { "CALL record_counter_increment(123, {record})" } else { old };
+            let statement =
+                if over.load(SeqCst) > number { "CALL record_counter_increment(123, {record})" } else { old };
             complete(connection, &statement.replace("{record}", &record.to_string()));
             counted[record].fetch_add(1, SeqCst);
             thread::sleep(Duration::from_millis(2));
@@ -241,7 +250,8 @@ fn reads(schema: &Schema<'_>, query: &str) -> (u64, Vec<i64>) {
     let mut connection = schema.connect();
     let mut read = || -> (u64, Vec<i64>) {
         let totals = connection.query(query).expect(query);
-        let status: Vec<(String, u64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("the status");
+        let status: Vec<(String, u64)> =
+            connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("the status");
         (status.iter().map(|(_, value)| value).sum(), totals)
     };
     let [(first, _), (both, totals)] = [read(), read()];
@@ -257,14 +267,20 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
     let rows = |row: fn(u32) -> String| (1..=1000).map(row).collect::<Vec<_>>().join(", ");
     schema.run(&format!("INSERT INTO articles VALUES {}", rows(|id| format!("({id}, {id})"))));
     schema.run(&format!("INSERT INTO articles_views VALUES {}", rows(|id| format!("({id}, 0, 1), ({id}, 5, 2)"))));
-    schema.run(&format!("INSERT INTO slotted_counters VALUES {}", rows(|id| format!("(1, {id}, 0, 3), (1, {id}, 5, {id})"))));
+    schema.run(&format!(
+        "INSERT INTO slotted_counters VALUES {}",
+        rows(|id| format!("(1, {id}, 0, 3), (1, {id}, 5, {id})"))
+    ));
     schema.run(&format!("INSERT INTO counters VALUES {}", rows(|id| format!("('name {id}', 1, NULL, NOW(), {id})"))));
     schema.run(
         "CREATE TABLE names (name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci PRIMARY KEY);
          INSERT INTO names VALUES ('name 7'); ANALYZE TABLE articles, articles_views, counters, slotted_counters",
     );
     for (query, expected) in [
-        ("SELECT total FROM slotted_counter_totals WHERE record_type = 1 AND record_id IN (7, 9) ORDER BY 1", vec![10, 12]),
+        (
+            "SELECT total FROM slotted_counter_totals WHERE record_type = 1 AND record_id IN (7, 9) ORDER BY 1",
+            vec![10, 12],
+        ),
         ("SELECT total FROM articles_views_totals WHERE id IN (7, 9) ORDER BY 1", vec![10, 12]),
         ("SELECT articles_views_get(id) FROM articles ORDER BY views DESC LIMIT 2", vec![1003, 1002]),
         (
@@ -282,7 +298,9 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
 fn a_recount_under_writers_is_exact(server: &Server) {
     let schema = server.schema();
     schema.install(&record_counters());
-    let [create, insert, drift, add] = &script::statements(&sql_blocks(PAGE, "Recount")[0])[..] else { panic!("four statements") };
+    let [create, insert, drift, add] = &script::statements(&sql_blocks(PAGE, "Recount")[0])[..] else {
+        panic!("four statements")
+    };
     schema.run(create);
     // The drift: comments that were not counted, and counts without a comment.
     schema.run(&format!("{insert}; CALL record_counter_add(123, 456, 40)"));
@@ -294,7 +312,8 @@ fn a_recount_under_writers_is_exact(server: &Server) {
             run(connection, &format!("{drift}; {add}")).expect("the correction");
         }
     });
-    let counted: (u64, u64) = schema.first("SELECT COUNT(*), record_counter_get(123, 456) FROM comments WHERE post_id = 456");
+    let counted: (u64, u64) =
+        schema.first("SELECT COUNT(*), record_counter_get(123, 456) FROM comments WHERE post_id = 456");
     assert_eq!(counted.0, counted.1);
 }
 
@@ -334,7 +353,8 @@ fn each_way_to_call_the_roll_up_commits_without_autocommit(server: &Server) {
     schema.run("SET autocommit = 1; SET GLOBAL event_scheduler = ON");
     schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
     let event = sql_blocks("docs/columns.md", "The roll-up").remove(0).replace("10 SECOND", "1 SECOND");
-    let ways: [&dyn Fn(); 3] = [&|| run_line(&schema, "while sleep"), &|| run_line(&schema, "* * * * *"), &|| schema.run(&event)];
+    let ways: [&dyn Fn(); 3] =
+        [&|| run_line(&schema, "while sleep"), &|| run_line(&schema, "* * * * *"), &|| schema.run(&event)];
     for (way, total) in ways.iter().zip(1..) {
         schema.run("SET autocommit = 1; CALL articles_views_increment(1)");
         way();
@@ -365,7 +385,10 @@ fn a_trigger_that_counts_rejects_no_transaction_that_began_with_a_read(server: &
         let count = || {
             let mut connection = schema.connect();
             for _ in calls(15) {
-                if let Err(error) = run(&mut connection, "START TRANSACTION; SELECT COUNT(*) FROM read_first; INSERT INTO orders VALUES (); COMMIT") {
+                if let Err(error) = run(
+                    &mut connection,
+                    "START TRANSACTION; SELECT COUNT(*) FROM read_first; INSERT INTO orders VALUES (); COMMIT",
+                ) {
                     assert!(locks, "{prefix}: {error}");
                     repeatable(error);
                     connection.query_drop("ROLLBACK").expect("a rollback");

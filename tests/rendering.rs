@@ -147,12 +147,21 @@ fn an_option_changes_only_its_own_words() {
 /// RAND() in a WHERE is evaluated for each row, and would read or change any number of slots.
 fn a_random_slot_is_selected_once_for_a_call() {
     let records = |pick| text(&keyed(|o| o.pick = pick));
-    assert_eq!(records(Pick::Random), records(Pick::Connection).replace("MOD(CONNECTION_ID(), 521)", "FLOOR(RAND() * 521)"));
+    assert_eq!(
+        records(Pick::Random),
+        records(Pick::Connection).replace("MOD(CONNECTION_ID(), 521)", "FLOOR(RAND() * 521)")
+    );
     for slots in [Slots::PerCounter, Slots::Fixed(20)] {
-        let [random, own] = [Pick::Random, Pick::Connection].map(|pick| text(&package(|o| (o.slots, o.pick) = (slots, pick))));
-        let selects = |line: &&str| line.contains("v_slot") || line.contains("SELECT MAX(counter_id)") || line.is_empty();
+        let [random, own] =
+            [Pick::Random, Pick::Connection].map(|pick| text(&package(|o| (o.slots, o.pick) = (slots, pick))));
+        let selects =
+            |line: &&str| line.contains("v_slot") || line.contains("SELECT MAX(counter_id)") || line.is_empty();
         for line in random.lines().filter(|line| !own.lines().any(|same| same == *line)) {
-            assert!(selects(&line) && (!line.contains("RAND()") || line.trim_start().starts_with("SET v_slot = 1 + FLOOR(RAND() * ")), "{line}");
+            assert!(
+                selects(&line)
+                    && (!line.contains("RAND()") || line.trim_start().starts_with("SET v_slot = 1 + FLOOR(RAND() * ")),
+                "{line}"
+            );
         }
         assert!(random.contains("counter_id = v_slot") && !random.contains("MOD(CONNECTION_ID()"));
     }
@@ -174,13 +183,17 @@ fn a_package_is_short_enough_to_be_reviewed() {
         assert!(lines <= most, "{name}: setup.sql has {lines} lines");
         if !column {
             let files = render::files(&package);
-            *of_family.entry(package.options.family.slug()).or_insert(0) += files.iter().map(|file| file.text.lines().count()).sum::<usize>();
+            *of_family.entry(package.options.family.slug()).or_insert(0) +=
+                files.iter().map(|file| file.text.lines().count()).sum::<usize>();
         }
         let routines = created(&package);
         let mut bodies: Vec<_> = routines.iter().map(|routine| routine.body.lines().count()).collect();
         bodies.sort_unstable();
         assert!(bodies[bodies.len() / 2] <= 12, "{name}: {bodies:?}");
-        assert!(bodies.iter().all(|lines| *lines <= 100) && bodies.iter().filter(|lines| **lines > 60).count() <= 2, "{name}: {bodies:?}");
+        assert!(
+            bodies.iter().all(|lines| *lines <= 100) && bodies.iter().filter(|lines| **lines > 60).count() <= 2,
+            "{name}: {bodies:?}"
+        );
         let mut in_routines: BTreeMap<&str, usize> = BTreeMap::new();
         for line in routines.iter().flat_map(|routine| routine.body.lines().map(str::trim).collect::<BTreeSet<_>>()) {
             *in_routines.entry(line).or_default() += 1;
@@ -214,8 +227,9 @@ fn the_numbers_of_errors_are_those_of_the_reference() {
     let page = std::fs::read_to_string(root().join("docs/reference.md")).expect("the page");
     let (_, rows) = page.split_once("| number | message | what to do |\n|---|---|---|\n").expect("the table");
     let cells = rows.lines().map_while(|row| row.strip_prefix("| ")?.split_once(" | "));
-    let rows: BTreeMap<u32, &str> =
-        cells.map(|(number, rest)| (number.parse().expect("a number"), rest.split(" | ").next().unwrap_or_default())).collect();
+    let rows: BTreeMap<u32, &str> = cells
+        .map(|(number, rest)| (number.parse().expect("a number"), rest.split(" | ").next().unwrap_or_default()))
+        .collect();
     let scripts: String = packages().iter().flat_map(render::files).map(|file| file.text).collect();
     assert_eq!(numbers(&scripts), rows.keys().copied().collect(), "docs/reference.md, Errors");
     for (number, message) in rows {
@@ -234,7 +248,8 @@ fn the_numbers_of_errors_are_those_of_the_reference() {
 fn a_manual_lists_the_numbers_that_its_routine_can_signal() {
     for package in packages() {
         let routines = created(&package);
-        let mut can: BTreeMap<&str, BTreeSet<u32>> = routines.iter().map(|routine| (&routine.name[..], numbers(&routine.body))).collect();
+        let mut can: BTreeMap<&str, BTreeSet<u32>> =
+            routines.iter().map(|routine| (&routine.name[..], numbers(&routine.body))).collect();
         // A routine calls others, which call others.
         for _ in 0..3 {
             for routine in &routines {
@@ -243,14 +258,23 @@ fn a_manual_lists_the_numbers_that_its_routine_can_signal() {
                 can.get_mut(&routine.name[..]).expect("it is there").extend(called);
             }
         }
-        for routine in routines.iter().filter(|routine| !routine.is_private() && !routine.manual.starts_with("The same as")) {
+        for routine in
+            routines.iter().filter(|routine| !routine.is_private() && !routine.manual.starts_with("The same as"))
+        {
             let manual = routine.manual.split_once("\nErrors: ").expect("the errors").1;
             let mut can = can[&routine.name[..]].clone();
             if routine.name.ends_with("_add") {
                 // Of a bounded counter, it takes an amount that is at least 1.
                 can.remove(&30017);
             }
-            assert_eq!(numbers(manual), can, "{} of {}: {}", routine.name, package.folder(), package.options.arguments());
+            assert_eq!(
+                numbers(manual),
+                can,
+                "{} of {}: {}",
+                routine.name,
+                package.folder(),
+                package.options.arguments()
+            );
         }
     }
 }
@@ -285,18 +309,41 @@ fn no_routine_does_what_a_routine_must_not() {
     let variants = packages().into_iter().chain(chosen().into_iter().map(|(_, package)| package));
     for routine in variants.flat_map(|package| created(&package)) {
         // A savepoint tells whether there is a transaction.
-        let code = routine.code().replace("ROLLBACK TO SAVEPOINT", "").replace("RELEASE SAVEPOINT", "").replace("READ COMMITTED", "");
-        for forbidden in ["START TRANSACTION", "COMMIT", "ROLLBACK", "GET_LOCK", "PREPARE", "EXECUTE", "TRUNCATE", "TEMPORARY", "SQLEXCEPTION", "CREATE ", "DROP ", "ALTER "] {
+        let code = routine
+            .code()
+            .replace("ROLLBACK TO SAVEPOINT", "")
+            .replace("RELEASE SAVEPOINT", "")
+            .replace("READ COMMITTED", "");
+        for forbidden in [
+            "START TRANSACTION",
+            "COMMIT",
+            "ROLLBACK",
+            "GET_LOCK",
+            "PREPARE",
+            "EXECUTE",
+            "TRUNCATE",
+            "TEMPORARY",
+            "SQLEXCEPTION",
+            "CREATE ",
+            "DROP ",
+            "ALTER ",
+        ] {
             assert!(!code.contains(forbidden), "{forbidden} in {}:\n{code}", routine.name);
         }
         // Session variables: only the server's own, which begin with two.
         assert!(!code.replace("@@", "").contains('@'), "{code}");
         // So that they hide no column.
-        let declared = code.split("DECLARE ").skip(1).filter(|declared| !declared.lines().next().is_some_and(|line| line.contains("HANDLER") || line.contains("CURSOR")));
+        let declared = code.split("DECLARE ").skip(1).filter(|declared| {
+            !declared.lines().next().is_some_and(|line| line.contains("HANDLER") || line.contains("CURSOR"))
+        });
         for declared in declared {
             assert!(declared.trim_start_matches('`').starts_with("v_"), "{declared}");
         }
-        for argument in routine.head.lines().filter_map(|line| line.trim_start().strip_prefix("IN ").or(line.trim_start().strip_prefix("OUT "))) {
+        for argument in routine
+            .head
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("IN ").or(line.trim_start().strip_prefix("OUT ")))
+        {
             assert!(argument.trim_start_matches('`').starts_with("p_"), "{argument}");
         }
         // No result set: every SELECT that is a statement fills a variable.
@@ -304,7 +351,11 @@ fn no_routine_does_what_a_routine_must_not() {
             let begin = ["THEN\n", "BEGIN\n", "ELSE\n", "REPEAT\n", "LOOP\n", "DO\n", "OFF FOR\n"].iter();
             let begin = begin.filter_map(|word| statement.rfind(word).map(|at| at + word.len())).max();
             let statement = statement[begin.unwrap_or(0)..].trim();
-            assert!(!statement.starts_with("SELECT") || statement.contains("INTO v_") || statement.contains("INTO p_"), "{}: {statement}", routine.name);
+            assert!(
+                !statement.starts_with("SELECT") || statement.contains("INTO v_") || statement.contains("INTO p_"),
+                "{}: {statement}",
+                routine.name
+            );
         }
     }
 }

@@ -39,10 +39,13 @@ impl Pair {
         } else {
             &["--slave-parallel-threads=4"]
         };
-        let start = |own: &[&str]| server.another(&[formats, &["--event-scheduler=ON", "--log-bin=binlog"], own].concat());
+        let start =
+            |own: &[&str]| server.another(&[formats, &["--event-scheduler=ON", "--log-bin=binlog"], own].concat());
         let source = start(&["--server-id=1", "--skip-networking=0", "--bind-address=127.0.0.1", &port_argument]);
         let replica = start(&["--server-id=2", "--read-only=ON"]);
-        for statement in ["CREATE USER replica@'%' IDENTIFIED BY 'secret'", "GRANT REPLICATION SLAVE ON *.* TO replica@'%'"] {
+        for statement in
+            ["CREATE USER replica@'%' IDENTIFIED BY 'secret'", "GRANT REPLICATION SLAVE ON *.* TO replica@'%'"]
+        {
             source.connect().query_drop(statement).expect(statement);
         }
         let follow = if server.is_mysql() {
@@ -51,7 +54,9 @@ impl Pair {
             "CHANGE MASTER TO MASTER_USE_GTID = slave_pos, MASTER_"
         };
         let (_, prefix) = follow.rsplit_once(' ').expect("a prefix");
-        let follow = format!("{follow}HOST = '127.0.0.1', {prefix}PORT = {port}, {prefix}USER = 'replica', {prefix}PASSWORD = 'secret'");
+        let follow = format!(
+            "{follow}HOST = '127.0.0.1', {prefix}PORT = {port}, {prefix}USER = 'replica', {prefix}PASSWORD = 'secret'"
+        );
         for statement in [&follow, "START REPLICA"] {
             replica.connect().query_drop(statement).expect("replication");
         }
@@ -83,7 +88,8 @@ fn application(server: &Server) -> Conn {
 fn contents(server: &Server) -> Vec<(String, Vec<Vec<Value>>)> {
     let mut connection = Conn::new(server.options().db_name(Some(SCHEMA))).expect("a connection");
     let routines = "information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY ROUTINE_NAME";
-    let mut queries = vec![format!("SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER, SECURITY_TYPE, SQL_MODE FROM {routines}")];
+    let mut queries =
+        vec![format!("SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER, SECURITY_TYPE, SQL_MODE FROM {routines}")];
     for table in ["counters", "bounded_counters", "slotted_counters", "pages_views", "pages"] {
         queries.push(format!("SELECT * FROM {table} ORDER BY 1, 2, 3"));
     }

@@ -26,27 +26,19 @@ fn fill(connection: &mut Conn, slots: impl IntoIterator<Item = (i64, i64)>) {
     let row = |(slot, count)| format!("('a', {slot}, NULL, '2026-01-01', {count})");
     let rows: Vec<_> = slots.into_iter().map(row).collect();
     run(connection, "DELETE FROM counters");
-    run(
-        connection,
-        &format!("INSERT INTO counters VALUES {}", rows.join(", ")),
-    );
+    run(connection, &format!("INSERT INTO counters VALUES {}", rows.join(", ")));
 }
 
 /// The numbers of slots of `a`, and its total.
 fn state(connection: &mut Conn) -> (Vec<i64>, i64) {
-    let rows = connection
-        .query("SELECT counter_id, counter FROM counters WHERE counter_name = 'a' ORDER BY counter_id");
+    let rows =
+        connection.query("SELECT counter_id, counter FROM counters WHERE counter_name = 'a' ORDER BY counter_id");
     let rows: Vec<(i64, i64)> = rows.expect("the slots");
-    (
-        rows.iter().map(|row| row.0).collect(),
-        rows.iter().map(|row| row.1).sum(),
-    )
+    (rows.iter().map(|row| row.0).collect(), rows.iter().map(|row| row.1).sum())
 }
 
 fn run(connection: &mut Conn, statement: &str) {
-    connection
-        .query_drop(statement)
-        .unwrap_or_else(|error| panic!("{statement}: {error}"));
+    connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
 }
 
 fn resize(connection: &mut Conn, slots: i64) -> mysql::Result<()> {
@@ -82,12 +74,7 @@ fn every_set_of_slots_is_resized_exactly(server: &Server) {
     schema.install(&package(|_| {}));
     let mut connection = schema.connect();
     // Negative slots: what an interrupted resize leaves, whose counts have been moved, and one that was written by hand.
-    let retired: [&[(i64, i64)]; 4] = [
-        &[],
-        &[(-6, 0)],
-        &[(-3, 0), (-2, 0)],
-        &[(-10_000, -5), (-9_999, 0)],
-    ];
+    let retired: [&[(i64, i64)]; 4] = [&[], &[(-6, 0)], &[(-3, 0), (-2, 0)], &[(-10_000, -5), (-9_999, 0)]];
     for subset in 0..32_i64 {
         let has = |slot: &i64| *slot == 1 || subset & (1 << (slot - 2)) != 0;
         let slots: Vec<_> = (1..=6).filter(has).collect();
@@ -97,9 +84,8 @@ fn every_set_of_slots_is_resized_exactly(server: &Server) {
             fill(&mut connection, counts.chain(retired.iter().copied()));
             let total = state(&mut connection).1;
             let what = format!("{slots:?}, {retired:?} to {wanted}");
-            let shown: Option<(i64, i64)> = connection
-                .query_first("SELECT slots, total FROM counter_totals")
-                .expect("the view");
+            let shown: Option<(i64, i64)> =
+                connection.query_first("SELECT slots, total FROM counter_totals").expect("the view");
             assert_eq!(shown, Some((slots[slots.len() - 1], total)), "{what}");
             resize(&mut connection, wanted).expect("a resize");
             let by_hand = retired.iter().filter(|(_, count)| *count != 0);
@@ -125,9 +111,7 @@ fn an_interrupted_resize_is_completed_by_the_next_call(server: &Server) {
         run(&mut holder, "START TRANSACTION");
         run(
             &mut holder,
-            &format!(
-                "UPDATE counters SET counter = counter + 100 WHERE counter_name = 'a' AND counter_id = {held}"
-            ),
+            &format!("UPDATE counters SET counter = counter + 100 WHERE counter_name = 'a' AND counter_id = {held}"),
         );
         let mut resizer = schema.connect();
         let session = resizer.connection_id();
@@ -144,11 +128,7 @@ fn an_interrupted_resize_is_completed_by_the_next_call(server: &Server) {
             repeatable(error);
         }
         let expected = ((1..=wanted).collect(), 136);
-        assert_eq!(
-            state(&mut connection),
-            expected,
-            "held {held}: {killed:?} left {slots:?}"
-        );
+        assert_eq!(state(&mut connection), expected, "held {held}: {killed:?} left {slots:?}");
     }
     // From the greatest number to 1, interrupted at some time.
     fill(&mut connection, (1..=10_000).map(|slot| (slot, 1)));
@@ -179,10 +159,7 @@ fn a_resize_that_waits_holds_slot_1_and_no_other_slot_that_stays(server: &Server
         schema.run(&format!("CALL {prefix}setup('a', NULL, 8, 0)"));
         let (mut holder, mut other, mut resizer) = (schema.connect(), schema.connect(), schema.connect());
         run(&mut holder, "START TRANSACTION");
-        run(
-            &mut holder,
-            &format!("UPDATE {table} SET counter = 5 WHERE counter_name = 'a' AND counter_id = 5"),
-        );
+        run(&mut holder, &format!("UPDATE {table} SET counter = 5 WHERE counter_name = 'a' AND counter_id = 5"));
         thread::scope(|scope| {
             let call = scope.spawn(|| run(&mut resizer, &format!("CALL {prefix}resize('a', 2)")));
             thread::sleep(Duration::from_millis(300));
@@ -192,11 +169,7 @@ fn a_resize_that_waits_holds_slot_1_and_no_other_slot_that_stays(server: &Server
                 )
             };
             let mut is_held = |number| other.query_drop(slot(number)).is_err();
-            assert_eq!(
-                (is_held(1), is_held(2), is_held(8)),
-                (true, false, true),
-                "{table}"
-            );
+            assert_eq!((is_held(1), is_held(2), is_held(8)), (true, false, true), "{table}");
             run(&mut holder, "COMMIT");
             call.join().expect("a resize");
         });
@@ -229,10 +202,11 @@ fn a_reset_during_a_resize_sets_the_total(server: &Server) {
                 // A count in every slot, so that a slot that the reset misses is seen. The read locks, because a snapshot of
                 // MariaDB can lack a commit: docs/mariadb-reads.md.
                 let mut set = || {
-                    connection.query_drop("UPDATE counters SET counter = counter + 1000000 WHERE counter_id > 0 ORDER BY counter_id DESC")?;
+                    connection.query_drop(
+                        "UPDATE counters SET counter = counter + 1000000 WHERE counter_id > 0 ORDER BY counter_id DESC",
+                    )?;
                     connection.query_drop(format!("CALL counter_reset('a', {value}, FALSE)"))?;
-                    connection
-                        .query_first("SELECT SUM(counter) FROM counters WHERE counter_name = 'a' FOR UPDATE")
+                    connection.query_first("SELECT SUM(counter) FROM counters WHERE counter_name = 'a' FOR UPDATE")
                 };
                 match set() {
                     Ok(total) => {
@@ -245,10 +219,7 @@ fn a_reset_during_a_resize_sets_the_total(server: &Server) {
             drop(stopped);
             (resizer.join().expect("resizes"), resets)
         });
-        eprintln!(
-            "{}, {isolation}: {resets} resets, {resizes} resizes",
-            server.version
-        );
+        eprintln!("{}, {isolation}: {resets} resets, {resizes} resizes", server.version);
         assert!(resets > 0 && resizes > 0);
     }
 }
@@ -264,10 +235,7 @@ fn maintenance_of_a_counter_waits_for_no_other_counter(server: &Server) {
         // The neighbours in the order of the primary key have all their slots locked.
         let mut neighbours = schema.isolated("READ COMMITTED");
         run(&mut neighbours, "START TRANSACTION");
-        run(
-            &mut neighbours,
-            "UPDATE counters SET counter = 1 WHERE counter_name IN ('a', 'c')",
-        );
+        run(&mut neighbours, "UPDATE counters SET counter = 1 WHERE counter_name IN ('a', 'c')");
         let mut connection = schema.isolated(isolation);
         run(&mut connection, "SET SESSION innodb_lock_wait_timeout = 2");
         for call in [
@@ -278,9 +246,7 @@ fn maintenance_of_a_counter_waits_for_no_other_counter(server: &Server) {
             "CALL counter_delete('b')",
             "CALL counter_setup('b', NULL, 3, 0)",
         ] {
-            connection
-                .query_drop(call)
-                .unwrap_or_else(|error| panic!("{isolation}, {call}: {error}"));
+            connection.query_drop(call).unwrap_or_else(|error| panic!("{isolation}, {call}: {error}"));
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::prelude::Queryable;
 use mysql::Conn;
+use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Options, Package, TableColumn};
 
@@ -164,7 +164,11 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                     let rolled_back = random.random_bool(0.1);
                     let statements = match random.random_range(0..3) {
                         0 | 1 if !rolled_back => vec![statement],
-                        _ => vec!["START TRANSACTION".into(), statement, if rolled_back { "ROLLBACK" } else { "COMMIT" }.into()],
+                        _ => vec![
+                            "START TRANSACTION".into(),
+                            statement,
+                            if rolled_back { "ROLLBACK" } else { "COMMIT" }.into(),
+                        ],
                     };
                     transactions.fetch_add(1, SeqCst);
                     let mut silent = false;
@@ -177,7 +181,9 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                     match done {
                         Ok(()) if rolled_back => {}
                         Ok(()) => counted.add(id, !silent),
-                        Err(mysql::Error::MySqlError(error)) if [1213, 1205].contains(&error.code) => _ = deadlocks.fetch_add(1, SeqCst),
+                        Err(mysql::Error::MySqlError(error)) if [1213, 1205].contains(&error.code) => {
+                            _ = deadlocks.fetch_add(1, SeqCst)
+                        }
                         // The package is being removed: the call has not counted.
                         Err(mysql::Error::MySqlError(error)) if error.code == 1305 && !is_installed.load(SeqCst) => {}
                         // Killed: whether it has counted is not known.
@@ -200,7 +206,11 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                             Err(error) => assert!(!error.to_string().contains("1205"), "{error}"),
                         }
                         // A session goes on: what it does next commits what the call has left.
-                        if connection.query_drop("START TRANSACTION").and_then(|()| connection.query_drop("COMMIT")).is_err() {
+                        if connection
+                            .query_drop("START TRANSACTION")
+                            .and_then(|()| connection.query_drop("COMMIT"))
+                            .is_err()
+                        {
                             connection = session();
                         }
                     }
@@ -238,7 +248,8 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                 let killed = sessions[random.random_range(0..sessions.len())];
                 if phase > 0 {
                     // The session can have ended.
-                    _ = administrator.query_drop(format!("KILL {} {killed}", if random.random_bool(0.2) { "" } else { "QUERY" }));
+                    _ = administrator
+                        .query_drop(format!("KILL {} {killed}", if random.random_bool(0.2) { "" } else { "QUERY" }));
                 }
             }
         }
@@ -251,9 +262,13 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     assert_eq!(pending(schema), 0);
     for (id, (least, most)) in counted.0.lock().expect("no session failed").iter() {
         let views = views(schema, *id).expect("views") - i64::from(*id);
-        assert!((*least..=*most).contains(&views), "{views} views of article {id}, and from {least} to {most} were counted");
+        assert!(
+            (*least..=*most).contains(&views),
+            "{views} views of article {id}, and from {least} to {most} were counted"
+        );
     }
-    let [transactions, deadlocks, rolled_up, reads] = [transactions, deadlocks, rolled_up, reads].map(|number| number.load(SeqCst));
+    let [transactions, deadlocks, rolled_up, reads] =
+        [transactions, deadlocks, rolled_up, reads].map(|number| number.load(SeqCst));
     assert!(rolled_up > 20 && reads > 100, "{rolled_up} roll-ups, {reads} reads");
     assert!(deadlocks * 500 <= transactions + 500, "{deadlocks} deadlocks in {transactions} transactions");
 }
@@ -261,7 +276,9 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
 /// A slot that stays empty is deleted by the next roll-up.
 fn the_total_is_the_column_and_the_slots(server: &Server) {
     let schema = installed(server, 3);
-    schema.run("UPDATE articles SET views = NULL WHERE id = 2; CALL articles_views_add(2, 7); CALL articles_views_add(9, 4)");
+    schema.run(
+        "UPDATE articles SET views = NULL WHERE id = 2; CALL articles_views_add(2, 7); CALL articles_views_add(9, 4)",
+    );
     schema.run("INSERT INTO articles_views VALUES (1, 90, 5), (1, 100, 20), (3, 0, 5), (3, 9, -5)");
     for _ in 0..3 {
         for (id, total) in [(1, 26), (2, 7), (3, 3), (9, 4), (10, 0)] {
@@ -295,7 +312,11 @@ fn a_rollup_in_a_transaction_is_a_part_of_it(server: &Server) {
                 impatient(&schema).query_drop("CALL articles_views_add(2, 0)").expect(isolation);
             }
             connection.query_drop(end).expect(end);
-            assert_eq!((get(&schema, 1), views(&schema, 1)), (before + moved, Some(before + moved)), "{isolation}, {end}");
+            assert_eq!(
+                (get(&schema, 1), views(&schema, 1)),
+                (before + moved, Some(before + moved)),
+                "{isolation}, {end}"
+            );
         }
     }
     // An error that can have ended the transaction ends the call. MariaDB answers a timeout of 0 with 1180, which has rolled back all.
@@ -336,14 +357,18 @@ fn a_rollup_moves_what_is_free_and_waits_once_for_what_is_locked(server: &Server
 fn a_rollup_that_waits_for_a_slot_delays_no_other_writer(server: &Server) {
     let schema = installed(server, 3);
     schema.run("INSERT INTO articles_views VALUES (1, 7, 2), (1, 9, 3), (2, 9, 5)");
-    let mut owner = after(&schema, &["START TRANSACTION", "SELECT * FROM articles_views WHERE id = 1 AND slot = 7 FOR UPDATE"]);
+    let mut owner =
+        after(&schema, &["START TRANSACTION", "SELECT * FROM articles_views WHERE id = 1 AND slot = 7 FOR UPDATE"]);
     thread::scope(|scope| {
         let rollup = scope.spawn(|| schema.run(ROLLUP));
         thread::sleep(Duration::from_millis(700));
         assert_eq!(pending(&schema), 2, "all others are moved");
         assert!(!rollup.is_finished(), "it waits");
         let mut other = impatient(&schema);
-        for statement in ["UPDATE articles SET title = 'other' WHERE id = 1", "UPDATE articles_views SET count = count + 1 WHERE id = 1 AND slot = 9"] {
+        for statement in [
+            "UPDATE articles SET title = 'other' WHERE id = 1",
+            "UPDATE articles_views SET count = count + 1 WHERE id = 1 AND slot = 9",
+        ] {
             other.query_drop(statement).expect(statement);
         }
         owner.query_drop("COMMIT").expect("a commit");
@@ -356,7 +381,9 @@ fn a_rollup_that_waits_for_a_slot_delays_no_other_writer(server: &Server) {
     thread::scope(|scope| {
         let rollup = scope.spawn(|| schema.run(ROLLUP));
         thread::sleep(Duration::from_millis(500));
-        impatient(&schema).query_drop("UPDATE articles_views SET count = count + 1 WHERE id = 2 AND slot = 11").expect("a free slot");
+        impatient(&schema)
+            .query_drop("UPDATE articles_views SET count = count + 1 WHERE id = 2 AND slot = 11")
+            .expect("a free slot");
         owner.query_drop("COMMIT").expect("a commit");
         rollup.join().expect("a roll-up");
     });
@@ -379,7 +406,9 @@ fn a_row_that_its_children_lock_all_the_time_is_moved(server: &Server) {
                         let all = ["START TRANSACTION", steps[0], steps[1], "DO SLEEP(0.005)", "COMMIT"];
                         match all.iter().try_for_each(|statement| connection.query_drop(statement)) {
                             Ok(()) => _ = counted.fetch_add(1, SeqCst),
-                            Err(error) => assert!(steps[1] == child && repeatable(error) == 1213, "no deadlock in this order"),
+                            Err(error) => {
+                                assert!(steps[1] == child && repeatable(error) == 1213, "no deadlock in this order")
+                            }
                         }
                     }
                 });
@@ -454,7 +483,9 @@ fn a_total_that_is_rejected_stays_pending_and_stops_no_other(server: &Server) {
     let schema = server.schema();
     let account = format!("{}_d@localhost", schema.name.replace("slotted_test", "st"));
     create_articles(&schema, 50, "views INT UNSIGNED, KEY (views)");
-    let package = of_column("articles.views", "id BIGINT", |options| options.definer = Some(account.parse().expect("an account")));
+    let package = of_column("articles.views", "id BIGINT", |options| {
+        options.definer = Some(account.parse().expect("an account"))
+    });
     schema.install(&package);
     schema.run(&schema.file(&package, "accounts.sql"));
     let check = |setup: &str, undo: &str, message: &str| {
@@ -466,13 +497,24 @@ fn a_total_that_is_rejected_stays_pending_and_stops_no_other(server: &Server) {
             let (number, text) = error_of(schema.connect().query_drop(format!("CALL articles_views_{call}")));
             let (routine, _) = call.split_once('(').expect("a call");
             let start = format!("articles_views_{routine}: articles.views rejects the total of 7: ");
-            assert!(number == 30013 && text.starts_with(&start) && text.to_lowercase().contains(message), "{setup}: {number} {text}");
-            assert_eq!((views(&schema, 7), pending_ids(&schema), sum(&schema)), (before, vec![7], total), "{setup}, {call}");
+            assert!(
+                number == 30013 && text.starts_with(&start) && text.to_lowercase().contains(message),
+                "{setup}: {number} {text}"
+            );
+            assert_eq!(
+                (views(&schema, 7), pending_ids(&schema), sum(&schema)),
+                (before, vec![7], total),
+                "{setup}, {call}"
+            );
         }
         schema.run(&format!("{undo}; CALL articles_views_delete(7); {ROLLUP}"));
     };
     check("DO 0", "ALTER TABLE articles MODIFY views INT NOT NULL", "out of range");
-    check("ALTER TABLE articles ADD CONSTRAINT positive CHECK (views >= 0)", "ALTER TABLE articles DROP CONSTRAINT positive", "positive");
+    check(
+        "ALTER TABLE articles ADD CONSTRAINT positive CHECK (views >= 0)",
+        "ALTER TABLE articles DROP CONSTRAINT positive",
+        "positive",
+    );
     for (when, body, message) in [
         ("BEFORE", "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too few'", "too few"),
         ("AFTER", "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too few'", "too few"),
@@ -481,17 +523,31 @@ fn a_total_that_is_rejected_stays_pending_and_stops_no_other(server: &Server) {
         ("BEFORE", "SET NEW.views = NEW.views + 1", "a trigger has changed the value"),
         ("BEFORE", "SET NEW.views = NULL", ""),
     ] {
-        check(&format!("CREATE TRIGGER rejects {when} UPDATE ON articles FOR EACH ROW IF NEW.views < 0 THEN {body}; END IF"), "DROP TRIGGER rejects", message);
+        check(
+            &format!(
+                "CREATE TRIGGER rejects {when} UPDATE ON articles FOR EACH ROW IF NEW.views < 0 THEN {body}; END IF"
+            ),
+            "DROP TRIGGER rejects",
+            message,
+        );
     }
     schema.run("UPDATE articles SET views = 1000 * id; INSERT INTO articles (id, views) VALUES (0, 6898)");
-    check("ALTER TABLE articles ADD UNIQUE (views)", "ALTER TABLE articles DROP INDEX views_2; DELETE FROM articles WHERE id = 0; CALL articles_views_delete(0)", "duplicate entry");
+    check(
+        "ALTER TABLE articles ADD UNIQUE (views)",
+        "ALTER TABLE articles DROP INDEX views_2; DELETE FROM articles WHERE id = 0; CALL articles_views_delete(0)",
+        "duplicate entry",
+    );
     schema.run("UPDATE articles SET views = id; CREATE TABLE tiers (tier INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO tiers VALUES (0)");
     check(
         "ALTER TABLE articles ADD tier INT GENERATED ALWAYS AS (IF(views < 0, -1, 0)) STORED, ADD CONSTRAINT of_tier FOREIGN KEY (tier) REFERENCES tiers (tier)",
         "ALTER TABLE articles DROP FOREIGN KEY of_tier; ALTER TABLE articles DROP tier",
         "a child row",
     );
-    check("ALTER TABLE articles ADD code VARCHAR(2) GENERATED ALWAYS AS (CONCAT('', views)) STORED", "DO 0", "too long");
+    check(
+        "ALTER TABLE articles ADD code VARCHAR(2) GENERATED ALWAYS AS (CONCAT('', views)) STORED",
+        "DO 0",
+        "too long",
+    );
     schema.run(&format!("DROP USER {account}"));
 }
 
@@ -500,7 +556,8 @@ fn a_total_is_rejected_only_if_all_slots_are_known(server: &Server) {
     let schema = installed(server, 1);
     for _ in 0..8 {
         schema.run("UPDATE articles SET views = 0; REPLACE INTO articles_views VALUES (1, 1, 10), (1, 2, -4)");
-        let mut owner = after(&schema, &["START TRANSACTION", "SELECT * FROM articles_views WHERE id = 1 AND slot = 1 FOR UPDATE"]);
+        let mut owner =
+            after(&schema, &["START TRANSACTION", "SELECT * FROM articles_views WHERE id = 1 AND slot = 1 FOR UPDATE"]);
         thread::scope(|scope| {
             let rollup = scope.spawn(|| schema.run(ROLLUP));
             thread::sleep(Duration::from_millis(300));
@@ -522,13 +579,17 @@ fn only_triggers_and_constraints_of_the_column_make_a_rollup_go_record_by_record
         schema.run("INSERT INTO articles_views SELECT id, 1, 1 FROM articles ON DUPLICATE KEY UPDATE count = 1");
         let mut connection = schema.connect();
         connection.query_drop(ROLLUP).expect("a roll-up");
-        let (_, updates): (String, u64) = connection.query_first("SHOW SESSION STATUS LIKE 'Com_update_multi'").expect("status").expect("a row");
+        let (_, updates): (String, u64) =
+            connection.query_first("SHOW SESSION STATUS LIKE 'Com_update_multi'").expect("status").expect("a row");
         assert_eq!(pending(&schema), 0);
         updates
     };
     assert_eq!(updates(), 1);
     for (change, undo) in [
-        ("CREATE TRIGGER changed BEFORE UPDATE ON articles FOR EACH ROW SET NEW.title = 'changed'", "DROP TRIGGER changed"),
+        (
+            "CREATE TRIGGER changed BEFORE UPDATE ON articles FOR EACH ROW SET NEW.title = 'changed'",
+            "DROP TRIGGER changed",
+        ),
         ("ALTER TABLE articles ADD CONSTRAINT few CHECK (Views < 1000000)", "ALTER TABLE articles DROP CONSTRAINT few"),
         ("ALTER TABLE articles ADD UNIQUE one (place, views)", "ALTER TABLE articles DROP INDEX one"),
         ("ALTER TABLE articles ADD more INT GENERATED ALWAYS AS (views + 1) STORED", "DO 0"),
@@ -543,8 +604,13 @@ fn only_triggers_and_constraints_of_the_column_make_a_rollup_go_record_by_record
 
 fn an_error_that_is_not_of_a_total_ends_the_call(server: &Server) {
     let schema = installed(server, 9);
-    for (body, expected) in [("INSERT INTO nothing VALUES (1)", 1146), ("CALL nothing()", 1305), ("SIGNAL SQLSTATE '45001' SET MYSQL_ERRNO = 5000", 5000)] {
-        let trigger = format!("CREATE TRIGGER fails BEFORE UPDATE ON articles FOR EACH ROW IF OLD.id = 7 THEN {body}; END IF");
+    for (body, expected) in [
+        ("INSERT INTO nothing VALUES (1)", 1146),
+        ("CALL nothing()", 1305),
+        ("SIGNAL SQLSTATE '45001' SET MYSQL_ERRNO = 5000", 5000),
+    ] {
+        let trigger =
+            format!("CREATE TRIGGER fails BEFORE UPDATE ON articles FOR EACH ROW IF OLD.id = 7 THEN {body}; END IF");
         schema.connect().query_drop(&trigger).expect(&trigger);
         schema.run("INSERT INTO articles_views SELECT id, 1, 1 FROM articles ON DUPLICATE KEY UPDATE count = articles_views.count + 1");
         let total = sum(&schema);
@@ -626,7 +692,10 @@ fn a_reset_sets_the_total_and_loses_no_concurrent_increment(server: &Server) {
             let total: Option<i64> = connection.query_first("SELECT articles_views_get(2)").expect("a total");
             // Each of the three can have counted one that it has not yet reported.
             let most = (counted.load(SeqCst) - before) as i64 + 3;
-            assert!(total.is_some_and(|total| (0..=most).contains(&total)), "{total:?} after a reset, and at most {most} were counted");
+            assert!(
+                total.is_some_and(|total| (0..=most).contains(&total)),
+                "{total:?} after a reset, and at most {most} were counted"
+            );
             resets += 1;
         }
     });
@@ -640,7 +709,14 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     schema.run("CALL articles_views_add(2, 5)");
     let rows = || ["articles", "articles_views"].map(|table| schema.rows(&table.parse().expect("a name")));
     let before = rows();
-    let range = [("rollup(0)", 30012), ("rollup(-1)", 30012), ("rollup(10001)", 30012), ("reset(NULL, 1)", 1048), ("add(NULL, 1)", 1048), ("add(2, NULL)", 1048)];
+    let range = [
+        ("rollup(0)", 30012),
+        ("rollup(-1)", 30012),
+        ("rollup(10001)", 30012),
+        ("reset(NULL, 1)", 1048),
+        ("add(NULL, 1)", 1048),
+        ("add(2, NULL)", 1048),
+    ];
     let optimizer = [("rollup(NULL)", 30022), ("rollup(1)", 30022), ("compact(2)", 30022)];
     for (call, number) in range.into_iter().chain(optimizer.into_iter().filter(|_| server.is_mysql())) {
         let setting = if number == 30022 { "SET SESSION optimizer_switch = 'hypergraph_optimizer=on'" } else { "DO 0" };
@@ -655,7 +731,10 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
 fn a_rename_beside_rollups_ends_no_server(server: &Server) {
     let server = server.another(&[]);
     let schema = &installed(&server, 3);
-    schema.connect().query_drop("CREATE TRIGGER changed AFTER UPDATE ON articles FOR EACH ROW SET @changed = 1").expect("a trigger");
+    schema
+        .connect()
+        .query_drop("CREATE TRIGGER changed AFTER UPDATE ON articles FOR EACH ROW SET @changed = 1")
+        .expect("a trigger");
     let end = Instant::now() + Duration::from_secs(4);
     let renames = &AtomicU64::new(0);
     thread::scope(|scope| {

@@ -53,7 +53,10 @@ fn an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines(server: &
         owner.query_drop("CALL counter_add('a', 1)").expect("an addition");
         owner.query_drop("DROP TABLE counters").expect("a table of the owner");
         owner
-            .query_drop(format!("CREATE SQL SECURITY INVOKER VIEW counters AS SELECT * FROM {}.counters", others.ident()))
+            .query_drop(format!(
+                "CREATE SQL SECURITY INVOKER VIEW counters AS SELECT * FROM {}.counters",
+                others.ident()
+            ))
             .expect("a view");
         let called = owner.query_drop("CALL counter_add('a', 100)");
         if by_administrator {

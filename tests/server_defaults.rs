@@ -89,7 +89,9 @@ impl Unusual {
         let settings = "SELECT CONCAT_WS(' ', @@autocommit, @@character_set_client, @@character_set_connection, @@character_set_results, \
                         @@collation_connection, @@lock_wait_timeout, @@sql_big_selects, @@sql_mode, @@sql_safe_updates, @@sql_select_limit) AS settings;\n";
         let script = render::file(&package.clone().of_family(self.server.version.family), name);
-        let script = format!("SET NAMES latin1 COLLATE latin1_bin; SET character_set_results = NULL;\n{settings}{script}{settings}");
+        let script = format!(
+            "SET NAMES latin1 COLLATE latin1_bin; SET character_set_results = NULL;\n{settings}{script}{settings}"
+        );
         let said = self.server.client("app").pipe(&["--skip-column-names"], &script);
         assert!(said.success, "{name}: {said:?}");
         let lines: Vec<_> = said.stdout.lines().collect();
@@ -123,7 +125,11 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     unusual.command(&["uninstall", "pages.views", "--with-data", "--yes"], "SELECT views FROM pages", "42");
     // The connections that open the load are idle for longer than wait_timeout.
     let bench = ["bench", "single-row", "counters", "--seconds", "2.5", "--rounds", "1", "--connections", "4"];
-    unusual.command(&bench, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'", "0");
+    unusual.command(
+        &bench,
+        "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'",
+        "0",
+    );
     unusual.command(&["uninstall", "counters", "--with-data", "--yes"], ROUTINES, "0");
 }
 
@@ -137,7 +143,12 @@ fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     let mut unusual = Unusual::of(server);
     unusual.source(&few, "setup.sql", ROUTINES, "2");
     unusual.source(&few, "accounts.sql", "SELECT COUNT(*) FROM mysql.user WHERE user = 'slotted'", "1");
-    unusual.source(&few, "grants.sql", "SELECT COUNT(*) FROM mysql.procs_priv WHERE User = 'app' AND Routine_name IN ('counter_add', 'counter_get')", "2");
+    unusual.source(
+        &few,
+        "grants.sql",
+        "SELECT COUNT(*) FROM mysql.procs_priv WHERE User = 'app' AND Routine_name IN ('counter_add', 'counter_get')",
+        "2",
+    );
     unusual.run("CALL counter_setup('hot', NULL, NULL, 42)");
     unusual.source(&many, "resize.sql", TOTALS, "20 42");
     unusual.source(&many, "create_procedures.sql", "SELECT arguments LIKE '% --slots 20 %' FROM counter_package", "1");
@@ -200,7 +211,8 @@ fn resizes_without_memory_for_temporary_tables_are_exact_or_change_nothing(serve
         schema.install(&package);
         let (table, prefix) = (&package.options.table, package.options.prefix.name());
         schema.run(&format!("CALL {prefix}setup('hot', NULL, 1000, 12345)"));
-        let slots = || schema.first::<(u64, i64)>(&format!("SELECT COUNT(*), CAST(SUM(counter) AS SIGNED) FROM {table}"));
+        let slots =
+            || schema.first::<(u64, i64)>(&format!("SELECT COUNT(*), CAST(SUM(counter) AS SIGNED) FROM {table}"));
         for slots_wanted in [2000, 1990] {
             schema.run(&format!("CALL {prefix}resize('hot', {slots_wanted})"));
             assert_eq!(slots(), (slots_wanted, 12345), "{prefix}");

@@ -69,7 +69,11 @@ fn a_char_key_with_trailing_spaces_is_the_record_that_it_counts_for(server: &Ser
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('a ')"), 7, "{collation}");
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('a')"), 7, "{collation}");
         schema.run("CALL slotted_counter_reset('a ', 1); CALL slotted_counter_add('a', 1)");
-        assert_eq!(schema.first::<(String, i64)>("SELECT a, total FROM slotted_counter_totals"), ("a".into(), 2), "{collation}");
+        assert_eq!(
+            schema.first::<(String, i64)>("SELECT a, total FROM slotted_counter_totals"),
+            ("a".into(), 2),
+            "{collation}"
+        );
         schema.run("CALL slotted_counter_delete('a  ')");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0, "{collation}");
     }
@@ -101,7 +105,8 @@ fn every_key_type_identifies_its_record(server: &Server) {
         let schema = installed(server, &package);
         let mut connection = schema.connect();
         for value in *good {
-            for call in ["increment({})", "increment({})", "compact({})", "add({}, 5)", "reset({}, 1)", "increment({})"] {
+            for call in ["increment({})", "increment({})", "compact({})", "add({}, 5)", "reset({}, 1)", "increment({})"]
+            {
                 let call = call.replace("{}", value);
                 connection.query_drop(format!("CALL slotted_counter_{call}")).expect(key);
             }
@@ -112,7 +117,11 @@ fn every_key_type_identifies_its_record(server: &Server) {
         assert_eq!(rows, good.len() as u64, "{key}");
         let before = schema.rows(&package.options.table);
         for value in *bad {
-            for (call, more) in [("CALL slotted_counter_increment", ""), ("CALL slotted_counter_add", ", 7"), ("CALL slotted_counter_reset", ", 7")] {
+            for (call, more) in [
+                ("CALL slotted_counter_increment", ""),
+                ("CALL slotted_counter_add", ", 7"),
+                ("CALL slotted_counter_reset", ", 7"),
+            ] {
                 let call = format!("{call}({value}{more})");
                 let (number, message) = error_of(connection.query_drop(&call));
                 assert!([1048, 1264, 1265, 1292, 1406].contains(&number), "{key}: {call}: {number} {message}");
@@ -284,7 +293,8 @@ fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Serve
 fn a_compaction_leaves_one_slot_and_a_reset_the_value_in_one(server: &Server) {
     let schema = installed(server, &keyed(|_| {}));
     let slots = || schema.query::<(u32, i64)>("SELECT slot, count FROM slotted_counters WHERE record_id = 1");
-    let before = "INSERT INTO slotted_counters VALUES (1, 0, 3, 1), (1, 2, 0, 1), (1, 1, 3, 5), (1, 1, 9, -2), (1, 1, 520, 4)";
+    let before =
+        "INSERT INTO slotted_counters VALUES (1, 0, 3, 1), (1, 2, 0, 1), (1, 1, 3, 5), (1, 1, 9, -2), (1, 1, 520, 4)";
     schema.run(before);
     schema.run("CALL slotted_counter_compact(1, 1)");
     assert_eq!(slots(), [(3, 7)]);
@@ -340,15 +350,25 @@ fn maintenance_of_a_record_beside_its_increments_never_deadlocks(server: &Server
 /// Outside a transaction, maintenance locks the slots of its record and no gap.
 fn an_increment_of_a_neighbouring_record_does_not_wait_for_maintenance(server: &Server) {
     let column = of_column("articles.views", "id BIGINT", |_| {});
-    let of_records = ["slotted_counter_reset(1, 2, 5)", "slotted_counter_compact(1, 2)", "slotted_counter_delete(1, 2)"];
-    let of_column = ["articles_views_reset(2, 5)", "articles_views_compact(2)", "articles_views_delete(2)", "articles_views_rollup(NULL)"];
+    let of_records =
+        ["slotted_counter_reset(1, 2, 5)", "slotted_counter_compact(1, 2)", "slotted_counter_delete(1, 2)"];
+    let of_column = [
+        "articles_views_reset(2, 5)",
+        "articles_views_compact(2)",
+        "articles_views_delete(2)",
+        "articles_views_rollup(NULL)",
+    ];
     for call in of_records.iter().chain(&of_column) {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 1), (2, 2), (3, 3)");
         [keyed(|_| {}), column.clone()].iter().for_each(|package| schema.install(package));
         schema.run("INSERT INTO slotted_counters VALUES (1, 2, 0, 1), (1, 2, 10, 1), (1, 2, 520, 1); INSERT INTO articles_views VALUES (2, 0, 1), (2, 10, 1), (2, 520, 1)");
         let mut open = schema.connect();
-        for statement in ["START TRANSACTION", "UPDATE slotted_counters SET count = 2 WHERE record_type = 1 AND record_id = 2 AND slot = 10", "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 10"] {
+        for statement in [
+            "START TRANSACTION",
+            "UPDATE slotted_counters SET count = 2 WHERE record_type = 1 AND record_id = 2 AND slot = 10",
+            "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 10",
+        ] {
             open.query_drop(statement).expect(statement);
         }
         thread::scope(|scope| {
@@ -357,7 +377,12 @@ fn an_increment_of_a_neighbouring_record_does_not_wait_for_maintenance(server: &
             assert!(!maintenance.is_finished(), "{call} waits for the slot");
             let mut connection = schema.connect();
             connection.query_drop("SET SESSION innodb_lock_wait_timeout = 2").expect("a timeout");
-            for neighbour in ["slotted_counter_increment(1, 1)", "slotted_counter_increment(1, 3)", "articles_views_increment(1)", "articles_views_increment(3)"] {
+            for neighbour in [
+                "slotted_counter_increment(1, 1)",
+                "slotted_counter_increment(1, 3)",
+                "articles_views_increment(1)",
+                "articles_views_increment(3)",
+            ] {
                 connection.query_drop(format!("CALL {neighbour}")).expect(call);
             }
             open.query_drop("COMMIT").expect("a commit");
@@ -442,8 +467,7 @@ fn a_record_is_read_by_its_key(server: &Server) {
         schema.run("ANALYZE TABLE slotted_counters");
         let mut connection = schema.connect();
         let columns: Vec<_> = package.options.key.0.iter().map(|column| column.name.to_string()).collect();
-        let query =
-            format!("SELECT total FROM slotted_counter_totals WHERE ({}) = ({record})", columns.join(", "));
+        let query = format!("SELECT total FROM slotted_counter_totals WHERE ({}) = ({record})", columns.join(", "));
         let plan: Vec<Row> = connection.query(format!("EXPLAIN FORMAT=TRADITIONAL {query}")).expect("a plan");
         let step = |row: &Row, column: &str| row.get::<Option<String>, _>(column).flatten().unwrap_or_default();
         let base: Vec<_> = plan.iter().filter(|row| step(row, "table") == "slotted_counters").collect();
@@ -451,7 +475,8 @@ fn a_record_is_read_by_its_key(server: &Server) {
         let found = (step(base[0], "type"), step(base[0], "key"));
         assert_eq!((found.0.as_str(), found.1.as_str()), ("ref", "PRIMARY"), "{key}: {plan:?}");
         let reads = |connection: &mut Conn| -> i64 {
-            let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
+            let rows: Vec<(String, i64)> =
+                connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
             rows.iter().map(|(_, count)| count).sum()
         };
         let of_status = -(reads(&mut connection) - reads(&mut connection));

@@ -107,14 +107,18 @@ fn every_sql_mode_installs_equal_routines(server: &Server) {
     client_installs(&schema, &plain, &[]);
     let expected = installed(&schema);
     assert_eq!(expected.len(), plain.routines().count());
-    let mut modes = vec!["", "ANSI_QUOTES", "ANSI", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "TRADITIONAL"];
+    let mut modes =
+        vec!["", "ANSI_QUOTES", "ANSI", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "TRADITIONAL"];
     if !server.is_mysql() {
         modes.extend(["ORACLE", "MSSQL"]);
     }
     for mode in modes {
         let schema = server.schema();
         let set = format!("SET SESSION sql_mode = '{mode}'");
-        let script = format!("{set};\nSELECT @@SESSION.sql_mode AS mode;\n{}\nSELECT @@SESSION.sql_mode AS mode;\n", schema.file(&plain, "setup.sql"));
+        let script = format!(
+            "{set};\nSELECT @@SESSION.sql_mode AS mode;\n{}\nSELECT @@SESSION.sql_mode AS mode;\n",
+            schema.file(&plain, "setup.sql")
+        );
         let said = schema.client().pipe(&["--skip-column-names"], &script);
         assert!(said.success, "{mode}: {said:?}");
         let modes: Vec<_> = said.stdout.lines().collect();
@@ -165,7 +169,8 @@ fn reads_by_key(schema: &Schema<'_>, session: &str) {
     let mut reads = || {
         connection.query_drop("CALL counter_increment('hot')").expect("an increment");
         let all = [(); 2].map(|()| {
-            let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
+            let rows: Vec<(String, i64)> =
+                connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
             rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum::<i64>()
         });
         (all[0], all[1])
@@ -203,7 +208,11 @@ fn increments_of_a_session_go_into_its_temporary_table_of_the_same_name(server: 
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('a', NULL, 5, 40); CREATE TABLE copied LIKE counters; INSERT INTO copied SELECT * FROM counters");
     let mut connection = schema.connect();
-    for statement in ["CREATE TEMPORARY TABLE counters LIKE copied", "INSERT INTO counters SELECT * FROM copied", "CALL counter_increment('a')"] {
+    for statement in [
+        "CREATE TEMPORARY TABLE counters LIKE copied",
+        "INSERT INTO counters SELECT * FROM copied",
+        "CALL counter_increment('a')",
+    ] {
         connection.query_drop(statement).expect(statement);
     }
     let resized = connection.query_drop("CALL counter_resize('a', 3)");
@@ -226,8 +235,10 @@ fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
     ] {
         let (schema, arguments) = (server.schema(), package.options.arguments());
         schema.install(&package);
-        let (named, prefix, table) = (package.options.kind == Kind::Counters, package.options.prefix.name(), &package.options.table);
-        let (key, slot, count, given) = if named { ("'hot'", "counter_id - 1", "counter", 5) } else { ("7, 7", "slot", "`count`", 0) };
+        let (named, prefix, table) =
+            (package.options.kind == Kind::Counters, package.options.prefix.name(), &package.options.table);
+        let (key, slot, count, given) =
+            if named { ("'hot'", "counter_id - 1", "counter", 5) } else { ("7, 7", "slot", "`count`", 0) };
         let queries = Queries::of(&schema, &package);
         for (nodes, node) in [(3, 1), (3, 3), (7, 6)] {
             let what = format!("{arguments}: node {node} of {nodes}");
@@ -250,7 +261,9 @@ fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
                     }
                 }
                 // The first slot has the total of setup.
-                let elsewhere = format!("SELECT COUNT(*) FROM {table} WHERE {count} > IF({slot} = 0, {given}, 0) AND MOD({slot}, {nodes}) <> {node} - 1");
+                let elsewhere = format!(
+                    "SELECT COUNT(*) FROM {table} WHERE {count} > IF({slot} = 0, {given}, 0) AND MOD({slot}, {nodes}) <> {node} - 1"
+                );
                 assert_eq!(schema.first::<u64>(&elsewhere), 0, "{what}, {slots} slots");
             }
             let counted = if package.options.per_counter() { 3 * 21 + 28 } else { 28 };
@@ -264,7 +277,11 @@ fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
             be_node(&schema, 41, 41);
             schema.run("CALL counter_increment('hot')");
             assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), 6, "{arguments}");
-            assert_eq!(error_of(schema.connect().query_drop("CALL counter_setup('few', NULL, 40, 0)")).0, 30018, "{arguments}");
+            assert_eq!(
+                error_of(schema.connect().query_drop("CALL counter_setup('few', NULL, 40, 0)")).0,
+                30018,
+                "{arguments}"
+            );
         }
         be_node(&schema, 1, 1);
     }
@@ -274,17 +291,18 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
     let connection = RefCell::new(server.connect());
     connection.borrow_mut().query_drop("SET NAMES utf8mb4").expect("names");
     // Without leading spaces, which servers remove from an alias. They keep them in the name of a table or routine.
-    let identifier = "[^\\p{Cc}\u{10000}-\u{10FFFF}\\s][^\\p{Cc}\u{10000}-\u{10FFFF}]{0,40}[^\\p{Cc}\u{10000}-\u{10FFFF} ]";
+    let identifier =
+        "[^\\p{Cc}\u{10000}-\u{10FFFF}\\s][^\\p{Cc}\u{10000}-\u{10FFFF}]{0,40}[^\\p{Cc}\u{10000}-\u{10FFFF} ]";
     let string = any::<String>();
-    let mut runner = TestRunner::new(ProptestConfig { cases: cases(300), failure_persistence: None, ..ProptestConfig::default() });
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: cases(300), failure_persistence: None, ..ProptestConfig::default() });
     let result = runner.run(&(identifier, string), |(name, text)| {
         prop_assume!(!name.contains("*/"));
         let mut connection = connection.borrow_mut();
         let ident = Ident::new(&name).map_err(|error| TestCaseError::fail(format!("{name:?}: {error}")))?;
         let query = format!("SELECT named.{ident} FROM (SELECT {} AS {ident}) AS named", SqlStr(&text));
-        let rows: Vec<Row> = connection
-            .query(&query)
-            .map_err(|error| TestCaseError::fail(format!("{query}: {error}")))?;
+        let rows: Vec<Row> =
+            connection.query(&query).map_err(|error| TestCaseError::fail(format!("{query}: {error}")))?;
         prop_assert_eq!(rows[0].columns_ref()[0].name_str(), name.as_str());
         prop_assert_eq!(rows[0].get::<String, _>(0), Some(text));
         Ok(())
@@ -296,12 +314,25 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
 /// several tables waits for the RENAME (10.11.19, 11.8.9).
 fn the_server_lives_through_a_schema_change_beside_each_routine(server: &Server) {
     let server = &server.another(&[]);
-    let (of_named, of_records) = ("counter_name, counter_id, description, start_date, counter", "record_type, record_id, slot, `count`");
-    let named = ["increment('a')", "add('a', -2)", "reset('a', 5, TRUE)", "resize('a', 2)", "resize('a', 9)", "delete('a')", "setup('c', NULL, 5, 0)"];
-    let records = ["increment(1, 1)", "add_many('[[1, 1, 1], [1, 2, 2]]')", "reset(1, 1, 5)", "compact(1, 1)", "delete(1, 1)"];
+    let (of_named, of_records) =
+        ("counter_name, counter_id, description, start_date, counter", "record_type, record_id, slot, `count`");
+    let named = [
+        "increment('a')",
+        "add('a', -2)",
+        "reset('a', 5, TRUE)",
+        "resize('a', 2)",
+        "resize('a', 9)",
+        "delete('a')",
+        "setup('c', NULL, 5, 0)",
+    ];
+    let records =
+        ["increment(1, 1)", "add_many('[[1, 1, 1], [1, 2, 2]]')", "reset(1, 1, 5)", "compact(1, 1)", "delete(1, 1)"];
     let taking = ["add('a', 2)", "add('a', -2)", "take('a', 1)", "take('a', 30)"];
-    let packages: [(Package, &str, usize, &[&str]); 3] =
-        [(package(|_| {}), of_named, 2, &named), (keyed(|_| {}), of_records, 3, &records), (bounded(|_| {}), of_named, 2, &taking)];
+    let packages: [(Package, &str, usize, &[&str]); 3] = [
+        (package(|_| {}), of_named, 2, &named),
+        (keyed(|_| {}), of_records, 3, &records),
+        (bounded(|_| {}), of_named, 2, &taking),
+    ];
     for (package, columns, key, calls) in packages {
         for call in calls {
             changes_beside(server, &package, columns, key, call);
@@ -321,7 +352,8 @@ fn changes_beside(server: &Server, package: &Package, columns: &str, key: usize,
     let key = columns.split(", ").take(key);
     let same = key.map(|column| format!("{column} = OLD.{column}")).collect::<Vec<_>>().join(" AND ");
     let new = columns.split(", ").map(|column| format!("NEW.{column}")).collect::<Vec<_>>().join(", ");
-    let (delete, replace) = (format!("DELETE IGNORE FROM copied WHERE {same}"), format!("REPLACE INTO copied ({columns}) VALUES ({new})"));
+    let (delete, replace) =
+        (format!("DELETE IGNORE FROM copied WHERE {same}"), format!("REPLACE INTO copied ({columns}) VALUES ({new})"));
     let mut connection = schema.connect();
     for statement in [
         format!("CREATE TABLE copied LIKE {table}"),
@@ -336,7 +368,9 @@ fn changes_beside(server: &Server, package: &Package, columns: &str, key: usize,
     reader.query_drop("START TRANSACTION").expect("a transaction");
     reader.query_drop("SELECT COUNT(*) FROM copied").expect("a read");
     let until_waiting = |sessions: u64| {
-        let query = format!("SELECT COUNT(*) FROM {SESSIONS} WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table metadata lock%'");
+        let query = format!(
+            "SELECT COUNT(*) FROM {SESSIONS} WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table metadata lock%'"
+        );
         let start = Instant::now();
         while schema.first::<u64>(&query) < sessions {
             assert!(start.elapsed() < Duration::from_secs(60), "{call}: {sessions} sessions do not wait");

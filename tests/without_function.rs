@@ -37,7 +37,10 @@ fn each_read_has_its_form_without_the_function(server: &Server) {
         let [with, without] = code[..] else { panic!("{row}") };
         assert!(with.contains("_get(") && !without.contains("_get("), "{row}");
         let wanted = value(&mut connection, with);
-        assert!(wanted.iter().flatten().all(|value| ![Value::NULL, Value::from("0")].contains(value)), "{with}: {wanted:?}");
+        assert!(
+            wanted.iter().flatten().all(|value| ![Value::NULL, Value::from("0")].contains(value)),
+            "{with}: {wanted:?}"
+        );
         connection.query_drop("SET @downloads = NULL").expect("a variable");
         assert_eq!(value(&mut connection, without), wanted, "{without}");
         rows += 1;

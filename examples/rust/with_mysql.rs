@@ -25,20 +25,13 @@ enum Failure {
 
 impl From<mysql::Error> for Failure {
     fn from(error: mysql::Error) -> Self {
-        if is_lost(&error) {
-            Self::Lost(error.to_string())
-        } else {
-            Self::Other(error)
-        }
+        if is_lost(&error) { Self::Lost(error.to_string()) } else { Self::Other(error) }
     }
 }
 
 /// An error of the network, or of a connection that was lost before.
 fn is_lost(error: &mysql::Error) -> bool {
-    matches!(
-        error,
-        mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_)
-    )
+    matches!(error, mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_))
 }
 
 /// The number of an error of the server, or 0.
@@ -66,19 +59,13 @@ fn connect() -> mysql::Result<Conn> {
 }
 
 /// Executes work in a transaction, and repeats the transaction if the server has rolled it back.
-fn in_transaction(
-    connection: &mut Conn,
-    work: impl Fn(&mut Conn) -> mysql::Result<()>,
-) -> Result<(), Failure> {
+fn in_transaction(connection: &mut Conn, work: impl Fn(&mut Conn) -> mysql::Result<()>) -> Result<(), Failure> {
     for attempt in 1.. {
         let mut counted = "has not counted";
-        let result = connection
-            .query_drop("BEGIN")
-            .and_then(|()| work(connection))
-            .and_then(|()| {
-                counted = "may have counted";
-                connection.query_drop("COMMIT")
-            });
+        let result = connection.query_drop("BEGIN").and_then(|()| work(connection)).and_then(|()| {
+            counted = "may have counted";
+            connection.query_drop("COMMIT")
+        });
         let Err(error) = result else { break };
         if is_lost(&error) {
             return Err(Failure::Lost(format!("the transaction {counted}: {error}")));
@@ -175,9 +162,7 @@ fn flush(sums: &Sums) -> mysql::Result<()> {
     if let Err(error) = &result
         && (REPEAT.contains(&number(error)) || !committing && number(error) != UNKNOWN_COUNTER)
     {
-        taken
-            .iter()
-            .for_each(|(counter, amount)| add(sums, counter, *amount));
+        taken.iter().for_each(|(counter, amount)| add(sums, counter, *amount));
     }
     result
 }

@@ -119,12 +119,7 @@ impl Watched {
     }
 
     /// Recommends a number of slots for a counter of a package.
-    fn advise_slots(
-        &self,
-        connection: &mut Conn,
-        package: &Package,
-        advice: &mut Advice,
-    ) -> mysql::Result<()> {
+    fn advise_slots(&self, connection: &mut Conn, package: &Package, advice: &mut Advice) -> mysql::Result<()> {
         let mut options = package.options.clone();
         let database = Ident::stored(&advice.database);
         let name = advice.key.trim_matches('\'').replace("''", "'");
@@ -169,17 +164,14 @@ impl Watched {
         if keys.is_empty() {
             let account = watch::account(connection)?;
             let remedy = format!("GRANT SELECT ON {}.* TO {account};", Ident::stored(database));
-            self.unseen
-                .insert(format!("the table {database}.{table}"), remedy);
+            self.unseen.insert(format!("the table {database}.{table}"), remedy);
         }
         let is_key = |key: &[String]| {
             let mut keys = keys.chunk_by(|one, next| one.0 == next.0);
             keys.any(|index| index.len() == key.len() && index.iter().all(|(_, name)| key.contains(name)))
         };
         let found = statement::counted(&advice.statement);
-        if let Some(found) =
-            found.filter(|found| found.table.eq_ignore_ascii_case(table) && is_key(&found.key))
-        {
+        if let Some(found) = found.filter(|found| found.table.eq_ignore_ascii_case(table) && is_key(&found.key)) {
             let (table, column) = (Ident::stored(table), Ident::stored(found.column));
             let column = TableColumn { table, column }.to_string();
             let [database, column] = [database, &column].map(|word| shell_word(word));

@@ -17,8 +17,7 @@ pub struct Counted {
 pub fn counted(statement: &str) -> Option<Counted> {
     let tokens = tokens(statement).into_iter().map(|token| token.to_lowercase());
     let tokens: Vec<_> = tokens.filter(|token| token != "(" && token != ")").collect();
-    let is_qualifier =
-        |at: usize| tokens.get(at + 1).is_some_and(|next| next == ".") && name(&tokens[at]).is_some();
+    let is_qualifier = |at: usize| tokens.get(at + 1).is_some_and(|next| next == ".") && name(&tokens[at]).is_some();
     let words = (0..tokens.len()).filter(|&at| tokens[at] != "." && !is_qualifier(at));
     let words: Vec<&str> = words.map(|at| tokens[at].as_str()).collect();
     let ["update", table, "set", column, "=", rest @ ..] = &words[..] else {
@@ -42,9 +41,7 @@ pub fn counted(statement: &str) -> Option<Counted> {
 fn name(token: &str) -> Option<String> {
     match token.strip_prefix('`') {
         Some(rest) => Some(rest.strip_suffix('`')?.replace("``", "`")),
-        None => token
-            .starts_with(|c: char| c.is_alphabetic() || c == '_')
-            .then(|| token.into()),
+        None => token.starts_with(|c: char| c.is_alphabetic() || c == '_').then(|| token.into()),
     }
 }
 
@@ -73,22 +70,10 @@ mod tests {
         for (statement, expected) in [
             ("UPDATE t SET c = c + 1 WHERE id = 7", "t.c by id"),
             ("update T set C=C-25 where Id=-7", "t.c by id"),
-            (
-                "UPDATE t SET c = c + ? WHERE b = ? AND a = 'it''s # x'",
-                "t.c by b, a",
-            ),
-            (
-                "UPDATE `a t` SET `c` = (`a t`.`c` + 1) WHERE (`a t`.`id` = 7)",
-                "a t.c by id",
-            ),
-            (
-                "UPDATE s.t SET t.c = s.t.c + 1 WHERE t.id = 0xff /* app */ -- x",
-                "t.c by id",
-            ),
-            (
-                "UPDATE t SET `a``b` = `a``b` + 1 WHERE `größe` = 7",
-                "t.a`b by größe",
-            ),
+            ("UPDATE t SET c = c + ? WHERE b = ? AND a = 'it''s # x'", "t.c by b, a"),
+            ("UPDATE `a t` SET `c` = (`a t`.`c` + 1) WHERE (`a t`.`id` = 7)", "a t.c by id"),
+            ("UPDATE s.t SET t.c = s.t.c + 1 WHERE t.id = 0xff /* app */ -- x", "t.c by id"),
+            ("UPDATE t SET `a``b` = `a``b` + 1 WHERE `größe` = 7", "t.a`b by größe"),
         ] {
             assert_eq!(shown(statement), expected, "{statement}");
         }

@@ -61,11 +61,7 @@ struct Point {
 
 impl Line {
     fn path(&self) -> String {
-        let points: Vec<_> = self
-            .points
-            .iter()
-            .map(|point| format!("{},{}", point.x, point.y))
-            .collect();
+        let points: Vec<_> = self.points.iter().map(|point| format!("{},{}", point.x, point.y)).collect();
         points.join(" ")
     }
 }
@@ -78,10 +74,7 @@ pub fn svg(report: &Report) -> String {
     connections.dedup();
     let server = report.environment.iter().find(|(name, _)| *name == "server");
     let mut chart = Chart {
-        title: format!(
-            "Increments per second on {}",
-            server.map_or("a server", |(_, server)| server)
-        ),
+        title: format!("Increments per second on {}", server.map_or("a server", |(_, server)| server)),
         setting: report.setting(),
         height: 0.0,
         bars: Vec::new(),
@@ -92,14 +85,10 @@ pub fn svg(report: &Report) -> String {
     if connections.len() > 1 {
         chart.lines(results, &connections);
     } else {
-        chart.setting += &connections
-            .first()
-            .map_or_else(String::new, |number| format!(", {number} connections"));
+        chart.setting += &connections.first().map_or_else(String::new, |number| format!(", {number} connections"));
         chart.bars(results);
     }
-    chart
-        .render()
-        .expect("a template that has only fields and pure methods renders")
+    chart.render().expect("a template that has only fields and pure methods renders")
 }
 
 impl Chart {
@@ -131,10 +120,7 @@ impl Chart {
         self.grid = (0..=marks as u32)
             .map(|mark| (height(f64::from(mark) * step), thousands(f64::from(mark) * step)))
             .collect();
-        self.places = connections
-            .iter()
-            .map(|&number| (place(number), number.to_string()))
-            .collect();
+        self.places = connections.iter().map(|&number| (place(number), number.to_string())).collect();
         for one in results {
             let point = Point {
                 x: place(one.connections),
@@ -172,9 +158,7 @@ fn rounded(number: f64) -> f64 {
 /// The distance of the marks of an axis up to `most`: 1, 2 or 5 times a power of ten, at most six marks.
 fn step(most: f64) -> f64 {
     let power = 10_f64.powf((most / 6.0).log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|step| most / (step * power) <= 6.0);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| most / (step * power) <= 6.0);
     step.unwrap_or(10.0) * power
 }
 
@@ -186,15 +170,9 @@ mod tests {
 
     #[test]
     fn lines_with_the_same_colour_have_other_dashes() {
-        let of = |at: usize, connections| Summary {
-            contender: at.to_string(),
-            connections,
-            ..Summary::default()
-        };
-        let picture = svg(&Report {
-            results: (0..=COLORS).flat_map(|at| [of(at, 1), of(at, 2)]).collect(),
-            ..Report::default()
-        });
+        let of = |at: usize, connections| Summary { contender: at.to_string(), connections, ..Summary::default() };
+        let picture =
+            svg(&Report { results: (0..=COLORS).flat_map(|at| [of(at, 1), of(at, 2)]).collect(), ..Report::default() });
         let lines = picture.split("<g class=").skip(1);
         let styles = lines.map(|line| line.split(" points=").next());
         assert_eq!(HashSet::<_>::from_iter(styles).len(), COLORS + 1);
@@ -202,9 +180,6 @@ mod tests {
 
     #[test]
     fn an_axis_has_few_round_marks() {
-        assert_eq!(
-            [6.0, 7.0, 13.0, 4_321.0, 60_000.0].map(step),
-            [1.0, 2.0, 5.0, 1_000.0, 10_000.0]
-        );
+        assert_eq!([6.0, 7.0, 13.0, 4_321.0, 60_000.0].map(step), [1.0, 2.0, 5.0, 1_000.0, 10_000.0]);
     }
 }

@@ -76,9 +76,7 @@ pub enum ContenderError {
     #[error("{0}, line {1}: the section -- {2} contains {3} statements instead of one")]
     Statements(String, usize, &'static str, usize),
     /// The package is unknown.
-    #[error(
-        "{0}: the package {1} is unknown: use counters, counters-fixed, slotted_counters or bounded_counters"
-    )]
+    #[error("{0}: the package {1} is unknown: use counters, counters-fixed, slotted_counters or bounded_counters")]
     Package(String, String),
     /// The number of counts is not a number.
     #[error("{0}: '{1}' in -- counts: is not a number from 1")]
@@ -111,12 +109,7 @@ impl Contender {
         let of = |section| statements(name, section, &sections);
         let one = |section| match <[Statement; 1]>::try_from(of(section)?.1) {
             Ok([statement]) => Ok(statement),
-            Err(all) => Err(ContenderError::Statements(
-                name.to_owned(),
-                of(section)?.0,
-                section,
-                all.len(),
-            )),
+            Err(all) => Err(ContenderError::Statements(name.to_owned(), of(section)?.0, section, all.len())),
         };
         let number = counts.parse().ok().filter(|&number| number > 0);
         let counts = number.ok_or_else(|| ContenderError::Counts(name.to_owned(), counts.to_owned()))?;
@@ -147,10 +140,7 @@ impl Contender {
             }
             let place = format!("{}, in setup.sql of its package", self.name);
             let script = render::setup(&Package::new(options)?);
-            let statement = |sql| Statement {
-                place: place.clone(),
-                sql,
-            };
+            let statement = |sql| Statement { place: place.clone(), sql };
             all.extend(script::statements(&script).into_iter().map(statement));
         }
         let of_file = self.setup.iter().map(|statement| statement.filled(1, setting));
@@ -166,10 +156,7 @@ impl Statement {
         let number = |sql: &str, name: &str, number: u32| sql.replace(name, &number.to_string());
         let sql = number(&self.sql, "{connection}", connection);
         let sql = number(&sql, "{connections}", setting.connections);
-        Self {
-            place: self.place.clone(),
-            sql: number(&sql, "{slots}", setting.slots),
-        }
+        Self { place: self.place.clone(), sql: number(&sql, "{slots}", setting.slots) }
     }
 }
 
@@ -178,18 +165,12 @@ impl Statement {
 fn options(package: &str) -> Option<Options> {
     let options = match package {
         "counters" => Options::default(),
-        "counters-fixed" => Options {
-            slots: Slots::Fixed(1),
-            ..Options::default()
-        },
+        "counters-fixed" => Options { slots: Slots::Fixed(1), ..Options::default() },
         "slotted_counters" => Options::slotted_counters(),
         "bounded_counters" => Options::bounded_counters(),
         _ => return None,
     };
-    Some(Options {
-        function: false,
-        ..options
-    })
+    Some(Options { function: false, ..options })
 }
 
 /// The lines before the first section, and the sections in the order of [`SECTIONS`].
@@ -220,10 +201,7 @@ fn statements(
     section: &'static str,
     sections: &[Section; 4],
 ) -> Result<(usize, Vec<Statement>), ContenderError> {
-    let at = SECTIONS
-        .iter()
-        .position(|one| *one == section)
-        .expect("a section");
+    let at = SECTIONS.iter().position(|one| *one == section).expect("a section");
     let Some((line, text)) = &sections[at] else {
         return Err(ContenderError::Missing(name.to_string(), section));
     };
@@ -236,10 +214,7 @@ fn statements(
         let place = format!("{name}, line {line}, in -- {section}");
         Statement { place, sql }
     };
-    Ok((
-        *line,
-        script::statements(text).into_iter().map(statement).collect(),
-    ))
+    Ok((*line, script::statements(text).into_iter().map(statement).collect()))
 }
 
 #[cfg(test)]
@@ -263,45 +238,22 @@ mod tests {
     #[test]
     fn a_statement_knows_its_line_and_gets_the_numbers_of_its_connection() {
         let contender = Contender::parse("mine", FILE).expect("a contender");
-        let setting = Setting {
-            connections: 4,
-            slots: 3,
-            hold: None,
-            duration: Duration::from_secs(1),
-        };
+        let setting = Setting { connections: 4, slots: 3, hold: None, duration: Duration::from_secs(1) };
         let setup = contender.setup(&setting, Family::Mysql).expect("statements");
         let places: Vec<_> = setup.iter().map(|one| one.place.as_str()).collect();
         assert_eq!(places, ["mine, line 5, in -- setup", "mine, line 7, in -- setup"]);
         assert_eq!(contender.counts, 2);
-        assert_eq!(
-            contender.increment.filled(2, &setting).sql,
-            "UPDATE t SET a = a + 3"
-        );
+        assert_eq!(contender.increment.filled(2, &setting).sql, "UPDATE t SET a = a + 3");
     }
 
     #[test]
     fn what_is_wrong_with_a_file_is_named() {
         for (text, error) in [
-            (
-                FILE.replace("-- total\n", ""),
-                "mine, line 11: the section -- read contains 2 statements instead of one",
-            ),
-            (
-                FILE.replace("-- read\nSELECT a FROM t;\n", ""),
-                "mine: the section -- read is missing",
-            ),
-            (
-                FILE.replace("-- total", "-- setup"),
-                "mine, line 13: the section -- setup begins a second time",
-            ),
-            (
-                FILE.replace("counts: 2", "counts: 0"),
-                "mine: '0' in -- counts: is not a number from 1",
-            ),
-            (
-                FILE.replace("-- counts: 2", "-- package: x"),
-                "mine: the package x is unknown: use ",
-            ),
+            (FILE.replace("-- total\n", ""), "mine, line 11: the section -- read contains 2 statements instead of one"),
+            (FILE.replace("-- read\nSELECT a FROM t;\n", ""), "mine: the section -- read is missing"),
+            (FILE.replace("-- total", "-- setup"), "mine, line 13: the section -- setup begins a second time"),
+            (FILE.replace("counts: 2", "counts: 0"), "mine: '0' in -- counts: is not a number from 1"),
+            (FILE.replace("-- counts: 2", "-- package: x"), "mine: the package x is unknown: use "),
         ] {
             let found = Contender::parse("mine", &text).expect_err(&text).to_string();
             assert!(found.starts_with(error), "{found}");

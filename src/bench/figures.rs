@@ -31,19 +31,12 @@ fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], serializer: S)
 /// # Errors
 /// Errors of the server or of the connection.
 pub(super) fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, String)>, BenchError> {
-    const VARIABLES: [&str; 5] = [
-        "version",
-        "log_bin",
-        "sync_binlog",
-        "innodb_flush_log_at_trx_commit",
-        "innodb_buffer_pool_size",
-    ];
+    const VARIABLES: [&str; 5] =
+        ["version", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size"];
     let failed = at("cannot read the settings of the server");
     let mut environment = vec![("server", Version::of(connection).map_err(&failed)?.to_string())];
     for name in VARIABLES {
-        let value: Option<String> = connection
-            .query_first(format!("SELECT @@GLOBAL.{name}"))
-            .map_err(&failed)?;
+        let value: Option<String> = connection.query_first(format!("SELECT @@GLOBAL.{name}")).map_err(&failed)?;
         environment.push((name, value.unwrap_or_default()));
     }
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -54,10 +47,7 @@ pub(super) fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, St
 impl Report {
     /// What was measured: `one counter of 100 slots, autocommit, median of 3 rounds of 1 s`.
     pub fn setting(&self) -> String {
-        let hold = self.hold_ms.map_or_else(
-            || "autocommit".to_owned(),
-            |ms| format!("transactions of {ms} ms"),
-        );
+        let hold = self.hold_ms.map_or_else(|| "autocommit".to_owned(), |ms| format!("transactions of {ms} ms"));
         let rounds = self.results.iter().map(|one| one.rounds).max().unwrap_or(0);
         let s = |number: u32| if number == 1 { "" } else { "s" };
         format!(
@@ -71,11 +61,7 @@ impl Report {
 
     /// The properties in one line.
     pub(super) fn environment_line(&self) -> String {
-        let line: Vec<_> = self
-            .environment
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect();
+        let line: Vec<_> = self.environment.iter().map(|(name, value)| format!("{name} {value}")).collect();
         line.join(", ")
     }
 }

@@ -79,19 +79,14 @@ pub enum BenchError {
 
 /// Adds what has caused an error of the server.
 pub(super) fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
-    move |error| BenchError::Server {
-        place: place.to_owned(),
-        error,
-    }
+    move |error| BenchError::Server { place: place.to_owned(), error }
 }
 
 /// A connection that does not wait long for FLUSH TABLES WITH READ LOCK or LOCK TABLES of another session, so that Ctrl-C ends the
 /// load.
 pub(super) fn connect(options: &Opts) -> Result<Conn, BenchError> {
     let mut connection = Conn::new(options.clone()).map_err(at("cannot connect"))?;
-    connection
-        .query_drop("SET SESSION lock_wait_timeout = 10")
-        .map_err(at("cannot connect"))?;
+    connection.query_drop("SET SESSION lock_wait_timeout = 10").map_err(at("cannot connect"))?;
     Ok(connection)
 }
 
@@ -101,20 +96,13 @@ pub(super) fn connect(options: &Opts) -> Result<Conn, BenchError> {
 /// # Errors
 /// The schema exists, the total differs from the acknowledged counts, and the first error of a statement after which an application
 /// does not repeat its transaction.
-pub fn run(
-    server: &Opts,
-    contender: &Contender,
-    setting: &Setting,
-    stop: &AtomicBool,
-) -> Result<Measured, BenchError> {
+pub fn run(server: &Opts, contender: &Contender, setting: &Setting, stop: &AtomicBool) -> Result<Measured, BenchError> {
     let created = connect(server)?.query_drop(format!("CREATE DATABASE {SCHEMA}"));
     created.map_err(|error| match error {
         mysql::Error::MySqlError(error) if error.code == 1007 => BenchError::Exists,
         error => at("cannot create the schema")(error),
     })?;
-    let schema = OptsBuilder::from_opts(server.clone())
-        .db_name(Some(SCHEMA))
-        .into();
+    let schema = OptsBuilder::from_opts(server.clone()).db_name(Some(SCHEMA)).into();
     let measured = measure(&schema, contender, setting, stop);
     // A new connection, because the server can have closed the first one during a long load.
     let drop = connect(server).and_then(|mut connection| {
@@ -126,45 +114,28 @@ pub fn run(
 }
 
 /// Sets the contender up, loads it, and proves its total.
-fn measure(
-    schema: &Opts,
-    contender: &Contender,
-    setting: &Setting,
-    stop: &AtomicBool,
-) -> Result<Measured, BenchError> {
+fn measure(schema: &Opts, contender: &Contender, setting: &Setting, stop: &AtomicBool) -> Result<Measured, BenchError> {
     let mut observer = connect(schema)?;
-    let family = Version::of(&mut observer)
-        .map_err(at("cannot read the version"))?
-        .family;
+    let family = Version::of(&mut observer).map_err(at("cannot read the version"))?.family;
     let setup = contender.setup(setting, family);
     for statement in setup.map_err(|error| BenchError::Options(contender.name.clone(), error))? {
-        observer
-            .query_drop(&statement.sql)
-            .map_err(at(&statement.place))?;
+        observer.query_drop(&statement.sql).map_err(at(&statement.place))?;
     }
     let total_statement = contender.total.filled(1, setting);
     let before = total(&mut observer, &total_statement)?;
-    let connections = (0..setting.connections)
-        .map(|_| connect(schema))
-        .collect::<Result<Vec<_>, _>>()?;
+    let connections = (0..setting.connections).map(|_| connect(schema)).collect::<Result<Vec<_>, _>>()?;
     let counted = load(connections, contender, setting, stop).map_err(at(&contender.increment.place))?;
     let grown = total(&mut observer, &total_statement)? - before;
     let calls: usize = counted.iter().map(|one| one.warm_up + one.times.len()).sum();
     let acknowledged = calls as u64 * u64::from(contender.counts);
     if u64::try_from(grown) != Ok(acknowledged) {
         let place = contender.total.place.clone();
-        return Err(BenchError::Lost {
-            place,
-            acknowledged,
-            grown,
-        });
+        return Err(BenchError::Lost { place, acknowledged, grown });
     }
     let read_ms = read(&mut observer, &contender.read.filled(1, setting))?;
     let begin = counted.iter().map(|one| one.begin).min();
     let end = counted.iter().map(|one| one.end).max();
-    let elapsed = begin
-        .zip(end)
-        .map_or(0.0, |(begin, end)| (end - begin).as_secs_f64());
+    let elapsed = begin.zip(end).map_or(0.0, |(begin, end)| (end - begin).as_secs_f64());
     let retries = counted.iter().map(|one| one.retries).sum();
     let mut times: Vec<u32> = counted.into_iter().flat_map(|one| one.times).collect();
     times.sort_unstable();
@@ -179,12 +150,9 @@ fn measure(
 }
 
 fn total(connection: &mut Conn, statement: &Statement) -> Result<i64, BenchError> {
-    let value: Option<Value> = connection
-        .query_first(&statement.sql)
-        .map_err(at(&statement.place))?;
+    let value: Option<Value> = connection.query_first(&statement.sql).map_err(at(&statement.place))?;
     let value = value.unwrap_or(Value::NULL);
-    mysql::from_value_opt(value.clone())
-        .map_err(|_| BenchError::NoTotal(statement.place.clone(), value.as_sql(true)))
+    mysql::from_value_opt(value.clone()).map_err(|_| BenchError::NoTotal(statement.place.clone(), value.as_sql(true)))
 }
 
 /// The median time of a read, milliseconds.
@@ -195,10 +163,7 @@ fn read(connection: &mut Conn, statement: &Statement) -> Result<f64, BenchError>
         sender.send(connection).map_err(at(&statement.place))?;
         Ok(begin.elapsed().as_secs_f64() * 1e3)
     };
-    (0..READS)
-        .map(&mut time)
-        .collect::<Result<Vec<_>, _>>()
-        .map(median)
+    (0..READS).map(&mut time).collect::<Result<Vec<_>, _>>().map(median)
 }
 
 /// What one connection has counted.
@@ -234,9 +199,7 @@ fn load(
         barrier.wait();
         let (sender, warm_up) = warm_up?;
         let counted = count(&mut connection, &sender, setting, setting.duration, goes_on);
-        counted
-            .map(|counted| ConnectionResult { warm_up, ..counted })
-            .inspect_err(fails)
+        counted.map(|counted| ConnectionResult { warm_up, ..counted }).inspect_err(fails)
     };
     thread::scope(|scope| {
         let session = &session;
@@ -246,9 +209,7 @@ fn load(
             .map(|(connection, number)| scope.spawn(move || session(number, connection)))
             .collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(join).collect()
     })
@@ -263,13 +224,7 @@ fn count(
     goes_on: impl Fn() -> bool,
 ) -> Result<ConnectionResult, mysql::Error> {
     let begin = Instant::now();
-    let mut counted = ConnectionResult {
-        warm_up: 0,
-        begin,
-        end: begin,
-        times: Vec::new(),
-        retries: 0,
-    };
+    let mut counted = ConnectionResult { warm_up: 0, begin, end: begin, times: Vec::new(), retries: 0 };
     while counted.end - begin < duration && goes_on() {
         let result = match setting.hold {
             Some(hold) => transaction(connection, sender, hold),

@@ -41,22 +41,13 @@ impl Setting {
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     let middle = figures.len() / 2;
-    if figures.len() % 2 == 1 {
-        figures[middle]
-    } else {
-        f64::midpoint(figures[middle - 1], figures[middle])
-    }
+    if figures.len() % 2 == 1 { figures[middle] } else { f64::midpoint(figures[middle - 1], figures[middle]) }
 }
 
 /// A number without decimals, with commas between thousands.
 fn thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
-    let groups: Vec<_> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(String::from_utf8_lossy)
-        .collect();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
 
@@ -72,9 +63,6 @@ mod tests {
 
     #[test]
     fn thousands_have_commas() {
-        assert_eq!(
-            [0.0, 999.4, 1000.0, 1_234_567.0].map(thousands),
-            ["0", "999", "1,000", "1,234,567"]
-        );
+        assert_eq!([0.0, 999.4, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -26,14 +26,9 @@ const HEADINGS: [&str; 9] = [
 /// The headings and the rows. A column without any figure is left out.
 fn columns(report: &Report) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let rows: Vec<_> = report.results.iter().map(cells).collect();
-    let shown: Vec<_> = (0..HEADINGS.len())
-        .filter(|&at| rows.iter().any(|row| !row[at].is_empty()))
-        .collect();
+    let shown: Vec<_> = (0..HEADINGS.len()).filter(|&at| rows.iter().any(|row| !row[at].is_empty())).collect();
     let row = |row: &[String; HEADINGS.len()]| shown.iter().map(|&at| row[at].clone()).collect();
-    (
-        shown.iter().map(|&at| HEADINGS[at]).collect(),
-        rows.iter().map(row).collect(),
-    )
+    (shown.iter().map(|&at| HEADINGS[at]).collect(), rows.iter().map(row).collect())
 }
 
 /// The cells of a row, as the headings. Empty if there is nothing to say.
@@ -49,21 +44,13 @@ fn cells(one: &Summary) -> [String; HEADINGS.len()] {
         format!("{:.2}", one.p50_ms),
         format!("{:.2}", one.p99_ms),
         format!("{:.2}", one.read_ms),
-        if one.retries > 0 {
-            one.retries.to_string()
-        } else {
-            String::new()
-        },
+        if one.retries > 0 { one.retries.to_string() } else { String::new() },
     ]
 }
 
 /// The report in Markdown, with a bar for each rate.
 pub fn table(report: &Report) -> String {
-    let most = report
-        .results
-        .iter()
-        .map(|one| one.per_second)
-        .fold(1.0, f64::max);
+    let most = report.results.iter().map(|one| one.per_second).fold(1.0, f64::max);
     let bar = |one: &Summary| "█".repeat((one.per_second / most * BAR as f64).round() as usize);
     let (headings, rows) = columns(report);
     let numbers = headings.len();
@@ -90,12 +77,6 @@ pub fn html(report: &Report) -> String {
         rows: Vec<Vec<String>>,
     }
     let (headings, rows) = columns(report);
-    let page = Page {
-        report,
-        picture: chart::svg(report),
-        headings,
-        rows,
-    };
-    page.render()
-        .expect("a template that has only fields and pure methods renders")
+    let page = Page { report, picture: chart::svg(report), headings, rows };
+    page.render().expect("a template that has only fields and pure methods renders")
 }

@@ -36,13 +36,7 @@ pub fn compare(
     let environment = environment(&mut connect(server)?)?;
     let mut all: Vec<_> = settings
         .iter()
-        .flat_map(|setting| {
-            contenders.iter().map(move |contender| Series {
-                contender,
-                setting,
-                rounds: Vec::new(),
-            })
-        })
+        .flat_map(|setting| contenders.iter().map(move |contender| Series { contender, setting, rounds: Vec::new() }))
         .collect();
     let number = all.len();
     for round in 0..rounds {
@@ -72,14 +66,10 @@ pub fn compare(
 impl Series<'_> {
     fn summary(&self, all: &[Self]) -> Summary {
         let of = |figure: fn(&Measured) -> f64| self.rounds.iter().map(figure);
-        let reference = all
-            .iter()
-            .find(|other| other.contender.name == REFERENCE && other.setting == self.setting);
+        let reference = all.iter().find(|other| other.contender.name == REFERENCE && other.setting == self.setting);
         let ratios = reference.map(|reference| {
             let pairs = self.rounds.iter().zip(&reference.rounds);
-            pairs
-                .map(|(one, other)| one.per_second / other.per_second)
-                .collect::<Vec<_>>()
+            pairs.map(|(one, other)| one.per_second / other.per_second).collect::<Vec<_>>()
         });
         Summary {
             contender: self.contender.name.clone(),
@@ -112,10 +102,7 @@ mod tests {
     #[test]
     fn a_percentile_is_one_of_the_times() {
         let times: Vec<u32> = (1..=200).map(|ms| ms * 1000).collect();
-        assert_eq!(
-            [0, 50, 99, 100].map(|percent| percentile(&times, percent)),
-            [1.0, 100.0, 198.0, 200.0]
-        );
+        assert_eq!([0, 50, 99, 100].map(|percent| percentile(&times, percent)), [1.0, 100.0, 198.0, 200.0]);
         assert_eq!((percentile(&times[..1], 99), percentile(&[], 50)), (1.0, 0.0));
     }
 }

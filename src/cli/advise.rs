@@ -96,10 +96,7 @@ fn as_json(watched: &Watched, advice: &[Advice]) -> Value {
 fn print(watched: &Watched, advice: &[Advice]) -> io::Result<()> {
     outln!("On average, {:.1} sessions wait for a row lock.", watched.waiting)?;
     for one in advice {
-        let (waiting, place) = (
-            one.waiting,
-            format!("{}.{} ({})", one.database, one.table, one.key),
-        );
+        let (waiting, place) = (one.waiting, format!("{}.{} ({})", one.database, one.table, one.key));
         outln!("\n{}: {waiting:.1} of them, with", in_line(&place))?;
         let statement = one.statement.split_whitespace().collect::<Vec<_>>().join(" ");
         for line in [&statement, &one.sentence].into_iter().chain(&one.run) {

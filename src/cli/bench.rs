@@ -85,9 +85,7 @@ pub struct Bench {
 }
 
 fn names() -> PossibleValuesParser {
-    let value = |(name, text): &(&'static str, &'static str)| {
-        PossibleValue::new(*name).help(bench::description(text))
-    };
+    let value = |(name, text): &(&'static str, &'static str)| PossibleValue::new(*name).help(bench::description(text));
     BUILT_IN.iter().map(value).collect::<Vec<_>>().into()
 }
 
@@ -108,9 +106,7 @@ impl Bench {
             return self.measure(&self.connection.options()?, &contenders);
         }
         let most = self.connections.iter().copied().max().unwrap_or_default();
-        private::with_private_server(most, |_, server| {
-            self.measure(&server.options().into(), &contenders)
-        })
+        private::with_private_server(most, |_, server| self.measure(&server.options().into(), &contenders))
     }
 
     fn contenders(&self) -> anyhow::Result<Vec<Contender>> {
@@ -124,9 +120,7 @@ impl Bench {
             let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
             let contender = Contender::parse(&name, &text);
-            contenders.push(
-                contender.map_err(|error| hinted(error, "slotted bench --help describes the sections"))?,
-            );
+            contenders.push(contender.map_err(|error| hinted(error, "slotted bench --help describes the sections"))?);
         }
         let mut names = HashSet::new();
         match contenders.iter().find(|one| !names.insert(&one.name)) {
@@ -171,10 +165,7 @@ impl Bench {
         } else {
             out!("{}", bench::table(&report))?;
         }
-        for (path, draw) in [
-            (&self.html, bench::html as fn(&Report) -> String),
-            (&self.svg, bench::svg),
-        ] {
+        for (path, draw) in [(&self.html, bench::html as fn(&Report) -> String), (&self.svg, bench::svg)] {
             if let Some(path) = path {
                 fs::write(path, draw(&report)).with_context(|| format!("cannot write {}", path.display()))?;
             }
@@ -191,23 +182,14 @@ impl Bench {
 /// Source of the numbers: MySQL manual, "Server Error Message Reference".
 fn explained(error: BenchError) -> anyhow::Error {
     let number = match &error {
-        BenchError::Server {
-            error: mysql::Error::MySqlError(error),
-            ..
-        } => error.code,
+        BenchError::Server { error: mysql::Error::MySqlError(error), .. } => error.code,
         BenchError::Exists => 1007,
         _ => 0,
     };
     match number {
-        1007 => hinted(
-            error,
-            format!("if a killed bench has left it: DROP DATABASE {SCHEMA}"),
-        ),
+        1007 => hinted(error, format!("if a killed bench has left it: DROP DATABASE {SCHEMA}")),
         1044 | 1142 | 1370 => hinted(error, format!("GRANT ALL ON {SCHEMA}.* to the account")),
-        1040 | 1203 | 1226 => hinted(
-            error,
-            "choose fewer --connections, or raise the limit that the message names",
-        ),
+        1040 | 1203 | 1226 => hinted(error, "choose fewer --connections, or raise the limit that the message names"),
         _ => error.into(),
     }
 }

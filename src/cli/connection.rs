@@ -46,13 +46,7 @@ impl Connection {
     }
 
     fn has_place(&self) -> bool {
-        let Settings {
-            host,
-            port,
-            socket,
-            user,
-            ..
-        } = &self.settings;
+        let Settings { host, port, socket, user, .. } = &self.settings;
         host.is_some() || port.is_some() || socket.is_some() || user.is_some() || self.defaults_file.is_some()
     }
 
@@ -88,19 +82,12 @@ impl Connection {
         let mut given = self.settings.clone();
         given.password = self.password.clone().flatten();
         let of_environment = || env::var(URL).ok().filter(|_| !self.has_place());
-        let url = self
-            .url
-            .as_ref()
-            .map(|Secret(url)| url.clone())
-            .or_else(of_environment);
+        let url = self.url.as_ref().map(|Secret(url)| url.clone()).or_else(of_environment);
         let source = match url {
             Some(url) => of_url(&url)?,
             None => self.of_files()?,
         };
-        let variable = Settings {
-            password: env::var("MYSQL_PWD").ok().map(Secret),
-            ..Settings::default()
-        };
+        let variable = Settings { password: env::var("MYSQL_PWD").ok().map(Secret), ..Settings::default() };
         Ok(given.or(source).or(variable))
     }
 

@@ -55,11 +55,7 @@ impl Demo {
             outln!("A private {} server, {}", program.version, program.path.display())?;
             let stop = interrupt::stop();
             tour(&mut Conn::new(server.options())?, stop)?;
-            if stop.load(Ordering::Relaxed) {
-                Ok(Outcome::Interrupted)
-            } else {
-                self.compare(server, stop)
-            }
+            if stop.load(Ordering::Relaxed) { Ok(Outcome::Interrupted) } else { self.compare(server, stop) }
         })?;
         if outcome == Outcome::Fine {
             let program = std::env::args().next().unwrap_or_else(|| "slotted".into());
@@ -88,8 +84,7 @@ impl Demo {
             hold: None,
             duration: Duration::from_secs(self.seconds),
         };
-        let contenders =
-            ["single-row", "counters"].map(|name| Contender::built_in(name).expect("a contender"));
+        let contenders = ["single-row", "counters"].map(|name| Contender::built_in(name).expect("a contender"));
         let report = bench::compare(&server.options().into(), &contenders, &[setting], 1, stop, |_| {})?;
         if stop.load(Ordering::Relaxed) {
             return Ok(Outcome::Interrupted);
@@ -112,10 +107,7 @@ fn tour(connection: &mut Conn, stop: &AtomicBool) -> anyhow::Result<()> {
         connection.query_drop(&statement).with_context(|| statement)?;
     }
     let mut about = Some(ABOUT_SLOTS);
-    for statement in script::statements(TOUR)
-        .into_iter()
-        .take_while(|_| !stop.load(Ordering::Relaxed))
-    {
+    for statement in script::statements(TOUR).into_iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
         if statement.starts_with("call counter_reset") {
             // start_date has a resolution of one second. The reset must set a later one.
             thread::sleep(Duration::from_millis(1100));
@@ -131,23 +123,13 @@ fn tour(connection: &mut Conn, stop: &AtomicBool) -> anyhow::Result<()> {
 /// The output of a command-line client for a statement.
 fn result(connection: &mut Conn, statement: &str) -> anyhow::Result<String> {
     let mut result = connection.query_iter(statement)?;
-    let names: Vec<_> = result
-        .columns()
-        .as_ref()
-        .iter()
-        .map(|column| column.name_str().into_owned())
-        .collect();
+    let names: Vec<_> = result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
     if names.is_empty() {
         let affected = result.affected_rows();
-        return Ok(format!(
-            "Query OK, {affected} row{} affected",
-            if affected == 1 { "" } else { "s" }
-        ));
+        return Ok(format!("Query OK, {affected} row{} affected", if affected == 1 { "" } else { "s" }));
     }
     let mut table = Table::new();
-    table
-        .load_style(ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+')))
-        .set_header(names);
+    table.load_style(ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+'))).set_header(names);
     let text = |value: Value| match value {
         Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         other => other.as_sql(true),

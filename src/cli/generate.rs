@@ -102,10 +102,8 @@ fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()>
 
 /// The files that differ between a package and its folder, also those in the folder that do not belong to the package.
 fn differing(package: &Package, format: Format, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut expected: BTreeMap<PathBuf, Option<String>> = render::files_of(package, format)
-        .into_iter()
-        .map(|file| (folder.join(file.name), Some(file.text)))
-        .collect();
+    let mut expected: BTreeMap<PathBuf, Option<String>> =
+        render::files_of(package, format).into_iter().map(|file| (folder.join(file.name), Some(file.text))).collect();
     if let Ok(entries) = folder.read_dir() {
         for entry in entries {
             expected.entry(entry?.path()).or_default();

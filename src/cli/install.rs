@@ -39,10 +39,7 @@ pub struct Install {
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let Some(mut options) = self.package.0 else {
-            return Err(hinted(
-                "no package is given",
-                "name PACKAGE, or a column of a table with --column",
-            ));
+            return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
@@ -56,11 +53,8 @@ impl Install {
             }
         }
         if !self.package.1 && options.column.is_some() {
-            let before = installed(&mut connection)?
-                .into_iter()
-                .map(|one| one.package.options);
-            let mut before =
-                before.filter(|one| one.column == options.column && one.prefix == options.prefix);
+            let before = installed(&mut connection)?.into_iter().map(|one| one.package.options);
+            let mut before = before.filter(|one| one.column == options.column && one.prefix == options.prefix);
             options.slots = before.next().map_or(options.slots, |one| one.slots);
         }
         let package = Package::new(options)?;
@@ -76,14 +70,8 @@ impl Install {
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
         let changed = match tried {
             // accounts.sql, which creates the definer, grants privileges on what an installation creates.
-            Err(InstallError::Trial { error, .. })
-                if error.code == 1449 && package.options.definer.is_some() =>
-            {
-                note!(
-                    "warning: {}\n  {}",
-                    in_line(&error.message),
-                    help(1449).unwrap_or_default()
-                );
+            Err(InstallError::Trial { error, .. }) if error.code == 1449 && package.options.definer.is_some() => {
+                note!("warning: {}\n  {}", in_line(&error.message), help(1449).unwrap_or_default());
                 true
             }
             tried => tried.map_err(explained)?,
@@ -162,11 +150,7 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> anyhow
     }
     let key = &package.options.key.0;
     let row = key.iter().map(|column| format!("{} = ?", column.name.typed()));
-    let routine = |routine| {
-        package
-            .routine(routine)
-            .expect("a package with a column contains it")
-    };
+    let routine = |routine| package.routine(routine).expect("a package with a column contains it");
     let of = column.to_string();
     let steps = Steps {
         package,
@@ -186,12 +170,8 @@ fn next_steps(package: &Package, column: &TableColumn, database: &str) -> anyhow
 /// The current database.
 pub(super) fn database(connection: &mut Conn) -> anyhow::Result<String> {
     let name: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
-    name.flatten().ok_or_else(|| {
-        hinted(
-            "no database is selected",
-            "add --database, or the name of the database to the URL",
-        )
-    })
+    name.flatten()
+        .ok_or_else(|| hinted("no database is selected", "add --database, or the name of the database to the URL"))
 }
 
 /// What to do about an error of the server.
@@ -207,9 +187,7 @@ fn help(code: u16) -> Option<&'static str> {
             "grant the account in the message CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database; MariaDB runs routines without the roles of \
                  their definer"
         }
-        1418 | 1419 => {
-            "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function"
-        }
+        1418 | 1419 => "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function",
         1449 => {
             "source accounts.sql of slotted generate with the same options as an administrator: it creates the definer"
         }

@@ -139,16 +139,9 @@ impl Cli {
     /// The command with its help: `-h` is the host, as in the clients of the servers, and an option takes one line. What a command
     /// says about itself after the first paragraph comes after its options.
     fn shown_command() -> clap::Command {
-        let help = Arg::new("help")
-            .long("help")
-            .help("Print help")
-            .action(ArgAction::HelpShort)
-            .global(true);
+        let help = Arg::new("help").long("help").help("Print help").action(ArgAction::HelpShort).global(true);
         Self::command().arg(help).mut_subcommands(|command| {
-            let text = command
-                .get_long_about()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let text = command.get_long_about().map(ToString::to_string).unwrap_or_default();
             match text.split_once("\n\n") {
                 Some((_, details)) => command.after_help(details.to_owned()),
                 None => command,
@@ -197,9 +190,5 @@ fn exit_code(error: &anyhow::Error) -> ExitCode {
     if let Some(Hinted { hint, .. }) = error.downcast_ref() {
         note!("hint: {hint}");
     }
-    if interrupted {
-        Outcome::Interrupted.into()
-    } else {
-        ExitCode::from(FAILED)
-    }
+    if interrupted { Outcome::Interrupted.into() } else { ExitCode::from(FAILED) }
 }

@@ -32,10 +32,7 @@ impl Name {
     /// The database has none, or one that cannot be read.
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
         let mut found = installed(connection)?;
-        let what = self
-            .name
-            .as_ref()
-            .map_or(String::new(), |name| format!(" with the name {name}"));
+        let what = self.name.as_ref().map_or(String::new(), |name| format!(" with the name {name}"));
         if let Some(name) = &self.name {
             found.retain(|Found { package, .. }| {
                 let column = package.options.column.as_ref().map(ToString::to_string);
@@ -49,10 +46,7 @@ impl Name {
             let table: Option<String> = connection.query_first(query)?;
             return Err(hinted(
                 format!("the database {database} has no package{what}"),
-                format!(
-                    "{}run slotted install, or give another --database",
-                    in_line(&table.unwrap_or_default())
-                ),
+                format!("{}run slotted install, or give another --database", in_line(&table.unwrap_or_default())),
             ));
         }
         Ok(found)
@@ -74,10 +68,7 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
             ));
         };
         match Package::parse(one.value("arguments").unwrap_or_default()) {
-            Ok(package) => all.push(Found {
-                package,
-                version: version.to_owned(),
-            }),
+            Ok(package) => all.push(Found { package, version: version.to_owned() }),
             Err(_) => note!(
                 "the view {view} does not describe a package of this version (it says version '{}'); install the package again, or drop the view",
                 in_line(version)

@@ -20,18 +20,10 @@ pub fn with_private_server(
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
     let program = server::find().map_err(|error| hinted(&error, error.hint()))?;
-    note!(
-        "starting a private {} server ({})",
-        program.version,
-        program.path.display()
-    );
+    note!("starting a private {} server ({})", program.version, program.path.display());
     let most = format!("--max-connections={}", connections + 10);
     let _hold = interrupt::hold();
-    let server = match PrivateServer::start(
-        &program,
-        &[&[most.as_str()], &DURABLE[..]].concat(),
-        interrupt::stop(),
-    ) {
+    let server = match PrivateServer::start(&program, &[&[most.as_str()], &DURABLE[..]].concat(), interrupt::stop()) {
         Err(StartError::Interrupted) => return Ok(reported(Outcome::Interrupted)),
         started => started?,
     };
@@ -41,11 +33,7 @@ pub fn with_private_server(
     }
     let folder = server.folder().to_owned();
     drop(server);
-    ensure!(
-        !folder.exists(),
-        "the server's folder could not be removed: {}",
-        folder.display()
-    );
+    ensure!(!folder.exists(), "the server's folder could not be removed: {}", folder.display());
     worked.map(reported)
 }
 

@@ -78,13 +78,10 @@ impl Status {
         for found in self.name.packages(&mut connection, &database)? {
             reports.push(PackageReport::read(&mut connection, found)?);
         }
-        let outcome = reports
-            .iter()
-            .map(PackageReport::outcome)
-            .fold(Outcome::Fine, |all, one| match (all, one) {
-                (Outcome::Differs, _) | (_, Outcome::Fine) => all,
-                _ => one,
-            });
+        let outcome = reports.iter().map(PackageReport::outcome).fold(Outcome::Fine, |all, one| match (all, one) {
+            (Outcome::Differs, _) | (_, Outcome::Fine) => all,
+            _ => one,
+        });
         if self.json {
             let packages: Vec<_> = reports.iter().map(PackageReport::json).collect();
             let report = json!({
@@ -112,32 +109,19 @@ impl PackageReport {
         let mut objects = compare::states(connection, &package)?;
         compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
-        let stores = objects
-            .iter()
-            .any(|object| object.kind == "table" && object.state == State::Same);
+        let stores = objects.iter().any(|object| object.kind == "table" && object.state == State::Same);
         let (mut counters, mut pending) = (Vec::new(), None);
         if stores {
             counters = read_counters(connection, &package)?;
             if let Some(column) = &package.options.column {
                 let (records, counts) = column::remaining(connection, &package)?;
-                pending = Some(Pending {
-                    column: column.to_string(),
-                    records,
-                    counts,
-                });
+                pending = Some(Pending { column: column.to_string(), records, counts });
             }
         }
         let mut problems = column::problems(connection, &package)?;
         problems.extend(column::event_problem(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);
-        Ok(Self {
-            package,
-            version,
-            objects,
-            counters,
-            pending,
-            problems,
-        })
+        Ok(Self { package, version, objects, counters, pending, problems })
     }
 
     /// What differs counts more than what the account cannot see.
@@ -154,16 +138,11 @@ impl PackageReport {
 
     /// What the slots of a counter contain.
     fn total(&self) -> &'static str {
-        if self.pending.is_some() {
-            "pending"
-        } else {
-            "total"
-        }
+        if self.pending.is_some() { "pending" } else { "total" }
     }
 
     fn json(&self) -> Value {
-        let counter =
-            |one: &Counter| json!({ "name": one.name, self.total(): one.total, "slots": one.slots });
+        let counter = |one: &Counter| json!({ "name": one.name, self.total(): one.total, "slots": one.slots });
         json!({
             "version": self.version,
             "arguments": self.package.options.arguments(),
@@ -191,12 +170,7 @@ impl PackageReport {
         for Problem { what, remedy } in &self.problems {
             text += &format!("  {}\n    {}\n", in_line(what), in_line(remedy));
         }
-        if let Some(Pending {
-            column,
-            records,
-            counts,
-        }) = &self.pending
-        {
+        if let Some(Pending { column, records, counts }) = &self.pending {
             text += &format!("  {column}: {counts} pending counts of {records} records\n");
         }
         if !self.counters.is_empty() {
@@ -228,14 +202,7 @@ fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<
                 KeyType::Binary(..) => format!("CONCAT('0x', HEX({}))", column.name),
                 _ => column.name.to_string(),
             });
-            (
-                format!(
-                    "CONCAT_WS({}, {})",
-                    SqlStr(", "),
-                    columns.collect::<Vec<_>>().join(", ")
-                ),
-                "`count`",
-            )
+            (format!("CONCAT_WS({}, {})", SqlStr(", "), columns.collect::<Vec<_>>().join(", ")), "`count`")
         }
     };
     // Bytes, because a client with the character set binary can write some that are no characters.

@@ -46,10 +46,7 @@ impl Uninstall {
             let names = all.iter().map(|one| one.package.package.name());
             return Err(hinted(
                 format!("the database {database} has {} packages", all.len()),
-                format!(
-                    "name one of them by its view: {}",
-                    names.collect::<Vec<_>>().join(", ")
-                ),
+                format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),
             ));
         };
         install::check_removal(&mut connection, package).map_err(explained)?;
@@ -68,8 +65,8 @@ impl Uninstall {
                 }
             }
         }
-        let remain = install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said)))
-            .map_err(explained)?;
+        let remain =
+            install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said))).map_err(explained)?;
         self.end(&mut connection, package, &remain)?;
         note!("accounts and their privileges are kept");
         Ok(Outcome::Fine)
@@ -83,10 +80,7 @@ impl Uninstall {
                 "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
                 remain.len()
             );
-            remain
-                .iter()
-                .take(RECORDS)
-                .for_each(|row| note!("  {}", in_line(&described(row))));
+            remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
         }
         if !self.with_data {
             note!(
@@ -97,10 +91,7 @@ impl Uninstall {
         } else if !remain.is_empty() {
             return Err(hinted(
                 format!("the table {table} has counts that could not be moved; it is kept"),
-                format!(
-                    "move or delete them, then run: DROP TABLE {}",
-                    package.options.table
-                ),
+                format!("move or delete them, then run: DROP TABLE {}", package.options.table),
             ));
         } else {
             connection.query_drop(format!("DROP TABLE IF EXISTS {}", package.options.table))?;
@@ -113,9 +104,9 @@ impl Uninstall {
 /// Rejects to drop the table of another package.
 fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
     let others = super::package::installed(connection)?;
-    let shared = others.iter().find(|other| {
-        other.package.package != package.package && other.package.options.table == package.options.table
-    });
+    let shared = others
+        .iter()
+        .find(|other| other.package.package != package.package && other.package.options.table == package.options.table);
     shared.map_or(Ok(()), |other| {
         Err(hinted(
             format!(
@@ -132,24 +123,12 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
 fn counts(connection: &mut Conn, package: &Package) -> String {
     if package.options.column.is_some() {
         let (records, counts) = column::remaining(connection, package).unwrap_or_default();
-        return format!(
-            "Pending counts, which are moved before: {counts} of {records} records. The column stays."
-        );
+        return format!("Pending counts, which are moved before: {counts} of {records} records. The column stays.");
     }
-    let column = if package.options.kind == Kind::Counters {
-        "counter"
-    } else {
-        "`count`"
-    };
-    let query = format!(
-        "SELECT CAST(COALESCE(SUM({column}), 0) AS CHAR) FROM {}",
-        package.options.table
-    );
+    let column = if package.options.kind == Kind::Counters { "counter" } else { "`count`" };
+    let query = format!("SELECT CAST(COALESCE(SUM({column}), 0) AS CHAR) FROM {}", package.options.table);
     let sum: Option<String> = connection.query_first(query).ok().flatten();
-    format!(
-        "The sum of its counts is {}.",
-        sum.unwrap_or_else(|| "not known".into())
-    )
+    format!("The sum of its counts is {}.", sum.unwrap_or_else(|| "not known".into()))
 }
 
 /// The values of a row.

@@ -23,17 +23,13 @@ pub fn cause(error: &mysql::Error) -> String {
             format!("ERROR {} ({}): {}", error.code, error.state, error.message)
         }
         mysql::Error::IoError(error) => error.to_string(),
-        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, description, _)))) => {
-            description.clone()
-        }
+        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, description, _)))) => description.clone(),
         mysql::Error::DriverError(DriverError::TlsNotSupported) => "the server does not support TLS".into(),
         mysql::Error::DriverError(error) => error.to_string(),
         mysql::Error::CodecError(error) => {
             let message = error.to_string();
             let of_stream = message.strip_prefix("IO error: `");
-            of_stream
-                .map_or(message.as_str(), |inner| inner.trim_end_matches('\''))
-                .to_owned()
+            of_stream.map_or(message.as_str(), |inner| inner.trim_end_matches('\'')).to_owned()
         }
         other => other.to_string(),
     }

@@ -53,12 +53,8 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
 const PORT: u16 = 3306;
 
 /// The sockets that the packages of MySQL and MariaDB create.
-const SOCKETS: [&str; 4] = [
-    "/run/mysqld/mysqld.sock",
-    "/var/run/mysqld/mysqld.sock",
-    "/var/lib/mysql/mysql.sock",
-    "/tmp/mysql.sock",
-];
+const SOCKETS: [&str; 4] =
+    ["/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 
 /// A value that no output shows.
 #[derive(Clone, PartialEq, Eq)]
@@ -165,12 +161,7 @@ impl Settings {
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SettingError> {
         let invalid = || SettingError::Value(name.to_owned());
         let text = || value.map(str::to_owned).ok_or_else(invalid);
-        let on = || {
-            matches!(
-                value.map(str::to_lowercase).as_deref(),
-                None | Some("1" | "on" | "true")
-            )
-        };
+        let on = || matches!(value.map(str::to_lowercase).as_deref(), None | Some("1" | "on" | "true"));
         match name {
             "host" => self.host = Some(text()?),
             "port" => self.port = Some(text()?.parse().map_err(|_| invalid())?),
@@ -197,10 +188,7 @@ impl Settings {
     pub fn of_entries(entries: &[Entry]) -> Result<Self, SettingError> {
         let mut settings = Self::default();
         let read = ["client", "client-server", "client-mariadb", "slotted"];
-        for Entry { group, name, value } in entries
-            .iter()
-            .filter(|entry| read.contains(&entry.group.as_str()))
-        {
+        for Entry { group, name, value } in entries.iter().filter(|entry| read.contains(&entry.group.as_str())) {
             match settings.set(name, value.as_deref()) {
                 Err(SettingError::Unknown(_)) if group != "slotted" => {}
                 result => result?,
@@ -231,22 +219,12 @@ impl Settings {
 
     /// The clients use the name of the account that runs them.
     fn user_name(&self) -> String {
-        let of_system = || {
-            ["USER", "LOGNAME"]
-                .into_iter()
-                .find_map(|name| std::env::var(name).ok())
-        };
-        self.user
-            .clone()
-            .or_else(of_system)
-            .unwrap_or_else(|| "root".into())
+        let of_system = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        self.user.clone().or_else(of_system).unwrap_or_else(|| "root".into())
     }
 
     fn address(&self) -> &str {
-        self.host
-            .as_deref()
-            .filter(|host| !host.is_empty())
-            .unwrap_or("127.0.0.1")
+        self.host.as_deref().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1")
     }
 
     /// The socket, as the clients choose it: the host `localhost` is the socket, unless a port or the protocol TCP is
@@ -296,9 +274,7 @@ impl Settings {
             Conn::new(options.clone()).map(|connection| (connection, options))
         };
         let opened = match open(mode != SslMode::Disabled) {
-            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == SslMode::Preferred => {
-                open(false)
-            }
+            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == SslMode::Preferred => open(false),
             opened => opened,
         };
         opened.map_err(|error| ConnectError {
@@ -330,10 +306,7 @@ mod tests {
             entry("slotted", "database", "c"),
         ];
         let settings = Settings::of_entries(&entries).expect("valid options");
-        assert_eq!(
-            (settings.user.as_deref(), settings.database.as_deref()),
-            (Some("a"), Some("c"))
-        );
+        assert_eq!((settings.user.as_deref(), settings.database.as_deref()), (Some("a"), Some("c")));
         assert_eq!(settings.ssl_mode, Some(SslMode::VerifyCa));
         let unknown = Settings::of_entries(&[entry("slotted", "quick", "1")]);
         assert_eq!(unknown.expect_err("an error").to_string(), "unknown option quick");

@@ -42,8 +42,7 @@ pub enum OptionFileError {
 /// The files that the clients read by default and that exist, in their order.
 pub fn default_files() -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from("/etc/my.cnf"), PathBuf::from("/etc/mysql/my.cnf")];
-    let of_folder =
-        |variable: &str, name: &str| env::var_os(variable).map(|folder| Path::new(&folder).join(name));
+    let of_folder = |variable: &str, name: &str| env::var_os(variable).map(|folder| Path::new(&folder).join(name));
     files.extend(of_folder("MYSQL_HOME", "my.cnf"));
     files.extend(of_folder("MARIADB_HOME", "my.cnf"));
     files.extend(of_folder("HOME", ".my.cnf"));
@@ -56,20 +55,14 @@ pub fn default_files() -> Vec<PathBuf> {
 /// # Errors
 /// The file cannot be read or parsed.
 pub fn read(path: &Path) -> Result<Option<Vec<Entry>>, OptionFileError> {
-    let failed = |error| OptionFileError::Read {
-        path: path.to_owned(),
-        error,
-    };
+    let failed = |error| OptionFileError::Read { path: path.to_owned(), error };
     let metadata = fs::metadata(path).map_err(failed)?;
     if metadata.is_file() && metadata.permissions().mode() & 0o002 != 0 {
         return Ok(None);
     }
     let bytes = fs::read(path).map_err(failed)?;
     let entries = parse(&String::from_utf8_lossy(&bytes));
-    entries.map(Some).map_err(|line| OptionFileError::Line {
-        path: path.to_owned(),
-        line,
-    })
+    entries.map(Some).map_err(|line| OptionFileError::Line { path: path.to_owned(), line })
 }
 
 /// The options of a text. An error is the number of a line that cannot be parsed.

@@ -23,10 +23,7 @@ pub enum UrlError {
 
 /// The settings of `mysql://user:password@host:port/database?socket=PATH`. A URL without a socket is TCP, as in other programs.
 pub(super) fn parse(text: &str) -> Result<Settings, UrlError> {
-    let rest = text
-        .strip_prefix("mysql://")
-        .or(text.strip_prefix("mariadb://"))
-        .ok_or(UrlError::Scheme)?;
+    let rest = text.strip_prefix("mysql://").or(text.strip_prefix("mariadb://")).ok_or(UrlError::Scheme)?;
     // One of these in a password ends the part before it: the rest of the password and the host would be a path.
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     if rest[end..].contains(['#', '@']) {
@@ -45,10 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Settings, UrlError> {
         tcp: Some(options.get_socket().is_none()),
         user: options.get_user().map(str::to_owned),
         password: options.get_pass().map(|password| Secret(password.to_owned())),
-        database: options
-            .get_db_name()
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned),
+        database: options.get_db_name().filter(|name| !name.is_empty()).map(str::to_owned),
         ..Settings::default()
     })
 }

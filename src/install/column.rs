@@ -28,10 +28,7 @@ pub struct Problem {
 }
 
 fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
-    Problem {
-        what: what.into(),
-        remedy: remedy.into(),
-    }
+    Problem { what: what.into(), remedy: remedy.into() }
 }
 
 /// A table as information_schema describes it.
@@ -55,22 +52,12 @@ impl ParentColumn {
     fn of(row: Row) -> Self {
         type Fields = (String, String, String, Option<String>, bool, bool);
         let (name, kind, whole, collation, null, on_update): Fields = mysql::from_row(row);
-        let unsigned = if whole.to_lowercase().contains("unsigned") {
-            " UNSIGNED"
-        } else {
-            ""
-        };
+        let unsigned = if whole.to_lowercase().contains("unsigned") { " UNSIGNED" } else { "" };
         let kind = match kind.to_uppercase() {
             kind if kind.ends_with("INT") => format!("{kind}{unsigned}"),
             _ => whole.to_uppercase(),
         };
-        Self {
-            name,
-            kind,
-            collation,
-            null,
-            on_update,
-        }
+        Self { name, kind, collation, null, on_update }
     }
 }
 
@@ -109,24 +96,14 @@ impl ParentTable {
         )?;
         let has = |name: &String| columns.iter().any(|column| column.name == *name && !column.null);
         let indexes = parts.chunk_by(|one, next| one.0 == next.0);
-        let unique = indexes.filter_map(|index| {
-            index
-                .iter()
-                .map(|(_, name)| name.clone().filter(|name| has(name)))
-                .collect()
-        });
+        let unique =
+            indexes.filter_map(|index| index.iter().map(|(_, name)| name.clone().filter(|name| has(name))).collect());
         let unique = unique.collect();
-        Ok(Some(Self {
-            name: name.to_owned(),
-            columns,
-            unique,
-        }))
+        Ok(Some(Self { name: name.to_owned(), columns, unique }))
     }
 
     fn column(&self, name: &str) -> Option<&ParentColumn> {
-        self.columns
-            .iter()
-            .find(|column| column.name.to_lowercase() == name.to_lowercase())
+        self.columns.iter().find(|column| column.name.to_lowercase() == name.to_lowercase())
     }
 
     /// The collation of the text columns of a key.
@@ -142,11 +119,7 @@ impl ParentTable {
                 )
             }),
             _ => Err(problem(
-                format!(
-                    "the columns of the key of {} have the collations {}",
-                    self.name,
-                    collations.join(" and ")
-                ),
+                format!("the columns of the key of {} have the collations {}", self.name, collations.join(" and ")),
                 "give them one collation with ALTER TABLE",
             )),
         }
@@ -155,25 +128,18 @@ impl ParentTable {
     fn parent(&self) -> Result<Parent, Problem> {
         let Some(names) = self.unique.first() else {
             return Err(problem(
-                format!(
-                    "{} has no primary key, and no unique index whose columns are NOT NULL",
-                    self.name
-                ),
+                format!("{} has no primary key, and no unique index whose columns are NOT NULL", self.name),
                 "add a primary key",
             ));
         };
         let columns: Vec<_> = names.iter().filter_map(|name| self.column(name)).collect();
-        let definition =
-            |column: &&ParentColumn| format!("{} {}", Ident::stored(&column.name).plain(), column.kind);
+        let definition = |column: &&ParentColumn| format!("{} {}", Ident::stored(&column.name).plain(), column.kind);
         let definitions = columns.iter().map(definition).collect::<Vec<_>>().join(", ");
         let on_update = self.columns.iter().filter(|column| column.on_update);
         Ok(Parent {
             key: definitions.parse().map_err(|error| {
                 problem(
-                    format!(
-                        "the key of {} ({definitions}) cannot be the key of a package: {error}",
-                        self.name
-                    ),
+                    format!("the key of {} ({definitions}) cannot be the key of a package: {error}", self.name),
                     "give the table another unique index, whose columns are NOT NULL",
                 )
             })?,
@@ -189,10 +155,7 @@ impl ParentTable {
 /// The connection fails. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
     let Some(table) = ParentTable::read(connection, column.table.name())? else {
-        let what = format!(
-            "the database has no table {}, or this account cannot see it",
-            column.table.plain()
-        );
+        let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
         let remedy = "give TABLE.COLUMN of a table in --database, as an account that can read it";
         return Ok(Err(problem(what, remedy)));
     };
@@ -220,10 +183,7 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     let remedy = format!("run slotted install {}", options.arguments());
     let problem_of = |one: &ParentColumn| {
         let (table, name) = (column.table.plain(), &one.name);
-        problem(
-            format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP"),
-            &*remedy,
-        )
+        problem(format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP"), &*remedy)
     };
     Ok(changed.map(problem_of).collect())
 }
@@ -236,26 +196,19 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     let Some(name) = package.event() else {
         return Ok(None);
     };
-    let query =
-        "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
+    let query = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
     let status: Option<String> = connection.exec_first(query, (name.name(),))?;
     let Some(status) = status else { return Ok(None) };
     if status != "ENABLED" {
         return Ok(Some(problem(
-            format!(
-                "the event {} is {status}: it does not call the roll-up",
-                name.name()
-            ),
+            format!("the event {} is {status}: it does not call the roll-up", name.name()),
             format!("ALTER EVENT {name} ENABLE"),
         )));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
     Ok((scheduler.as_deref() != Some("ON")).then(|| {
         problem(
-            format!(
-                "the event scheduler is not ON: the event {} does not call the roll-up",
-                name.name()
-            ),
+            format!("the event scheduler is not ON: the event {} does not call the roll-up", name.name()),
             "SET GLOBAL event_scheduler = ON, and the same in my.cnf",
         )
     }))

@@ -45,11 +45,7 @@ impl fmt::Display for State {
 
 impl State {
     fn of(differences: Vec<String>) -> Self {
-        if differences.is_empty() {
-            Self::Same
-        } else {
-            Self::Changed(differences)
-        }
+        if differences.is_empty() { Self::Same } else { Self::Changed(differences) }
     }
 }
 
@@ -85,9 +81,7 @@ pub(super) fn object(tokens: &[String]) -> Option<(String, String)> {
         return None;
     }
     let kinds = ["TABLE", "VIEW", "PROCEDURE", "FUNCTION", "EVENT"];
-    let at = tokens
-        .iter()
-        .position(|token| kinds.contains(&token.to_uppercase().as_str()))?;
+    let at = tokens.iter().position(|token| kinds.contains(&token.to_uppercase().as_str()))?;
     let mut rest = tokens[at + 1..].iter();
     let name = rest.find(|token| !["IF", "NOT", "EXISTS"].contains(&token.to_uppercase().as_str()))?;
     Some((tokens[at].to_lowercase(), unquoted(name)))
@@ -128,15 +122,12 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
     let script = render::file(package, "create_procedures.sql");
     let rendered = script::statements(&script).into_iter().filter_map(|statement| {
         let (kind, name) = object(&tokens(&statement))?;
-        let is_ours =
-            package.routines().any(|(_, one)| one.name() == name) && statement.starts_with("CREATE");
+        let is_ours = package.routines().any(|(_, one)| one.name() == name) && statement.starts_with("CREATE");
         is_ours.then_some((kind, name, Stored::parse(&statement)?))
     });
     let created = show_create(connection, package)?;
     let find = |kind: &str, name: &str| {
-        created
-            .iter()
-            .find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
+        created.iter().find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
     };
     let collation = package.options.collation();
     let states = rendered
@@ -147,9 +138,7 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
                 Some(created) => {
                     let actual = created.statement.as_ref().and_then(|text| Stored::parse(text));
                     let mut differences = actual
-                        .map_or(vec!["it is no routine of a package".into()], |actual| {
-                            rendered.differences(&actual)
-                        });
+                        .map_or(vec!["it is no routine of a package".into()], |actual| rendered.differences(&actual));
                     differences.extend(created.session_differences(collation.of_arguments()));
                     State::of(differences)
                 }
@@ -180,10 +169,7 @@ impl Created {
         }
         // MariaDB 11.8 has new names for some collations.
         if self.collation != collation {
-            differences.push(format!(
-                "collation_connection {} instead of {collation}",
-                self.collation
-            ));
+            differences.push(format!("collation_connection {} instead of {collation}", self.collation));
         }
         differences
     }
@@ -191,9 +177,7 @@ impl Created {
 
 /// The routines with names of the package that exist, read with one packet.
 fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Created>> {
-    let names = package
-        .routines()
-        .map(|(_, name)| SqlStr(name.name()).to_string());
+    let names = package.routines().map(|(_, name)| SqlStr(name.name()).to_string());
     let query = format!(
         "SELECT LOWER(ROUTINE_TYPE), CAST(ROUTINE_NAME AS CHAR)
            FROM information_schema.ROUTINES
@@ -239,16 +223,14 @@ fn columns(connection: &mut Conn, name: &str) -> mysql::Result<Vec<(String, Stri
 }
 
 fn exists(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
-    let query =
-        "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let query = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
     let found: Option<u64> = connection.exec_first(query, (name,))?;
     Ok(found != Some(0))
 }
 
 /// Whether a name is that of a view.
 pub(super) fn is_view(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
-    let query =
-        "SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let query = "SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
     let found: Option<u64> = connection.exec_first(query, (name,))?;
     Ok(found != Some(0))
 }
@@ -281,19 +263,12 @@ fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State
     let key = package.options.key.0.iter().map(|column| column.name.name());
     let (names, types): (Vec<_>, Vec<_>) = columns(connection, name)?.into_iter().unzip();
     let same = key.chain(more.iter().copied()).eq(names) && types.last().is_some_and(|kind| kind == "bigint");
-    Ok(State::of(if same {
-        vec![]
-    } else {
-        vec!["the columns differ".to_owned()]
-    }))
+    Ok(State::of(if same { vec![] } else { vec!["the columns differ".to_owned()] }))
 }
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
     let name = package.package.name();
-    let Some(found) = installed(connection, false)?
-        .into_iter()
-        .find(|one| one.view == name)
-    else {
+    let Some(found) = installed(connection, false)?.into_iter().find(|one| one.view == name) else {
         return Ok(if exists(connection, name)? {
             State::Changed(vec!["it has no version and arguments".to_owned()])
         } else {

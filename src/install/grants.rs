@@ -26,18 +26,11 @@ pub(super) struct Grant {
 impl Grant {
     pub(super) fn statement(&self) -> String {
         let has = |name: &str| self.privileges.split(',').any(|one| one == name);
-        let names = PRIVILEGES
-            .iter()
-            .filter(|(stored, _)| has(stored))
-            .map(|(_, name)| *name);
+        let names = PRIVILEGES.iter().filter(|(stored, _)| has(stored)).map(|(_, name)| *name);
         let names: Vec<_> = names.collect();
         format!(
             "GRANT {} ON {} {} TO {}@{}{}",
-            if names.is_empty() {
-                "USAGE".to_owned()
-            } else {
-                names.join(", ")
-            },
+            if names.is_empty() { "USAGE".to_owned() } else { names.join(", ") },
             self.kind,
             quoted(&self.routine),
             SqlStr(&self.user),
@@ -56,15 +49,14 @@ pub(super) fn read(connection: &mut Conn, kind: &str, routine: &str) -> Result<V
     let query = "SELECT User, Host, Proc_priv FROM mysql.procs_priv WHERE Db = DATABASE() AND Routine_type = ? AND Routine_name = ?";
     let rows: mysql::Result<Vec<(String, String, String)>> = connection.exec(query, (&kind, routine));
     match rows {
-        Err(mysql::Error::MySqlError(error)) if error.code == 1142 => Err(InstallError::HiddenGrants(
-            format!("{} {routine}", kind.to_lowercase()),
-            error.message,
-        )),
+        Err(mysql::Error::MySqlError(error)) if error.code == 1142 => {
+            Err(InstallError::HiddenGrants(format!("{} {routine}", kind.to_lowercase()), error.message))
+        }
         rows => {
             let known = |name: &str| name == OPTION || PRIVILEGES.iter().any(|(stored, _)| *stored == name);
             let rows = rows?.into_iter();
-            let known = rows
-                .filter(|(.., privileges)| privileges.split(',').all(|name| name.is_empty() || known(name)));
+            let known =
+                rows.filter(|(.., privileges)| privileges.split(',').all(|name| name.is_empty() || known(name)));
             let grant = |(user, host, privileges)| Grant {
                 kind: kind.clone(),
                 routine: routine.to_owned(),

@@ -64,11 +64,7 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
     let installed = views.into_iter().map(|(schema, view, query)| {
         let query = text(query.unwrap_or_default());
         let description = (!query.is_empty()).then(|| description(&tokens(&query)));
-        Installed {
-            schema,
-            view,
-            description,
-        }
+        Installed { schema, view, description }
     });
     Ok(installed.collect())
 }
@@ -76,19 +72,12 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
 /// The strings that a query selects as `version` and as `arguments`: the last one before the name.
 fn description(tokens: &[String]) -> Description {
     let value = |column: &str| {
-        let end = tokens
-            .windows(2)
-            .position(|pair| pair[0].eq_ignore_ascii_case("AS") && unquoted(&pair[1]) == column);
+        let end = tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && unquoted(&pair[1]) == column);
         let before = tokens[..end.unwrap_or(0)].iter().rev();
-        let value = before
-            .take_while(|token| *token != ",")
-            .find_map(|token| token.strip_prefix('\''));
+        let value = before.take_while(|token| *token != ",").find_map(|token| token.strip_prefix('\''));
         value.unwrap_or_default().to_owned()
     };
-    Description {
-        version: value("version"),
-        arguments: value("arguments"),
-    }
+    Description { version: value("version"), arguments: value("arguments") }
 }
 
 /// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
@@ -114,13 +103,7 @@ mod tests {
         };
         let query = "select cast(_utf8mb4'0.1.0' as char charset utf8mb4) AS `version`,\
                      cast('counters --table \\'a, b\\'' as char charset utf8mb4) AS `arguments`";
-        assert_eq!(
-            read(query),
-            ("0.1.0".to_owned(), "counters --table 'a, b'".to_owned())
-        );
-        assert_eq!(
-            read("select `f`() AS `version`,1 AS `arguments`"),
-            (String::new(), String::new())
-        );
+        assert_eq!(read(query), ("0.1.0".to_owned(), "counters --table 'a, b'".to_owned()));
+        assert_eq!(read("select `f`() AS `version`,1 AS `arguments`"), (String::new(), String::new()));
     }
 }

@@ -62,9 +62,7 @@ pub enum InstallError {
     #[error("{0}: {1}")]
     Differs(String, String),
     /// MySQL would drop a routine with privileges that this account cannot read.
-    #[error(
-        "MySQL removes the privileges on {0} when it is replaced, and this account cannot read them: {1}"
-    )]
+    #[error("MySQL removes the privileges on {0} when it is replaced, and this account cannot read them: {1}")]
     HiddenGrants(String, String),
     /// The package is installed, but its routines do not work.
     #[error("the package is installed, but the trial of its routines failed at {statement}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]
@@ -96,10 +94,7 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     }
     let states = compare::states(connection, package)?;
     if let Some(other) = states.iter().find(|object| object.state != State::Same) {
-        say(&format!(
-            "warning: {other}: {}; the routines were not tried",
-            other.state
-        ));
+        say(&format!("warning: {other}: {}; the routines were not tried", other.state));
         return Ok(changes);
     }
     if let Some(why) = trial::run(connection, package)? {
@@ -146,16 +141,12 @@ pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<(), Ins
     let states = compare::states(connection, package)?;
     let differs = |object: &&ObjectState| {
         let mut routines = package.routines();
-        let called =
-            routines.any(|(routine, name)| package.serves_rollup(routine) && name.name() == object.name);
+        let called = routines.any(|(routine, name)| package.serves_rollup(routine) && name.name() == object.name);
         let read = object.kind == "table" && package.options.column.is_some();
         (called || read) && !matches!(object.state, State::Same | State::Missing)
     };
     if let Some(object) = states.iter().find(differs) {
-        return Err(InstallError::Differs(
-            object.to_string(),
-            object.state.to_string(),
-        ));
+        return Err(InstallError::Differs(object.to_string(), object.state.to_string()));
     }
     if compare::is_view(connection, package.options.table.name())? {
         let table = package.options.table.name().to_owned();
@@ -166,14 +157,9 @@ pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<(), Ins
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
 fn lock(connection: &mut Conn) -> Result<(), InstallError> {
-    let taken: Option<Option<u8>> = connection.query_first(format!(
-        "SELECT GET_LOCK(LEFT(CONCAT('slotted ', DATABASE()), 64), {LOCK_TIMEOUT})"
-    ))?;
-    if taken.flatten() == Some(1) {
-        Ok(())
-    } else {
-        Err(InstallError::Locked)
-    }
+    let taken: Option<Option<u8>> =
+        connection.query_first(format!("SELECT GET_LOCK(LEFT(CONCAT('slotted ', DATABASE()), 64), {LOCK_TIMEOUT})"))?;
+    if taken.flatten() == Some(1) { Ok(()) } else { Err(InstallError::Locked) }
 }
 
 /// Executes the statements of a file of the package, except for the routines that are the same, and returns the rows of their results.
@@ -187,10 +173,7 @@ fn source(
     let server = Version::of(connection)?;
     let mut rows = Vec::new();
     for unit in units(&render::file(package, name)) {
-        let state = states
-            .iter()
-            .find(|object| unit.is_of(object))
-            .map(|object| &object.state);
+        let state = states.iter().find(|object| unit.is_of(object)).map(|object| &object.state);
         let exists = state.is_some_and(|state| *state != State::Missing);
         if unit.is_routine() && state == Some(&State::Same) {
             continue;
@@ -201,12 +184,7 @@ fn source(
         if server.family == Family::Mysql && exists && statements.len() > 1 {
             for grant in grants::read(connection, &unit.kind, &unit.name)? {
                 // The server answers now whether this account can grant it, before it drops the routine.
-                execute(
-                    connection,
-                    &[grant.statement()],
-                    &format!("keep the privileges to {action}"),
-                    say,
-                )?;
+                execute(connection, &[grant.statement()], &format!("keep the privileges to {action}"), say)?;
                 statements.push(grant.statement());
             }
         }
@@ -268,30 +246,18 @@ fn units(text: &str) -> Vec<Unit> {
         };
         let (kind, name) = compare::object(&tokens).unwrap_or_default();
         match units.last_mut() {
-            Some(last)
-                if last.verb == "DROP" && verb == "CREATE" && last.is_routine() && last.name == name =>
-            {
+            Some(last) if last.verb == "DROP" && verb == "CREATE" && last.is_routine() && last.name == name => {
                 last.statements.push(statement);
                 last.verb = verb;
             }
-            _ => units.push(Unit {
-                statements: vec![statement],
-                verb,
-                kind,
-                name,
-            }),
+            _ => units.push(Unit { statements: vec![statement], verb, kind, name }),
         }
     }
     units
 }
 
 /// Executes statements in one packet, and again those that wait for other sessions.
-fn execute(
-    connection: &mut Conn,
-    statements: &[String],
-    action: &str,
-    say: Say<'_>,
-) -> Result<Vec<Row>, InstallError> {
+fn execute(connection: &mut Conn, statements: &[String], action: &str, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
     let (mut rest, mut attempt) = (statements, 0);
     loop {
         attempt += 1;
@@ -314,16 +280,9 @@ fn execute(
             REJECTED => return Err(InstallError::Check(error.message)),
             _ => {
                 let grant = |statement: &&String| statement.starts_with("GRANT ") && statements.len() > 1;
-                let lost = rest
-                    .iter()
-                    .filter(grant)
-                    .filter(|_| rest.len() < statements.len());
+                let lost = rest.iter().filter(grant).filter(|_| rest.len() < statements.len());
                 let lost = lost.cloned().collect();
-                return Err(InstallError::Rejected {
-                    action: action.to_owned(),
-                    error,
-                    lost,
-                });
+                return Err(InstallError::Rejected { action: action.to_owned(), error, lost });
             }
         }
     }
@@ -331,9 +290,7 @@ fn execute(
 
 /// Executes statements that the server gets in one packet. The error has the number of statements before the one that failed.
 fn packet(connection: &mut Conn, statements: &[String]) -> Result<Vec<Row>, (usize, mysql::Error)> {
-    let mut results = connection
-        .query_iter(statements.join(";\n"))
-        .map_err(|error| (0, error))?;
+    let mut results = connection.query_iter(statements.join(";\n")).map_err(|error| (0, error))?;
     let (mut rows, mut done) = (Vec::new(), 0);
     while let Some(result) = results.iter() {
         for row in result {
@@ -365,8 +322,7 @@ fn blockers(connection: &mut Conn) -> String {
           LIMIT 3";
     let users: Vec<String> = connection.query(query).unwrap_or_default();
     if users.is_empty() {
-        return "other sessions have used it or lock all tables, which this account or server does not show"
-            .into();
+        return "other sessions have used it or lock all tables, which this account or server does not show".into();
     }
     format!(
         "other sessions have used it or lock all tables: {}; to continue, end them with COMMIT, UNLOCK TABLES or KILL",

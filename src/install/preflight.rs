@@ -15,10 +15,7 @@ pub fn version(connection: &mut Conn) -> mysql::Result<Option<Problem>> {
     let version = Version::of(connection)?;
     let number = (version.major, version.minor, version.patch);
     let upgrade = |to: &str| {
-        Some(Problem {
-            what: format!("{version} is too old"),
-            remedy: format!("upgrade the server to {to} or later"),
-        })
+        Some(Problem { what: format!("{version} is too old"), remedy: format!("upgrade the server to {to} or later") })
     };
     Ok(match version.family {
         Family::Mysql if number < (8, 0, 16) => upgrade("MySQL 8.0.16"),

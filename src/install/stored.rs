@@ -19,11 +19,7 @@ impl Stored {
     /// Parses a CREATE statement, of a script or of SHOW CREATE.
     pub(super) fn parse(statement: &str) -> Option<Self> {
         let tokens = tokens(statement);
-        let is = |at: usize, word: &str| {
-            tokens
-                .get(at)
-                .is_some_and(|token: &String| token.eq_ignore_ascii_case(word))
-        };
+        let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token: &String| token.eq_ignore_ascii_case(word));
         let kind = (0..tokens.len()).find(|&at| is(at, "PROCEDURE") || is(at, "FUNCTION"))?;
         let definer = tokens[..kind].iter().skip_while(|token| *token != "=").skip(1);
         let (mut at, first) = (kind + 2, kind + 3);
@@ -35,12 +31,7 @@ impl Stored {
                 break;
             }
         }
-        let lower = |tokens: &[String]| {
-            tokens
-                .iter()
-                .map(|token| token.to_lowercase())
-                .collect::<Vec<_>>()
-        };
+        let lower = |tokens: &[String]| tokens.iter().map(|token| token.to_lowercase()).collect::<Vec<_>>();
         let mut stored = Self {
             definer: definer.cloned().collect(),
             parameters: lower(tokens.get(first..at.checked_sub(1)?)?),
@@ -96,18 +87,15 @@ impl Stored {
     }
 
     pub(super) fn differences(&self, actual: &Self) -> Vec<String> {
-        let instead = |what: &str, found: &str, wanted: &str| {
-            format!("{what}{found} instead of {wanted}").replace('`', "")
-        };
+        let instead =
+            |what: &str, found: &str, wanted: &str| format!("{what}{found} instead of {wanted}").replace('`', "");
         let differences = [
             (!self.definer.is_empty() && self.definer != actual.definer)
                 .then(|| instead("the definer is ", &actual.definer, &self.definer)),
             (self.parameters != actual.parameters).then(|| "the parameters differ".into()),
             (self.returns != actual.returns).then(|| "the return type differs".into()),
-            (self.data_access != actual.data_access)
-                .then(|| instead("", &actual.data_access, &self.data_access)),
-            (self.security != actual.security)
-                .then(|| instead("SQL SECURITY ", &actual.security, &self.security)),
+            (self.data_access != actual.data_access).then(|| instead("", &actual.data_access, &self.data_access)),
+            (self.security != actual.security).then(|| instead("SQL SECURITY ", &actual.security, &self.security)),
             (self.comment != actual.comment).then(|| "the COMMENT differs".into()),
             (self.body != actual.body).then(|| "the body differs".into()),
         ];

@@ -19,12 +19,9 @@ pub(super) fn run(connection: &mut Conn, package: &Package) -> Result<Option<Str
     }
     connection.query_drop("START TRANSACTION")?;
     let counter = arguments(package, connection.connection_id());
-    let failed = calls(package, &counter).into_iter().find_map(|statement| {
-        connection
-            .query_drop(&statement)
-            .err()
-            .map(|error| (statement, error))
-    });
+    let failed = calls(package, &counter)
+        .into_iter()
+        .find_map(|statement| connection.query_drop(&statement).err().map(|error| (statement, error)));
     connection.query_drop("ROLLBACK")?;
     match failed {
         None => Ok(None),
@@ -66,30 +63,18 @@ fn arguments(package: &Package, connection: u32) -> String {
         }
         KeyType::Binary(_, length) => format!("REPEAT(0xFF, {length})"),
     };
-    let values: Vec<_> = package
-        .options
-        .key
-        .0
-        .iter()
-        .map(|column| value(&column.kind))
-        .collect();
+    let values: Vec<_> = package.options.key.0.iter().map(|column| value(&column.kind)).collect();
     values.join(", ")
 }
 
 fn calls(package: &Package, counter: &str) -> Vec<String> {
-    let call = |routine, more: &str| {
-        package
-            .routine(routine)
-            .map(|name| format!("CALL {name}({counter}{more})"))
-    };
+    let call = |routine, more: &str| package.routine(routine).map(|name| format!("CALL {name}({counter}{more})"));
     let calls = [
         call(R::Setup, ", NULL, NULL, NULL"),
         call(R::Increment, ""),
         call(R::Add, ", 2"),
         call(R::Take, ", 1"),
-        package
-            .routine(R::Get)
-            .map(|get| format!("SELECT {get}({counter})")),
+        package.routine(R::Get).map(|get| format!("SELECT {get}({counter})")),
         // The roll-up would move all counts. This one moves those of the record.
         call(R::Compact, ""),
         call(R::Delete, ""),

@@ -33,10 +33,7 @@ impl FromStr for TableColumn {
         let [table, column] = split_outside_backticks(text, '.')[..] else {
             return Err(ColumnError::Form(text.to_owned()));
         };
-        Ok(Self {
-            table: ident(table)?,
-            column: ident(column)?,
-        })
+        Ok(Self { table: ident(table)?, column: ident(column)? })
     }
 }
 
@@ -81,22 +78,13 @@ mod tests {
     #[test]
     fn columns_are_parsed_and_displayed() {
         for text in ["articles.views", "`my.pages`.`views,all`", "t.`a``b`"] {
-            assert_eq!(
-                text.parse::<TableColumn>().map(|column| column.to_string()),
-                Ok(text.into())
-            );
+            assert_eq!(text.parse::<TableColumn>().map(|column| column.to_string()), Ok(text.into()));
         }
         for text in ["", "articles", "a.b.c"] {
             assert_eq!(text.parse::<TableColumn>(), Err(ColumnError::Form(text.into())));
         }
-        assert_eq!(
-            "a.".parse::<TableColumn>(),
-            Err(ColumnError::Name(IdentError::Empty))
-        );
+        assert_eq!("a.".parse::<TableColumn>(), Err(ColumnError::Name(IdentError::Empty)));
         let columns = "changed, `seen at`,`a,b`".parse::<Columns>();
-        assert_eq!(
-            columns.map(|names| names.to_string()),
-            Ok("changed,`seen at`,`a,b`".into())
-        );
+        assert_eq!(columns.map(|names| names.to_string()), Ok("changed,`seen at`,`a,b`".into()));
     }
 }

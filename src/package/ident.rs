@@ -92,11 +92,7 @@ impl Ident {
     pub fn plain(&self) -> String {
         if self.0.contains(char::is_control) {
             let shown = |c: char| {
-                if c.is_control() {
-                    c.escape_default().to_string()
-                } else {
-                    c.to_string()
-                }
+                if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
             };
             Self(self.0.chars().map(shown).collect()).to_string()
         } else if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -110,11 +106,7 @@ impl Ident {
     /// a reserved word of some server (add, drop).
     pub fn typed(&self) -> String {
         let word = |c: char| c.is_ascii_lowercase() || c == '_';
-        if self.0.contains('_') && self.0.chars().all(word) {
-            self.0.clone()
-        } else {
-            self.to_string()
-        }
+        if self.0.contains('_') && self.0.chars().all(word) { self.0.clone() } else { self.to_string() }
     }
 }
 
@@ -159,17 +151,12 @@ impl FromStr for Definer {
         let (user, host) = text.rsplit_once('@').ok_or_else(wrong)?;
         let part = |part: &str| {
             let part = part.trim();
-            let quoted = QUOTES
-                .into_iter()
-                .find_map(|quote| part.strip_prefix(quote)?.strip_suffix(quote));
+            let quoted = QUOTES.into_iter().find_map(|quote| part.strip_prefix(quote)?.strip_suffix(quote));
             Ident::new(quoted.unwrap_or(part)).map_err(|error| error.to_string())
         };
         let (user, host) = (part(user)?, part(host)?);
         if user.name().chars().count() > USER_MAX {
-            return Err(format!(
-                "a user has at most {USER_MAX} characters: '{}'",
-                user.name()
-            ));
+            return Err(format!("a user has at most {USER_MAX} characters: '{}'", user.name()));
         }
         Ok(Self { user, host })
     }
@@ -181,11 +168,7 @@ impl Definer {
         let part = |ident: &Ident| {
             let name = ident.name();
             let in_quotes = |quote| name.starts_with(quote) && name.ends_with(quote);
-            if name.trim() != name || QUOTES.into_iter().any(in_quotes) {
-                format!("`{name}`")
-            } else {
-                name.to_owned()
-            }
+            if name.trim() != name || QUOTES.into_iter().any(in_quotes) { format!("`{name}`") } else { name.to_owned() }
         };
         format!("{}@{}", part(&self.user), part(&self.host))
     }
@@ -234,11 +217,7 @@ pub struct SqlStr<T>(pub T);
 
 impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "'{}'",
-            self.0.as_ref().replace('\\', "\\\\").replace('\'', "''")
-        )
+        write!(f, "'{}'", self.0.as_ref().replace('\\', "\\\\").replace('\'', "''"))
     }
 }
 

@@ -47,9 +47,7 @@ pub enum KeyError {
     #[error("a key column cannot be named '{0}': the package has a column or parameter of this name")]
     Taken(String),
     /// A parameter or a variable of a routine would hide the column.
-    #[error(
-        "a key column cannot be named '{0}': parameters and variables of the routines begin with p_ and v_"
-    )]
+    #[error("a key column cannot be named '{0}': parameters and variables of the routines begin with p_ and v_")]
     Hidden(String),
     /// Two columns have the same name.
     #[error("two key columns have the name '{0}'")]
@@ -77,8 +75,8 @@ const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
 /// The names of the other columns and parameters of the package, and of columns of its views and statements.
 const TAKEN: [&str; 17] = [
-    "slot", "count", "amount", "value", "entry", "pending", "slots", "total", "records", "wait", "round",
-    "size", "inside", "end", "free", "message", "rejected",
+    "slot", "count", "amount", "value", "entry", "pending", "slots", "total", "records", "wait", "round", "size",
+    "inside", "end", "free", "message", "rejected",
 ];
 
 impl KeyType {
@@ -130,11 +128,7 @@ impl KeyColumn {
     /// The key of the package `counters`.
     pub fn name() -> Self {
         let ident = |name: &str| Ident::new(name).expect("a plain name");
-        Self {
-            name: ident("counter_name"),
-            parameter: ident("p_counter_name"),
-            kind: KeyType::Name,
-        }
+        Self { name: ident("counter_name"), parameter: ident("p_counter_name"), kind: KeyType::Name }
     }
 
     /// The name of a variable for the column: `v_` and the column's name.
@@ -173,10 +167,7 @@ impl FromStr for Key {
             if lower.starts_with("p_") || lower.starts_with("v_") {
                 return Err(KeyError::Hidden(name));
             }
-            if columns
-                .iter()
-                .any(|column| column.name.name().to_lowercase() == lower)
-            {
+            if columns.iter().any(|column| column.name.name().to_lowercase() == lower) {
                 return Err(KeyError::Twice(name));
             }
             let parameter = format!("p_{name}");
@@ -184,11 +175,7 @@ impl FromStr for Key {
                 let length = name.chars().count() + 2;
                 return Err(IdentError::TooLong(parameter, length).into());
             }
-            columns.push(KeyColumn {
-                name: Ident::new(name)?,
-                parameter: Ident::new(parameter)?,
-                kind,
-            });
+            columns.push(KeyColumn { name: Ident::new(name)?, parameter: Ident::new(parameter)?, kind });
         }
         let bytes = columns.iter().map(|column| column.kind.bytes()).sum::<u64>() + 4;
         if bytes > 3072 {
@@ -239,10 +226,7 @@ mod tests {
     #[test]
     fn keys_are_parsed_and_displayed() {
         for (text, written) in [
-            (
-                "record_type INT, record_id BIGINT",
-                "record_type INT, record_id BIGINT",
-            ),
+            ("record_type INT, record_id BIGINT", "record_type INT, record_id BIGINT"),
             (" url  varchar( 255 ) ", "url VARCHAR(255)"),
             ("a integer unsigned,b Binary(16)", "a INT UNSIGNED, b BINARY(16)"),
             ("`a, b` CHAR(3), `c``d` TINYINT", "`a, b` CHAR(3), `c``d` TINYINT"),
@@ -277,21 +261,12 @@ mod tests {
             assert!(matches!(text.parse::<Key>(), Err(KeyError::Column(_))), "{text}");
         }
         assert_eq!("slot INT".parse::<Key>(), Err(KeyError::Taken("slot".into())));
-        assert_eq!(
-            "id INT, P_id INT".parse::<Key>(),
-            Err(KeyError::Hidden("P_id".into()))
-        );
-        assert_eq!(
-            "`v_total` INT".parse::<Key>(),
-            Err(KeyError::Hidden("v_total".into()))
-        );
+        assert_eq!("id INT, P_id INT".parse::<Key>(), Err(KeyError::Hidden("P_id".into())));
+        assert_eq!("`v_total` INT".parse::<Key>(), Err(KeyError::Hidden("v_total".into())));
         assert_eq!("a INT, A INT".parse::<Key>(), Err(KeyError::Twice("A".into())));
         assert_eq!("a VARCHAR(768)".parse::<Key>(), Err(KeyError::TooLong(3076)));
         assert!(matches!("`a ` INT".parse::<Key>(), Err(KeyError::Name(_))));
-        assert!(matches!(
-            format!("{} INT", "n".repeat(63)).parse::<Key>(),
-            Err(KeyError::Name(_))
-        ));
+        assert!(matches!(format!("{} INT", "n".repeat(63)).parse::<Key>(), Err(KeyError::Name(_))));
     }
 }
 
@@ -302,14 +277,7 @@ mod properties {
 
     use super::Key;
 
-    const TYPES: [&str; 6] = [
-        "BIGINT",
-        "int unsigned",
-        "VARCHAR( 99 )",
-        "BINARY(16)",
-        "date",
-        "DATETIME",
-    ];
+    const TYPES: [&str; 6] = ["BIGINT", "int unsigned", "VARCHAR( 99 )", "BINARY(16)", "date", "DATETIME"];
 
     proptest! {
         #[test]

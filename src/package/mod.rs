@@ -212,12 +212,7 @@ impl Package {
                 return Err(OptionsError::TableIsView(view.name().to_owned()));
             }
         }
-        Ok(Self {
-            options,
-            totals,
-            package,
-            names,
-        })
+        Ok(Self { options, totals, package, names })
     }
 
     /// The same package for a family of servers.
@@ -254,9 +249,7 @@ impl Package {
             _ if routine.is_private() => invoker && of_applications,
             _ => routine.of_applications(&self.options) == of_applications,
         };
-        self.routines()
-            .filter(move |(routine, _)| of(*routine))
-            .map(|(_, name)| name)
+        self.routines().filter(move |(routine, _)| of(*routine)).map(|(_, name)| name)
     }
 
     /// The name of the EVENT that calls the roll-up. None if the package has no column.
@@ -266,10 +259,7 @@ impl Package {
 
     /// The name of a routine; None if the package does not have the routine.
     pub fn routine(&self, routine: Routine) -> Option<&Ident> {
-        self.names
-            .iter()
-            .find(|(r, _)| *r == routine)
-            .map(|(_, name)| name)
+        self.names.iter().find(|(r, _)| *r == routine).map(|(_, name)| name)
     }
 
     /// The folder of this package in the output folder, such as `mysql/counters`.
@@ -290,10 +280,7 @@ impl Package {
 
 /// The packages whose files are committed under `generated/`, for each family.
 pub fn committed() -> Vec<Package> {
-    let packages =
-        Options::all_named().map(|options| Package::new(options).expect("committed options are sound"));
+    let packages = Options::all_named().map(|options| Package::new(options).expect("committed options are sound"));
     let families = [Family::Mysql, Family::Mariadb];
-    packages
-        .flat_map(|package| families.map(|family| package.clone().of_family(family)))
-        .collect()
+    packages.flat_map(|package| families.map(|family| package.clone().of_family(family))).collect()
 }

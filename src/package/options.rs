@@ -23,24 +23,12 @@ type Named = (&'static str, &'static str, fn() -> Options);
 
 /// The packages that have a name of their own.
 const NAMED: [Named; 4] = [
-    (
-        "counters",
-        "Counters with a name, each with its own number of slots",
-        Options::default,
-    ),
-    (
-        "counters-fixed",
-        "The same with --slots 20: every counter has 20 slots",
-        || Options {
-            slots: Slots::Fixed(FIXED_SLOTS),
-            ..Options::default()
-        },
-    ),
-    (
-        "slotted_counters",
-        "Counters of records, identified by key columns",
-        Options::slotted_counters,
-    ),
+    ("counters", "Counters with a name, each with its own number of slots", Options::default),
+    ("counters-fixed", "The same with --slots 20: every counter has 20 slots", || Options {
+        slots: Slots::Fixed(FIXED_SLOTS),
+        ..Options::default()
+    }),
+    ("slotted_counters", "Counters of records, identified by key columns", Options::slotted_counters),
     (
         "bounded_counters",
         "Counters with a name that never fall below 0: stock, seats, quotas",
@@ -51,8 +39,7 @@ const NAMED: [Named; 4] = [
 /// Reads the name of a package. Which of the packages it is decides [`Given`].
 fn kind() -> impl TypedValueParser<Value = Kind> {
     let names = NAMED.map(|(name, help, _)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(names)
-        .map(|name| Options::named(&name).map_or(Kind::Counters, |options| options.kind))
+    PossibleValuesParser::new(names).map(|name| Options::named(&name).map_or(Kind::Counters, |options| options.kind))
 }
 
 /// The options of a package: what a command line says, over the defaults of the package that it names.
@@ -158,27 +145,19 @@ pub enum OptionsError {
     #[error("'{0}' are not the options of a package")]
     Words(String),
     /// Random slots of bounded counters.
-    #[error(
-        "--pick random cannot be used with bounded counters: the slot of a connection has its share of the total"
-    )]
+    #[error("--pick random cannot be used with bounded counters: the slot of a connection has its share of the total")]
     RandomOfBounded,
     /// Names in a character set that lacks characters.
-    #[error(
-        "--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin"
-    )]
+    #[error("--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin")]
     CollationOfNamed(Collation),
     /// A fixed number of slots of named bounded counters.
     #[error("--slots {0} cannot be used with bounded_counters: each counter has its own number of slots")]
     FixedOfBounded(u32),
     /// Per-counter slots for records, which do not store a number of slots.
-    #[error(
-        "--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own"
-    )]
+    #[error("--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own")]
     PerRecord,
     /// A key for the package counters, whose key is counter_name.
-    #[error(
-        "--key cannot be used with counters, whose key is counter_name: use the package slotted_counters"
-    )]
+    #[error("--key cannot be used with counters, whose key is counter_name: use the package slotted_counters")]
     KeyOfNamed,
     /// A column of the package counters, which has no records.
     #[error("--column cannot be used with counters: use the package slotted_counters")]
@@ -265,9 +244,7 @@ impl Options {
         match (self.kind, self.slots) {
             (Kind::SlottedCounters, Slots::PerCounter) => Err(E::PerRecord),
             (Kind::Counters, _) if self.key.0 != [KeyColumn::name()] => Err(E::KeyOfNamed),
-            (Kind::Counters, _) if !self.collation().has_all_characters() => {
-                Err(E::CollationOfNamed(self.collation()))
-            }
+            (Kind::Counters, _) if !self.collation().has_all_characters() => Err(E::CollationOfNamed(self.collation())),
             (Kind::Counters, Slots::Fixed(n)) if self.bounded => Err(E::FixedOfBounded(n)),
             _ if self.bounded && self.random() => Err(E::RandomOfBounded),
             _ => Ok(()),
@@ -287,9 +264,7 @@ impl Options {
             Err(E::KeepsColumn(column.column.name().to_owned()))
         } else if self.key.0.iter().any(|key| is_column(&key.name)) {
             Err(E::ColumnInKey(column.column.name().to_owned()))
-        } else if Self::of_column(column).is_none()
-            && (self.table == unnamed.table || self.prefix == unnamed.prefix)
-        {
+        } else if Self::of_column(column).is_none() && (self.table == unnamed.table || self.prefix == unnamed.prefix) {
             Err(E::ColumnName(column.clone()))
         } else {
             Ok(())

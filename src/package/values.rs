@@ -51,9 +51,7 @@ impl FromStr for Slots {
         if text == "per-counter" {
             return Ok(Self::PerCounter);
         }
-        slot_count(text)
-            .map(Self::Fixed)
-            .map_err(|error| format!("{error}, or 'per-counter'"))
+        slot_count(text).map(Self::Fixed).map_err(|error| format!("{error}, or 'per-counter'"))
     }
 }
 
@@ -166,11 +164,7 @@ impl Collation {
 
     /// The collation of a session and of arguments, whose character set has all characters.
     pub fn of_arguments(&self) -> &str {
-        if self.has_all_characters() {
-            &self.0
-        } else {
-            "utf8mb4_bin"
-        }
+        if self.has_all_characters() { &self.0 } else { "utf8mb4_bin" }
     }
 }
 
@@ -183,14 +177,8 @@ impl fmt::Display for Collation {
 impl FromStr for Collation {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        let plain = name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if plain
-            && name
-                .split_once('_')
-                .is_some_and(|(charset, rest)| !charset.is_empty() && !rest.is_empty())
-        {
+        let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if plain && name.split_once('_').is_some_and(|(charset, rest)| !charset.is_empty() && !rest.is_empty()) {
             return Ok(Self(name.to_owned()));
         }
         Err("expected the name of a collation, such as utf8mb4_bin or latin1_swedish_ci".into())

@@ -28,9 +28,7 @@ impl Args for Given {
 
 impl FromArgMatches for Given {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let name = matches
-            .get_raw("kind")
-            .and_then(|mut words| words.next()?.to_str());
+        let name = matches.get_raw("kind").and_then(|mut words| words.next()?.to_str());
         let column = matches.get_one::<TableColumn>("column");
         let Some(name) = name.or(column.map(|_| Kind::SlottedCounters.name())) else {
             return Ok(Self(None, false));
@@ -59,11 +57,7 @@ impl Options {
     /// The words after `slotted generate` that render these options, quoted for a POSIX shell.
     pub fn arguments(&self) -> String {
         let default = self.defaults();
-        let name = if self.bounded {
-            "bounded_counters"
-        } else {
-            self.kind.name()
-        };
+        let name = if self.bounded { "bounded_counters" } else { self.kind.name() };
         let mut arguments = name.to_owned();
         let mut say = |flag: &str, differs: bool, value: &str| {
             if differs {
@@ -73,36 +67,16 @@ impl Options {
             }
         };
         let (definer, column) = (self.definer.as_ref(), self.column.as_ref());
-        say(
-            "key",
-            column.is_some() || self.key != default.key,
-            &self.key.to_string(),
-        );
+        say("key", column.is_some() || self.key != default.key, &self.key.to_string());
         say("slots", self.slots != default.slots, &self.slots.to_string());
         say("pick", self.pick != default.pick, &self.pick.to_string());
         say("table", self.table != default.table, self.table.name());
         say("prefix", self.prefix != default.prefix, self.prefix.name());
-        say(
-            "collation",
-            self.collation() != self.default_collation(),
-            &self.collation().to_string(),
-        );
-        say(
-            "security",
-            self.security != default.security,
-            &self.security.to_string(),
-        );
-        say(
-            "definer",
-            definer.is_some(),
-            &definer.map(Definer::plain).unwrap_or_default(),
-        );
+        say("collation", self.collation() != self.default_collation(), &self.collation().to_string());
+        say("security", self.security != default.security, &self.security.to_string());
+        say("definer", definer.is_some(), &definer.map(Definer::plain).unwrap_or_default());
         say("server", self.family != default.family, self.family.slug());
-        say(
-            "column",
-            column.is_some(),
-            &column.map(TableColumn::to_string).unwrap_or_default(),
-        );
+        say("column", column.is_some(), &column.map(TableColumn::to_string).unwrap_or_default());
         say("keep", !self.keep.0.is_empty(), &self.keep.to_string());
         if self.cluster {
             arguments += " --cluster";
@@ -132,7 +106,5 @@ impl Options {
 /// A word of a command line, quoted for a shell if necessary.
 pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     let quoter = shlex::Quoter::new().allow_nul(true);
-    quoter
-        .quote(word)
-        .expect("NUL is the only character that can be rejected, and it is allowed")
+    quoter.quote(word).expect("NUL is the only character that can be rejected, and it is allowed")
 }

@@ -5,8 +5,8 @@ use askama::Template;
 use super::sql::Sql;
 use super::{filters, fragment};
 use crate::package::{
-    BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, NAME_MAX, Options,
-    Package, RECORDS_MAX, Routine as R, Security,
+    BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, NAME_MAX, Options, Package,
+    RECORDS_MAX, Routine as R, Security,
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -131,10 +131,7 @@ fn always(_: &Options) -> bool {
 /// A file that every package has, such as `create_procedures.sql`.
 pub fn file(package: &Package, name: &str) -> String {
     let mut files = files(package).into_iter();
-    files
-        .find(|file| file.name == name)
-        .expect("every package has it")
-        .text
+    files.find(|file| file.name == name).expect("every package has it").text
 }
 
 /// The one script that creates everything, `setup.sql`.
@@ -155,8 +152,10 @@ pub fn table_check(package: &Package) -> String {
 }
 
 /// What the scripts and the program say of a table that is not that of the package.
-const TABLE_DIFFERS: &str = "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
-const COLUMN_DIFFERS: &str = "the column is missing, no integer or generated, or its table is not InnoDB or its key differs: render again";
+const TABLE_DIFFERS: &str =
+    "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
+const COLUMN_DIFFERS: &str =
+    "the column is missing, no integer or generated, or its table is not InnoDB or its key differs: render again";
 const KEY_NOT_UNIQUE: &str =
     "the key is not unique: a roll-up would add the counts to several rows. Render it with a unique key";
 
@@ -193,14 +192,7 @@ impl Script<'_> {
 
     fn create(&self, (of, name): (R, &Ident), replaces: bool) -> String {
         let (package, options) = (self.package, &self.package.options);
-        routine(
-            Sql {
-                package,
-                name,
-                replaces,
-            },
-            (options.kind, options.bounded, of),
-        )
+        routine(Sql { package, name, replaces }, (options.kind, options.bounded, of))
     }
 
     /// The name of the routine that a script creates, calls and drops.
@@ -213,37 +205,21 @@ impl Script<'_> {
     fn columns(&self) -> Vec<String> {
         let o = &self.package.options;
         let others: &[&str] = match o.kind {
-            Counters => &[
-                "counter_id int NOT NULL",
-                "start_date datetime NOT NULL",
-                "counter bigint NOT NULL",
-            ],
+            Counters => &["counter_id int NOT NULL", "start_date datetime NOT NULL", "counter bigint NOT NULL"],
             Records => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
         };
-        let description = (o.kind == Counters)
-            .then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation()));
+        let description =
+            (o.kind == Counters).then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation()));
         let others = others.iter().map(|&column| column.to_owned());
-        self.key_columns()
-            .into_iter()
-            .chain(others)
-            .chain(description)
-            .collect()
+        self.key_columns().into_iter().chain(others).chain(description).collect()
     }
 
     /// The same of the key.
     fn key_columns(&self) -> Vec<String> {
         let o = &self.package.options;
         let column = |column: &KeyColumn| {
-            let collation = if column.kind.is_text() {
-                format!(" {}", o.collation())
-            } else {
-                String::new()
-            };
-            format!(
-                "{} {}{collation} NOT NULL",
-                column.name.name(),
-                column.kind.text().to_lowercase()
-            )
+            let collation = if column.kind.is_text() { format!(" {}", o.collation()) } else { String::new() };
+            format!("{} {}{collation} NOT NULL", column.name.name(), column.kind.text().to_lowercase())
         };
         o.key.0.iter().map(column).collect()
     }
@@ -258,11 +234,7 @@ impl Script<'_> {
 
     /// The names of the columns of the primary key, with commas between them.
     fn primary_key(&self) -> String {
-        let slot = if self.package.options.kind == Counters {
-            "counter_id"
-        } else {
-            "slot"
-        };
+        let slot = if self.package.options.kind == Counters { "counter_id" } else { "slot" };
         let key = self.package.options.key.0.iter().map(|column| column.name.name());
         key.chain([slot]).collect::<Vec<_>>().join(",")
     }

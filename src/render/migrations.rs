@@ -42,11 +42,7 @@ pub fn files_of(package: &Package, format: Format) -> Vec<File> {
         Format::Client => client,
         Format::Plain => vec![
             plain("up.sql", "Creates the table, the routines and the views.", &up),
-            plain(
-                "down.sql",
-                "Drops the routines, the views and the table WITH ALL COUNTS.",
-                &down,
-            ),
+            plain("down.sql", "Drops the routines, the views and the table WITH ALL COUNTS.", &down),
         ],
         Format::Statements => vec![json("up.json", &up), json("down.json", &down)],
     }

@@ -13,9 +13,7 @@ use askama::Template;
 
 /// Renders a template.
 fn fragment(template: &impl Template) -> String {
-    template
-        .render()
-        .expect("a template that has only fields and pure methods renders")
+    template.render().expect("a template that has only fields and pure methods renders")
 }
 
 mod filters {

@@ -61,9 +61,7 @@ impl<'a> Sql<'a> {
     pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
         let columns = self.package.options.key.0.iter().enumerate();
         let column = |(number, column): (usize, &KeyColumn)| {
-            let text = pattern
-                .replace("{}", &column.name.typed())
-                .replace("{name}", column.name.name());
+            let text = pattern.replace("{}", &column.name.typed()).replace("{name}", column.name.name());
             let text = text.replace("{p}", &column.parameter.typed());
             let text = text.replace("{v}", &column.variable().typed());
             let text = text.replace("{p text}", &column.shown(&column.parameter));
@@ -108,19 +106,12 @@ impl<'a> Sql<'a> {
     /// not use the key.
     pub(super) fn column_type(&self, column: &KeyColumn) -> String {
         let kind = column.kind.text();
-        if column.kind.is_text() {
-            text_type(&kind, &self.package.options.collation())
-        } else {
-            kind
-        }
+        if column.kind.is_text() { text_type(&kind, &self.package.options.collation()) } else { kind }
     }
 
     /// A text of the collation of the package.
     pub(super) fn varchar(&self, characters: u32) -> String {
-        text_type(
-            &format!("VARCHAR({characters})"),
-            &self.package.options.collation(),
-        )
+        text_type(&format!("VARCHAR({characters})"), &self.package.options.collation())
     }
 
     /// The number of slots that setup and resize give to a counter.

@@ -14,13 +14,8 @@ const SERVER_VARIABLE: &str = "SLOTTED_SERVER";
 const NAMES: [&str; 2] = ["mysqld", "mariadbd"];
 
 /// The folders that packages install servers into and that are often missing in the PATH.
-const OTHER_FOLDERS: [&str; 5] = [
-    "/usr/sbin",
-    "/usr/libexec",
-    "/usr/local/sbin",
-    "/usr/local/mysql/bin",
-    "/opt/homebrew/bin",
-];
+const OTHER_FOLDERS: [&str; 5] =
+    ["/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/homebrew/bin"];
 
 /// A server program.
 #[derive(Debug, Clone)]
@@ -59,11 +54,7 @@ impl Program {
     /// Runs a program with `--version`. None if it does not run or is not a server program.
     pub fn at(path: &Path) -> Option<Self> {
         let mut command = Command::new(path);
-        let output = command
-            .args(["--no-defaults", "--version"])
-            .stdin(Stdio::null())
-            .output()
-            .ok()?;
+        let output = command.args(["--no-defaults", "--version"]).stdin(Stdio::null()).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout);
         // The text before "Ver" is the program's path, which may contain digits.
         let version = Version::parse(text.split_once("Ver ")?.1)?;
@@ -81,15 +72,10 @@ impl Program {
     /// The folder with the SQL files that create MariaDB's system tables, and the beginning of the names of these files.
     pub(super) fn system_tables(&self) -> Option<(PathBuf, &'static str)> {
         let real = self.path.canonicalize().ok()?;
-        let roots = [&self.path, &real]
-            .into_iter()
-            .filter_map(|path| path.parent()?.parent());
-        let shares =
-            roots.flat_map(|root| ["share", "share/mariadb", "share/mysql"].map(|share| root.join(share)));
+        let roots = [&self.path, &real].into_iter().filter_map(|path| path.parent()?.parent());
+        let shares = roots.flat_map(|root| ["share", "share/mariadb", "share/mysql"].map(|share| root.join(share)));
         let of_names = shares.flat_map(|folder| ["mariadb", "mysql"].map(|name| (folder.clone(), name)));
-        of_names
-            .into_iter()
-            .find(|(folder, name)| folder.join(format!("{name}_system_tables.sql")).is_file())
+        of_names.into_iter().find(|(folder, name)| folder.join(format!("{name}_system_tables.sql")).is_file())
     }
 }
 
@@ -123,11 +109,7 @@ fn provided_folder() -> Option<PathBuf> {
 
 /// The folder of what `scripts/servers` installs. An empty variable is as good as none, as for a shell.
 pub fn cache_folder() -> Option<PathBuf> {
-    let folder = |name| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("SLOTTED_CACHE")
         .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("slotted")))
         .or_else(|| Some(folder("HOME")?.join(".cache/slotted")))
@@ -136,11 +118,7 @@ pub fn cache_folder() -> Option<PathBuf> {
 /// The servers that `scripts/servers` has installed, MySQL first, newest first.
 pub fn provided() -> Vec<Program> {
     let entries = provided_folder().and_then(|folder| folder.read_dir().ok());
-    let folders = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path().join("bin"));
+    let folders = entries.into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
     let mut found: Vec<_> = programs(folders).collect();
     found.sort_by_key(|Program { version, .. }| {
         let newest_first = std::cmp::Reverse((version.major, version.minor, version.patch));
@@ -152,9 +130,7 @@ pub fn provided() -> Vec<Program> {
 /// The server programs of folders, in their order.
 fn programs(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = Program> {
     let files = folders.flat_map(|folder| NAMES.map(|name| folder.join(name)));
-    files
-        .filter(|path| path.is_file())
-        .filter_map(|path| Program::at(&path))
+    files.filter(|path| path.is_file()).filter_map(|path| Program::at(&path))
 }
 
 #[cfg(test)]
@@ -165,11 +141,7 @@ mod tests {
 
     fn program(folder: &Path, name: &str, version: &str) -> PathBuf {
         let (path, text) = (folder.join(name), folder.join(format!("{name}.text")));
-        fs::write(
-            &text,
-            format!("#!/bin/sh\necho '{name}  Ver {version} for Linux'\n"),
-        )
-        .expect("a file");
+        fs::write(&text, format!("#!/bin/sh\necho '{name}  Ver {version} for Linux'\n")).expect("a file");
         // Linux does not execute a file that a process which another thread starts has open for writing.
         let mut install = Command::new("install");
         let copied = install.args(["-m", "755"]).args([&text, &path]).status();
@@ -185,12 +157,7 @@ mod tests {
         let on_path = folder.path().join("bin");
         fs::create_dir(&on_path).expect("a folder");
         program(&on_path, "mariadbd", "11.4.2-MariaDB");
-        let provided = || {
-            vec![Program {
-                path: "cache".into(),
-                version: Version::parse("9.7.4").expect("a version"),
-            }]
-        };
+        let provided = || vec![Program { path: "cache".into(), version: Version::parse("9.7.4").expect("a version") }];
         let folders = || std::iter::once(on_path.clone());
         let slug = |found: Result<Program, NoServer>| found.expect("a server").version.slug();
         assert_eq!(slug(choose(Some(named), folders(), provided)), "mysql-8.4");
@@ -203,8 +170,7 @@ mod tests {
         let error = choose(None, std::iter::empty(), Vec::new).expect_err("no server");
         assert!(error.to_string().contains("no mysqld or mariadbd"), "{error}");
         // A server in the variable that does not run is an error, also if there are other servers.
-        let error =
-            choose(Some("/nowhere/mysqld".into()), std::iter::empty(), Vec::new).expect_err("no server");
+        let error = choose(Some("/nowhere/mysqld".into()), std::iter::empty(), Vec::new).expect_err("no server");
         assert!(error.to_string().contains("/nowhere/mysqld"), "{error}");
     }
 }

@@ -28,23 +28,12 @@ pub struct Version {
 impl Version {
     /// Parses the result of `SELECT VERSION()` or the output of `mysqld --version`. None if it contains no version.
     pub fn parse(text: &str) -> Option<Self> {
-        let family = if text.to_lowercase().contains("mariadb") {
-            Family::Mariadb
-        } else {
-            Family::Mysql
-        };
+        let family = if text.to_lowercase().contains("mariadb") { Family::Mariadb } else { Family::Mysql };
         let number = text
             .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.split('.').count() >= 3)?;
-        let mut numbers = number
-            .split(|c: char| !c.is_ascii_digit())
-            .map_while(|number| number.parse().ok());
-        Some(Self {
-            family,
-            major: numbers.next()?,
-            minor: numbers.next()?,
-            patch: numbers.next()?,
-        })
+        let mut numbers = number.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+        Some(Self { family, major: numbers.next()?, minor: numbers.next()?, patch: numbers.next()? })
     }
 
     /// Queries the version of a server.
@@ -79,16 +68,8 @@ mod tests {
             ("9.7.4-2", "mysql-9.7", 4),
             ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0", 43),
             ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11", 19),
-            (
-                "/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))",
-                "mysql-9.7",
-                4,
-            ),
-            (
-                "mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu",
-                "mariadb-11.8",
-                6,
-            ),
+            ("/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", "mysql-9.7", 4),
+            ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", "mariadb-11.8", 6),
         ] {
             let version = Version::parse(text).expect(text);
             assert_eq!((version.slug().as_str(), version.patch), (slug, patch), "{text}");

@@ -76,11 +76,7 @@ impl PrivateServer {
     ///
     /// # Errors
     /// The program fails, does not accept connections in time, or is interrupted.
-    pub fn start(
-        program: &Program,
-        arguments: &[&str],
-        interrupted: &AtomicBool,
-    ) -> Result<Self, StartError> {
+    pub fn start(program: &Program, arguments: &[&str], interrupted: &AtomicBool) -> Result<Self, StartError> {
         let folder = short_folder()?;
         let data = folder.path().join(DATA);
         fs::create_dir(folder.path().join(TEMPORARY))?;
@@ -136,18 +132,12 @@ impl PrivateServer {
             }
             pause(interrupted)?;
         };
-        Err(StartError::NotUp {
-            program: program.path.clone(),
-            reason,
-            log: self.last_log_lines(),
-        })
+        Err(StartError::NotUp { program: program.path.clone(), reason, log: self.last_log_lines() })
     }
 
     /// The options to connect as root, which has no password on this server.
     pub fn options(&self) -> OptsBuilder {
-        OptsBuilder::new()
-            .user(Some("root"))
-            .socket(Some(self.folder().join(SOCKET).display().to_string()))
+        OptsBuilder::new().user(Some("root")).socket(Some(self.folder().join(SOCKET).display().to_string()))
     }
 
     /// The process ID of the server.
@@ -320,8 +310,7 @@ fn system_tables(program: &Program) -> Result<String, StartError> {
     let missing = || StartError::NoSystemTables(program.path.clone());
     let (folder, name) = program.system_tables().ok_or_else(missing)?;
     // MariaDB's installer runs the scripts in a session with these settings.
-    let mut script =
-        String::from("create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n");
+    let mut script = String::from("create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n");
     for file in [
         format!("{name}_system_tables.sql"),
         format!("{name}_performance_tables.sql"),

@@ -2,8 +2,8 @@
 //! session that resizes, compacts and rolls up; and the ledger of what they have counted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,8 +23,14 @@ const SESSIONS: u64 = 8;
 
 /// The keys of the named counters and of the records, with the prefix of their routines.
 const COUNTERS: [Key; 3] = [("counter", "'a'"), ("counter", "'b'"), ("counter", "'c'")];
-const RECORDS: [Key; 6] =
-    [("pages_total", "1"), ("pages_total", "2"), ("pages_total", "3"), ("pages_total", "4"), ("pages_total", "5"), ("pages_total", "6")];
+const RECORDS: [Key; 6] = [
+    ("pages_total", "1"),
+    ("pages_total", "2"),
+    ("pages_total", "3"),
+    ("pages_total", "4"),
+    ("pages_total", "5"),
+    ("pages_total", "6"),
+];
 
 /// The slots of each named counter when the load has ended.
 const SLOTS: u64 = 7;
@@ -127,7 +133,8 @@ impl<'a> Load<'a> {
     /// privileges of an administrator.
     pub fn new(server: &'a Server, errors: &'static [u16]) -> Self {
         let definer = || Some("slotted@localhost".parse().expect("an account"));
-        let packages = [package(|o| o.definer = definer()), of_column("pages.total", "id BIGINT", |o| o.definer = definer())];
+        let packages =
+            [package(|o| o.definer = definer()), of_column("pages.total", "id BIGINT", |o| o.definer = definer())];
         let schema = server.schema();
         schema.run(
             "CREATE TABLE pages (id BIGINT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
@@ -138,7 +145,10 @@ impl<'a> Load<'a> {
             schema.install(package);
             schema.run(&schema.file(package, "accounts.sql"));
         }
-        schema.run(&format!("GRANT EXECUTE, SELECT, INSERT, UPDATE, LOCK TABLES ON {}.* TO app@localhost", schema.ident()));
+        schema.run(&format!(
+            "GRANT EXECUTE, SELECT, INSERT, UPDATE, LOCK TABLES ON {}.* TO app@localhost",
+            schema.ident()
+        ));
         COUNTERS.iter().for_each(|(_, name)| schema.run(&format!("CALL counter_setup({name}, NULL, {SLOTS}, 0)")));
         RECORDS.iter().for_each(|(_, id)| schema.run(&format!("INSERT INTO pages (id) VALUES ({id})")));
         let mut ledger = Ledger::default();
@@ -241,12 +251,16 @@ impl<'a> Load<'a> {
         for call in resizes.into_iter().chain(["pages_total_rollup(NULL)".to_owned()]).chain(compacts) {
             connection.query_drop(format!("CALL {call}")).expect(&call);
         }
-        let slots = "SELECT counter_name, COUNT(*), MIN(counter_id), MAX(counter_id) FROM counters GROUP BY counter_name";
+        let slots =
+            "SELECT counter_name, COUNT(*), MIN(counter_id), MAX(counter_id) FROM counters GROUP BY counter_name";
         let slots: Vec<(String, u64, i64, u64)> = connection.query(slots).expect(slots);
-        if slots.len() != COUNTERS.len() || slots.iter().any(|(_, slots, first, last)| (*slots, *first, *last) != (SLOTS, 1, SLOTS)) {
+        if slots.len() != COUNTERS.len()
+            || slots.iter().any(|(_, slots, first, last)| (*slots, *first, *last) != (SLOTS, 1, SLOTS))
+        {
             problems.insert(format!("after a resize to {SLOTS} slots: {slots:?}"));
         }
-        let pending: Vec<(u64, i64)> = connection.query("SELECT id, total FROM pages WHERE total <> pages_total_get(id)").expect("the pages");
+        let pending: Vec<(u64, i64)> =
+            connection.query("SELECT id, total FROM pages WHERE total <> pages_total_get(id)").expect("the pages");
         if !pending.is_empty() {
             problems.insert(format!("a roll-up has not moved the totals of {pending:?}"));
         }
@@ -332,7 +346,9 @@ impl Session<'_> {
             match connection.query_drop(&call) {
                 Ok(()) => changes.extend(amounts),
                 // The call has changed nothing, and the earlier changes of the transaction remain.
-                Err(mysql::Error::MySqlError(error)) if error.code == 1205 => _ = self.fate(false, &mysql::Error::MySqlError(error)),
+                Err(mysql::Error::MySqlError(error)) if error.code == 1205 => {
+                    _ = self.fate(false, &mysql::Error::MySqlError(error))
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -348,7 +364,8 @@ impl Session<'_> {
             0 => (format!("CALL {prefix}_increment({of_key})"), vec![(key, 1)]),
             1 => (format!("CALL {prefix}_add({of_key}, -{amount})"), vec![(key, -amount)]),
             2 if prefix != "counter" => {
-                let changes: Changes = (0..3).map(|_| RECORDS[self.random.random_range(0..RECORDS.len())]).zip(amount..).collect();
+                let changes: Changes =
+                    (0..3).map(|_| RECORDS[self.random.random_range(0..RECORDS.len())]).zip(amount..).collect();
                 let entries: Vec<_> = changes.iter().map(|((_, id), amount)| format!("[{id}, {amount}]")).collect();
                 (format!("CALL {prefix}_add_many('[{}]')", entries.join(", ")), changes)
             }

@@ -9,7 +9,10 @@ use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use super::{BEGIN, CONNECTIONS, Call, Change, Form, Isolation, Key, Outcome, Step, Steps, Subject, Transaction, control, first_seed, sequences, setting};
+use super::{
+    BEGIN, CONNECTIONS, Call, Change, Form, Isolation, Key, Outcome, Step, Steps, Subject, Transaction, control,
+    first_seed, sequences, setting,
+};
 use crate::support::{Server, cases};
 
 /// The sequences of a promise. Each waits for some locks for a second.
@@ -92,11 +95,15 @@ impl Model {
             _ if !self.form.records() && !self.form.keys()[..2].contains(&call.keys()[0]) => return Err(30003),
             Call::Add(_, None) => return Err(1048),
             // What a read returns depends on the time of the snapshot.
-            Call::Get(_) if self.isolation[connection] == "REPEATABLE READ" && self.open[connection].is_some() => return found,
+            Call::Get(_) if self.isolation[connection] == "REPEATABLE READ" && self.open[connection].is_some() => {
+                return found;
+            }
             Call::Get(key) => return Ok(Some(self.total(key, Some(connection)))),
             // A rejection does not: it is decided by what is committed.
             Call::Take(key, amount) if self.total(key, Some(connection)) < amount.unwrap_or(0) => return Err(30016),
-            Call::Add(key, Some(amount @ ..0)) if self.form == Form::Bounded && self.total(key, Some(connection)) < -amount => {
+            Call::Add(key, Some(amount @ ..0))
+                if self.form == Form::Bounded && self.total(key, Some(connection)) < -amount =>
+            {
                 return Err(30016);
             }
             _ => {}
@@ -121,8 +128,9 @@ fn calls(form: Form) -> BoxedStrategy<Call> {
 /// The calls and transactions of three connections, in any order.
 fn steps(form: Form) -> impl Strategy<Value = Steps> {
     let call = calls(form).prop_map(Step::Call).boxed();
-    let saved = prop::collection::vec(call.clone(), 0..3)
-        .prop_map(|calls| [vec![Step::Control("SAVEPOINT s1")], calls, vec![Step::Control("ROLLBACK TO SAVEPOINT s1")]].concat());
+    let saved = prop::collection::vec(call.clone(), 0..3).prop_map(|calls| {
+        [vec![Step::Control("SAVEPOINT s1")], calls, vec![Step::Control("ROLLBACK TO SAVEPOINT s1")]].concat()
+    });
     let part = prop_oneof![2 => call.clone().prop_map(|call| vec![call]), 1 => saved];
     let begin = prop::sample::select(&BEGIN[..]).prop_map(Step::Control);
     let end = prop::sample::select(vec!["COMMIT", "COMMIT", "COMMIT", "ROLLBACK"]).prop_map(Step::Control);
@@ -177,9 +185,11 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
         }
     }
     let read = form.read(&mut subject.observer, &subject.table);
-    let totals: BTreeMap<_, _> = read.iter().filter(|(_, read)| read.0 != 0).map(|(key, read)| (key.clone(), read.0)).collect();
+    let totals: BTreeMap<_, _> =
+        read.iter().filter(|(_, read)| read.0 != 0).map(|(key, read)| (key.clone(), read.0)).collect();
     let valid = form.keys().iter().filter(|key| !key.contains("NULL"));
-    let expected: BTreeMap<_, _> = valid.map(|key| (key.to_string(), model.total(key, None))).filter(|(_, total)| *total != 0).collect();
+    let expected: BTreeMap<_, _> =
+        valid.map(|key| (key.to_string(), model.total(key, None))).filter(|(_, total)| *total != 0).collect();
     if totals != expected {
         return Err(subject.fails("totals", totals, expected));
     }

@@ -40,21 +40,14 @@ impl Client {
             }
         }
         let schema = schema.to_owned();
-        Self {
-            program,
-            arguments,
-            schema,
-        }
+        Self { program, arguments, schema }
     }
 
     /// The command with additional arguments, to run in a folder.
     pub fn command(&self, more: &[&str], folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
         // As an option, because the name of a schema can begin with a dash.
-        command
-            .args(&self.arguments)
-            .args(more)
-            .arg(format!("--database={}", self.schema));
+        command.args(&self.arguments).args(more).arg(format!("--database={}", self.schema));
         command.current_dir(folder).env("TERM", "dumb");
         command
     }
@@ -81,10 +74,6 @@ impl Client {
         let output = child.wait_with_output().expect("the client ends");
         writer.join().expect("the writer ends");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        Said {
-            success: output.status.success(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+        Said { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }

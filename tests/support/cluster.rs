@@ -83,9 +83,7 @@ pub fn clusters() -> impl Iterator<Item = &'static Needed> {
 /// The name in the names of tests, such as `galera_11_8`.
 pub fn name(needed: &Needed) -> String {
     let of_kind = needed.name.replace("mariadb", "galera");
-    of_kind
-        .replace("mysql", "group_replication")
-        .replace(['-', '.'], "_")
+    of_kind.replace("mysql", "group_replication").replace(['-', '.'], "_")
 }
 
 /// The program of `scripts/servers` that the cluster needs beside the server.
@@ -110,9 +108,7 @@ pub fn on_cluster(needed: &Needed, nodes: usize, promise: impl FnOnce(&Cluster))
     }));
     if let Err(panic) = result {
         let nodes = cluster.nodes();
-        nodes
-            .iter()
-            .for_each(|node| eprintln!("{}", node.last_log_lines()));
+        nodes.iter().for_each(|node| eprintln!("{}", node.last_log_lines()));
         stop();
         panic::resume_unwind(panic);
     }
@@ -135,11 +131,7 @@ impl Cluster {
         }
         let ports = free_ports(4 * NODES);
         let ports = ports.chunks(4).map(|ports| ports.try_into().expect("4 ports"));
-        Self {
-            program,
-            ports: ports.collect(),
-            nodes: Mutex::default(),
-        }
+        Self { program, ports: ports.collect(), nodes: Mutex::default() }
     }
 
     /// Starts those of the first nodes that do not run, one after the other. Each is a member of the cluster before the next one. They have
@@ -181,9 +173,7 @@ impl Cluster {
         };
         connection.query_drop(wait).expect(wait);
         // The database can be as new as the rows.
-        connection
-            .query_drop("SELECT 1 FROM information_schema.SCHEMATA LIMIT 1")
-            .expect("a wait");
+        connection.query_drop("SELECT 1 FROM information_schema.SCHEMATA LIMIT 1").expect("a wait");
         connection.select_db(database).expect("the database");
         connection
     }
@@ -257,9 +247,7 @@ impl Cluster {
         locked(&self.nodes)[node] = Some(Arc::clone(&server));
         if !self.is_galera() {
             let mut connection = server.connect();
-            statements
-                .into_iter()
-                .for_each(|statement| connection.query_drop(statement).expect(statement));
+            statements.into_iter().for_each(|statement| connection.query_drop(statement).expect(statement));
         }
         self.wait_until_joined();
     }
@@ -269,25 +257,14 @@ impl Cluster {
         let (suspect, inactive) = (3 + seconds, 6 + 2 * seconds);
         let statements = if self.is_galera() {
             // None of the others may be longer than the time-out of an inactive node, so it is the first to grow.
-            let options = [
-                ("inactive", inactive),
-                ("suspect", suspect),
-                ("install", inactive),
-                ("inactive", inactive),
-            ];
-            options
-                .map(|(name, seconds)| format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}"))
-                .to_vec()
+            let options = [("inactive", inactive), ("suspect", suspect), ("install", inactive), ("inactive", inactive)];
+            options.map(|(name, seconds)| format!("SET GLOBAL wsrep_provider_evs_{name}_timeout = {seconds}")).to_vec()
         } else {
-            vec![format!(
-                "SET GLOBAL group_replication_member_expel_timeout = {seconds}"
-            )]
+            vec![format!("SET GLOBAL group_replication_member_expel_timeout = {seconds}")]
         };
         for node in self.nodes() {
             let mut connection = node.connect();
-            statements
-                .iter()
-                .for_each(|statement| connection.query_drop(statement).expect(statement));
+            statements.iter().for_each(|statement| connection.query_drop(statement).expect(statement));
         }
     }
 
@@ -316,9 +293,7 @@ impl Cluster {
                FROM performance_schema.replication_group_members"
         };
         let state = Conn::new(node.options()).and_then(|mut connection| connection.query_first(query));
-        state
-            .map_err(|error| error.to_string())
-            .map(|state| state.unwrap_or_default())
+        state.map_err(|error| error.to_string()).map(|state| state.unwrap_or_default())
     }
 }
 

@@ -37,20 +37,13 @@ pub fn write_program(path: &Path, text: &str) {
     std::fs::write(&written, text).expect("a file");
     let mut install = std::process::Command::new("install");
     let copied = install.args(["-m", "755"]).args([&written, path]).status();
-    assert!(
-        copied.expect("install runs").success(),
-        "{} cannot be written",
-        path.display()
-    );
+    assert!(copied.expect("install runs").success(), "{} cannot be written", path.display());
     std::fs::remove_file(written).expect("a file");
 }
 
 /// The folder of programs that scripts/servers installs, such as `migration-tools`.
 pub fn provided(name: &str) -> PathBuf {
-    assert!(
-        is_provided(name),
-        "{name} is not installed: run scripts/servers {name}"
-    );
+    assert!(is_provided(name), "{name} is not installed: run scripts/servers {name}");
     slotted::server::cache_folder().expect("a home").join(name)
 }
 
@@ -104,32 +97,21 @@ pub fn measured(measurement: impl Fn() -> Result<(), String>) {
 /// The SQL blocks in a section of a document.
 pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
     let page = std::fs::read_to_string(root().join(page)).expect("the page");
-    let (_, rest) = page
-        .split_once(&format!("\n## {section}\n"))
-        .expect("the section");
+    let (_, rest) = page.split_once(&format!("\n## {section}\n")).expect("the section");
     let text = rest.split("\n## ").next().unwrap_or_default();
     let parts = text.split("```sql\n").skip(1);
-    parts
-        .filter_map(|part| Some(part.split("```").next()?.to_owned()))
-        .collect()
+    parts.filter_map(|part| Some(part.split("```").next()?.to_owned())).collect()
 }
 
 /// The statements of the SQL blocks in a section of a document.
 pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
     let blocks = sql_blocks(page, section);
-    blocks
-        .iter()
-        .flat_map(|block| script::statements(block))
-        .collect()
+    blocks.iter().flat_map(|block| script::statements(block)).collect()
 }
 
 /// A statement for MySQL with the collation that names have on the server.
 pub fn with_collation(server: &Server, statement: &str) -> String {
-    let names = if server.is_mysql() {
-        "utf8mb4_0900_ai_ci"
-    } else {
-        "utf8mb4_unicode_520_ci"
-    };
+    let names = if server.is_mysql() { "utf8mb4_0900_ai_ci" } else { "utf8mb4_unicode_520_ci" };
     statement.replace("utf8mb4_0900_ai_ci", names)
 }
 

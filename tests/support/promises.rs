@@ -72,9 +72,7 @@ impl Limit {
 
     /// Does some work, which does not panic, when fewer than `most` others do.
     fn within<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
-        let place = self
-            .ended
-            .wait_while(locked(&self.running), |running| *running >= most);
+        let place = self.ended.wait_while(locked(&self.running), |running| *running >= most);
         *place.expect("no panic") += 1;
         let result = work();
         *locked(&self.running) -= 1;
@@ -86,21 +84,13 @@ impl Limit {
 impl Promises {
     /// The registry for the promises of a module.
     pub fn of(&mut self, module: &'static str) -> Module<'_> {
-        Module {
-            name: module,
-            promises: self,
-            needs: None,
-            alone: false,
-            waits: false,
-            private: false,
-        }
+        Module { name: module, promises: self, needs: None, alone: false, waits: false, private: false }
     }
 
     /// Runs the promises that the arguments select. Those of clusters begin first, because they end last.
     pub fn run(mut self, mut arguments: Arguments) -> Conclusion {
         let attacks = |promise: &Promise| ATTACKS.iter().any(|module| promise.name.starts_with(module));
-        self.0
-            .retain(|promise| !quick() || promise.needs.is_none() && !attacks(promise));
+        self.0.retain(|promise| !quick() || promise.needs.is_none() && !attacks(promise));
         self.0.sort_by_key(|promise| !promise.of_cluster);
         let left_out = self.0.iter().filter(|promise| promise.left_out).count();
         if left_out > 0 && !arguments.list {
@@ -157,11 +147,7 @@ impl Promise {
             drop(CLUSTER_IS_FREE.wait_while(locked(&OF_CLUSTERS), is_later));
         }
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let (limit, most) = if self.waits {
-            (&WAITS, 2)
-        } else {
-            (&COMPUTES, processors + 1)
-        };
+        let (limit, most) = if self.waits { (&WAITS, 2) } else { (&COMPUTES, processors + 1) };
         let result = limit.within(most, || {
             while stopping() {
                 thread::park();
@@ -218,12 +204,7 @@ impl Module<'_> {
         self
     }
 
-    fn add(
-        &mut self,
-        name: String,
-        of_cluster: bool,
-        run: impl FnOnce() -> Result<(), String> + Send + 'static,
-    ) {
+    fn add(&mut self, name: String, of_cluster: bool, run: impl FnOnce() -> Result<(), String> + Send + 'static) {
         let (waits, needs) = (self.waits, self.needs);
         let is_missing = || self.private || needs.is_some_and(|program| !is_provided(program));
         self.promises.0.push(Promise {

@@ -21,8 +21,7 @@ pub struct Schema<'a> {
 
 /// The sessions of a server. information_schema.PROCESSLIST of MySQL fails while the statement of a session has a character of
 /// 4 bytes (3854).
-pub const SESSIONS: &str =
-    "/*M!100000 information_schema.PROCESSLIST */ /*!80022 performance_schema.processlist */";
+pub const SESSIONS: &str = "/*M!100000 information_schema.PROCESSLIST */ /*!80022 performance_schema.processlist */";
 
 /// The number of an error after which a caller repeats its transaction: a deadlock (1213) or a lock wait timeout (1205),
 /// which occurs on a machine that is overloaded for a minute. Fails on any other error.
@@ -48,11 +47,7 @@ impl<'a> Schema<'a> {
     pub fn new(server: &'a Server) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::named(
-            server,
-            &format!("slotted_test_{}_{number}", std::process::id()),
-            "",
-        )
+        Self::named(server, &format!("slotted_test_{}_{number}", std::process::id()), "")
     }
 
     /// Creates a schema with a name, and with `more` after it in CREATE DATABASE.

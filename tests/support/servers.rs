@@ -108,16 +108,12 @@ fn of_urls() -> Vec<Needed> {
     let of_url = |(number, url): (usize, &str)| {
         let version = || -> Result<(Opts, Version), Box<dyn std::error::Error>> {
             // The driver would leave TCP for a socket that the server names. That takes two connection IDs for a connection.
-            let options: Opts = OptsBuilder::from_opts(Opts::from_url(url)?)
-                .prefer_socket(false)
-                .into();
+            let options: Opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false).into();
             let version = Version::of(&mut Conn::new(options.clone())?)?;
             Ok((options, version))
         };
         match version() {
-            Ok((options, version)) => {
-                Needed::new(&version.slug(), Ok(Source::Url(Box::new(options), version)))
-            }
+            Ok((options, version)) => Needed::new(&version.slug(), Ok(Source::Url(Box::new(options), version))),
             Err(error) => {
                 let name = format!("server-{}", number + 1);
                 Needed::new(&name, Err(format!("{name} of SLOTTED_TEST_URLS: {error}")))
@@ -129,12 +125,7 @@ fn of_urls() -> Vec<Needed> {
 
 impl Needed {
     fn new(name: &str, source: Result<Source, String>) -> Self {
-        Self {
-            name: name.to_owned(),
-            alone: Mutex::new(()),
-            source,
-            started: OnceLock::new(),
-        }
+        Self { name: name.to_owned(), alone: Mutex::new(()), source, started: OnceLock::new() }
     }
 
     /// The program of the server, or the reason why there is none.
@@ -175,13 +166,7 @@ pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
 
 impl Server {
     fn new(version: Version, options: Opts) -> Self {
-        Self {
-            version,
-            options,
-            program: None,
-            private: Mutex::new(None),
-            network: OnceLock::new(),
-        }
+        Self { version, options, program: None, private: Mutex::new(None), network: OnceLock::new() }
     }
 
     /// Starts a private server, which is stopped when it is dropped.
@@ -222,9 +207,7 @@ impl Server {
     pub fn start_again(&self, arguments: &[&str]) -> Result<(), String> {
         let mut private = locked(&self.private);
         let private = private.as_mut().expect("a private server");
-        private
-            .start_again(self.program(), arguments, &STOPPING)
-            .map_err(|error| error.to_string())
+        private.start_again(self.program(), arguments, &STOPPING).map_err(|error| error.to_string())
     }
 
     /// The process ID and the folder of a server that this run has started.
@@ -237,9 +220,7 @@ impl Server {
     /// The last lines of the log, with a heading. Empty for a server that this run has not started.
     pub fn last_log_lines(&self) -> String {
         let lines = locked(&self.private).as_ref().map(PrivateServer::last_log_lines);
-        lines.map_or_else(String::new, |lines| {
-            format!("last log lines of {}:\n{lines}", self.version)
-        })
+        lines.map_or_else(String::new, |lines| format!("last log lines of {}:\n{lines}", self.version))
     }
 
     pub fn is_mysql(&self) -> bool {
@@ -287,9 +268,7 @@ impl Server {
     /// The program of the server, which this run has started.
     #[track_caller]
     pub fn program(&self) -> &Program {
-        self.program
-            .as_ref()
-            .expect("a private server: register the promise after private()")
+        self.program.as_ref().expect("a private server: register the promise after private()")
     }
 
     /// The path of the server program.
@@ -305,22 +284,13 @@ impl Server {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = folder.map(PathBuf::from).into_iter();
         let mut folders = folders.chain(env::split_paths(&path));
-        let in_folder = |folder: PathBuf| {
-            names
-                .iter()
-                .map(|name| folder.join(name))
-                .find(|file| file.is_file())
-        };
+        let in_folder = |folder: PathBuf| names.iter().map(|name| folder.join(name)).find(|file| file.is_file());
         folders.find_map(in_folder).unwrap_or_else(|| names[0].into())
     }
 
     /// The server's program for logical dumps.
     pub fn dump(&self) -> PathBuf {
-        self.tool(if self.is_mysql() {
-            &["mysqldump"]
-        } else {
-            &["mariadb-dump"]
-        })
+        self.tool(if self.is_mysql() { &["mysqldump"] } else { &["mariadb-dump"] })
     }
 
     /// The program of the server's command-line client.

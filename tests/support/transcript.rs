@@ -19,10 +19,7 @@ pub fn printed(text: &str) -> Vec<(String, Vec<String>)> {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if line == "--------------" {
-            let statement: Vec<_> = lines
-                .by_ref()
-                .take_while(|line| *line != "--------------")
-                .collect();
+            let statement: Vec<_> = lines.by_ref().take_while(|line| *line != "--------------").collect();
             answers.push((statement.join("\n"), Vec::new()));
         } else if let Some((_, answer)) = answers.last_mut()
             && !line.is_empty()
