@@ -119,7 +119,7 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
     let total = schema.first::<i64>("SELECT counter_get('hot')");
     assert_eq!(total, acknowledged.into_inner(), "{what}");
     assert!(reads >= 10, "only {reads} reads");
-    // On MariaDB a read during the commit of a resize can be wrong: docs/mariadb-reads.md.
+    // On MariaDB a read during the commit of a resize can be wrong: docs/guarantees.md.
     let wrong_at_most = if server.is_mysql() { 0 } else { 1 + reads / 100 };
     assert!(wrong <= wrong_at_most, "{what}: {wrong} of {reads} reads were wrong");
     let (counted, repeated) = (counted.into_inner(), repeated.into_inner());

@@ -1,7 +1,7 @@
 //! No acknowledged count is lost, and none counts twice, whatever happens to the server, the sessions and the table.
 //!
 //! A fault happens while sessions call all routines that count. Then the ledger of these calls is compared with each total: acknowledged <=
-//! total <= acknowledged + unknown. Which errors are unknown, docs/guarantees.md says.
+//! total <= acknowledged + unknown. Which errors are unknown, docs/routines.md says.
 
 mod load;
 
@@ -59,7 +59,7 @@ fn an_upgrade_of_the_package_loses_no_count(server: &Server) {
 /// without a fault, and must have returned those of `until` at the end.
 fn promise(server: &Server, errors: &'static [u16], until: &[u16], strike: Strike) {
     for number in WITHOUT_FAULT.iter().chain(errors).filter(|number| **number != LOST) {
-        assert!(is_documented(*number), "{number} is not in docs/guarantees.md");
+        assert!(is_documented(*number), "{number} is not in docs/routines.md");
     }
     let seed = rand::random();
     let server = server.another(&[]);

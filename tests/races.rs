@@ -284,7 +284,7 @@ impl Stage<'_> {
         let race: Vec<Steps> = sessions.iter().map(steps).collect();
         let mut serial = BTreeMap::new();
         for order in orders(&race.iter().map(Vec::len).collect::<Vec<_>>()) {
-            // On MariaDB, a read at the moment of a commit can return a wrong total: docs/mariadb-reads.md. Not twice.
+            // On MariaDB, a read at the moment of a commit can return a wrong total: docs/guarantees.md. Not twice.
             let tries = if self.schema.server.is_mysql() || !sessions.contains(&"get") { 1 } else { 2 };
             for attempt in 1..=tries {
                 let played = self.play(before, &race, &order, PATIENCE);

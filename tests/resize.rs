@@ -200,7 +200,7 @@ fn a_reset_during_a_resize_sets_the_total(server: &Server) {
             let (mut connection, mut resets) = (schema.isolated(isolation), 0);
             for value in calls(1000) {
                 // A count in every slot, so that a slot that the reset misses is seen. The read locks, because a snapshot of
-                // MariaDB can lack a commit: docs/mariadb-reads.md.
+                // MariaDB can lack a commit: docs/guarantees.md.
                 let mut set = || {
                     connection.query_drop(
                         "UPDATE counters SET counter = counter + 1000000 WHERE counter_id > 0 ORDER BY counter_id DESC",

@@ -64,13 +64,12 @@ enum Fate {
 /// The errors of the server after which a call may have counted.
 const UNKNOWN: [u16; 3] = [1317, 1105, 1329];
 
-/// Whether the table "Errors and retry" of docs/guarantees.md says the same of an error.
+/// Whether the table of errors in docs/routines.md says the same of an error.
 pub fn is_documented(number: u16) -> bool {
-    let page = std::fs::read_to_string(root().join("docs/guarantees.md")).expect("the page");
-    let (_, section) = page.split_once("\n## Errors and retry\n").expect("the section");
-    let mut rows = section.split("\n## ").next().unwrap_or_default().lines().filter_map(|row| row.split_once(" | "));
+    let page = std::fs::read_to_string(root().join("docs/routines.md")).expect("the page");
     let said = if UNKNOWN.contains(&number) { "unknown" } else { "no" };
-    rows.any(|(numbers, rest)| numbers.contains(&number.to_string()) && rest.starts_with(said))
+    let mut rows = page.lines().map(|row| row.split(" | ").collect::<Vec<_>>());
+    rows.any(|row| row[0].contains(&number.to_string()) && row.get(2) == Some(&said))
 }
 
 #[derive(Default)]
