@@ -515,7 +515,7 @@ fn an_operation_counts_once_on_all_nodes(cluster: &Cluster) {
     let schema = first.schema();
     schema.install(&package("counters --cluster"));
     schema.run("CALL counter_setup('downloads', NULL, 99, 0)");
-    once::run(&mut schema.connect(), &once::statements("The table of keys")).expect("a table");
+    once::run(&mut schema.connect(), &once::statements("CREATE TABLE")).expect("a table");
     applied(cluster, &schema);
     let mut nodes: Vec<Conn> = (0..NODES).map(|node| connect(cluster, node, &schema)).collect();
     for node in &mut nodes {

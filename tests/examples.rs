@@ -27,11 +27,21 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(no_example_repeats_a_transaction_whose_commit_may_have_counted);
 }
 
-/// The time after which a test gives up.
-const LONG: Duration = Duration::from_secs(120);
 /// The exit codes of the examples.
 const UNKNOWN_COUNTER: i32 = 3;
 const CONNECTION_LOST: i32 = 4;
+
+/// The files in the order of the table of error numbers.
+const FILES: [&str; 8] = [
+    "python/with_pymysql.py",
+    "python/with_mysql_connector.py",
+    "node/with_mysql2.js",
+    "php/with_pdo.php",
+    "go/with_go_sql_driver.go",
+    "java/WithMariadb.java",
+    "ruby/with_mysql2.rb",
+    "rust/with_mysql.rs",
+];
 
 /// The command lines of the examples. Those of Go and Java are compiled once in a run.
 fn examples() -> &'static [Vec<OsString>] {
@@ -43,13 +53,10 @@ fn examples() -> &'static [Vec<OsString>] {
         let compiled = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples");
         fs::create_dir_all(&compiled).expect("a folder");
         let go = compiled.join("with_go_sql_driver").into_os_string();
-        compile(
-            Command::new("go")
-                .args(["build".into(), "-o".into(), go.clone(), go_source])
-                // The driver is a package of the system.
-                .envs([("GO111MODULE", "off"), ("GOPATH", "/usr/share/gocode")]),
-        );
-        compile(Command::new("javac").args(["-d".into(), compiled.clone().into_os_string(), java]));
+        // The driver is a package of the system.
+        let environment = [("GO111MODULE", "off"), ("GOPATH", "/usr/share/gocode")];
+        compile(Command::new("go").args(["build", "-o"]).args([&go, &go_source]).envs(environment));
+        compile(Command::new("javac").arg("-d").args([compiled.as_os_str(), &*java]));
         let mut classes = compiled.into_os_string();
         classes.push(":/usr/share/java/mariadb-java-client.jar");
         let rust = Path::new(env!("CARGO_BIN_EXE_slotted")).with_file_name("examples").join("with_mysql");
@@ -67,38 +74,21 @@ fn examples() -> &'static [Vec<OsString>] {
     })
 }
 
-const REMEDY: &str = "run scripts/servers examples";
-
 fn compile(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}: {REMEDY}"));
-    assert!(output.status.success(), "{command:?}: {}\n{REMEDY}", String::from_utf8_lossy(&output.stderr));
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}: run scripts/servers examples"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
-
-/// The files in the order of the table of error numbers.
-const FILES: [&str; 8] = [
-    "python/with_pymysql.py",
-    "python/with_mysql_connector.py",
-    "node/with_mysql2.js",
-    "php/with_pdo.php",
-    "go/with_go_sql_driver.go",
-    "java/WithMariadb.java",
-    "ruby/with_mysql2.rb",
-    "rust/with_mysql.rs",
-];
 
 fn the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let (page, script, errors) =
-        (read("examples/README.md"), read("scripts/servers"), read("docs/in-your-application.md"));
+    let (page, script, errors) = (read("examples/README.md"), read("scripts/servers"), read("docs/application.md"));
     let folders: BTreeSet<_> = FILES.iter().filter_map(|file| file.split('/').next()).collect();
     let files = folders.iter().map(|folder| fs::read_dir(root().join("examples").join(folder)).expect(folder).count());
     assert_eq!(files.sum::<usize>(), FILES.len(), "{folders:?}");
-    for (driver, version) in
-        [("PyMySQL[rsa]==", "PyMySQL | "), ("mysql-connector-python==", "mysql-connector-python | ")]
-    {
-        let installed =
-            script.split(driver).last().and_then(|rest| rest.split(['"', ')', ' ']).next()).expect("a version");
-        assert!(page.contains(&format!("{version}{installed} |")), "{driver}{installed}");
+    for (driver, extra) in [("PyMySQL", "[rsa]=="), ("mysql-connector-python", "==")] {
+        let (_, rest) = script.rsplit_once(&format!("{driver}{extra}")).expect("a version");
+        let version = rest.split(['"', ')', ' ']).next().unwrap_or_default();
+        assert!(page.contains(&format!("{driver} | {version} |")), "{driver} {version}");
     }
     let (_, table) = errors.split_once("| driver | number of the error |\n|---|---|\n").expect("the table");
     let rows: Vec<_> = table.lines().take_while(|line| line.starts_with("| ")).collect();
@@ -153,30 +143,27 @@ impl<'a> Application<'a> {
     /// A transaction that has locked all slots of the counter of orders.
     fn locked(&self) -> Conn {
         let mut connection = self.schema.connect();
-        connection.query_drop("BEGIN").expect("a transaction");
-        connection
-            .query_drop("UPDATE counters SET counter = counter + 1 WHERE counter_name = 'orders'")
-            .expect("locks");
+        for statement in ["BEGIN", "UPDATE counters SET counter = counter + 1 WHERE counter_name = 'orders'"] {
+            connection.query_drop(statement).expect(statement);
+        }
         connection
     }
 
-    /// Runs an example, which connects to a port, and does something meanwhile. Asserts the exit code, and that stderr contains each of the
-    /// texts. Returns stdout.
+    /// Runs an example, which connects to a port, and does something meanwhile. Asserts the exit code, and that stderr contains each of
+    /// the texts. Returns stdout.
     #[track_caller]
     fn runs(
         &self,
         example: &[OsString],
-        port: &str,
-        arguments: &[&str],
+        (port, counter): (&str, Option<&str>),
         meanwhile: impl FnOnce(),
-        code: i32,
-        texts: &[&str],
+        (code, texts): (i32, &[&str]),
     ) -> String {
         let mut command = Command::new("timeout");
         command
             .arg("120")
             .args(example)
-            .args(arguments)
+            .args(counter)
             .envs([("SLOTTED_HOST", "127.0.0.1"), ("SLOTTED_PORT", port), ("SLOTTED_PASSWORD", "s3cret")])
             .envs([("SLOTTED_USER", &self.schema.name), ("SLOTTED_DATABASE", &self.schema.name)])
             .env("NODE_PATH", provided("examples").join("node_modules"));
@@ -212,9 +199,9 @@ impl<'a> Application<'a> {
 
 /// Waits for a state.
 fn until(reached: impl Fn() -> bool) {
-    let begin = Instant::now();
+    let end = Instant::now() + Duration::from_secs(120);
     while !reached() {
-        assert!(begin.elapsed() < LONG, "an example neither waits nor ends");
+        assert!(Instant::now() < end, "an example neither waits nor ends");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -229,8 +216,8 @@ fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
             until(|| application.waiting(&holder).is_none());
             holder.query_drop("ROLLBACK").expect("a rollback");
         };
-        let stdout =
-            application.runs(example, &application.network.port, &[], release, 0, &["repeat after error 1205"]);
+        let place = (&*application.network.port, None);
+        let stdout = application.runs(example, place, release, (0, &["repeat after error 1205"]));
         assert_eq!(stdout, "total of the counter: 1\nclicks 100\nviews 1000\n", "{example:?}");
         assert_eq!(application.counted(), (1, 1), "{example:?}");
     }
@@ -241,27 +228,16 @@ fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server)
     let port = &application.network.port;
     for example in examples() {
         application.reset();
-        application.runs(
-            example,
-            port,
-            &["ordres"],
-            || {},
-            UNKNOWN_COUNTER,
-            &["unknown counter: ", "unknown counter 'ordres'"],
-        );
-        application.runs(example, &free_ports(1)[0].to_string(), &[], || {}, CONNECTION_LOST, &["connection lost: "]);
+        let unknown = (UNKNOWN_COUNTER, &["unknown counter: ", "unknown counter 'ordres'"][..]);
+        application.runs(example, (port, Some("ordres")), || {}, unknown);
+        let nobody = free_ports(1)[0].to_string();
+        application.runs(example, (&nobody, None), || {}, (CONNECTION_LOST, &["connection lost: "]));
         let mut holder = application.locked();
         // The call can have ended with error 1205 meanwhile. Then the next one is killed.
         let killed = |session| application.network.server.connect().query_drop(format!("KILL {session}")).is_ok();
         let kill = || until(|| application.waiting(&holder).is_some_and(killed));
-        application.runs(
-            example,
-            port,
-            &[],
-            kill,
-            CONNECTION_LOST,
-            &["connection lost: ", "the transaction has not counted"],
-        );
+        let lost = (CONNECTION_LOST, &["connection lost: ", "the transaction has not counted"][..]);
+        application.runs(example, (port, None), kill, lost);
         holder.query_drop("ROLLBACK").expect("a rollback");
         assert_eq!(application.counted(), (0, 0), "{example:?}");
     }
@@ -276,14 +252,8 @@ fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Serve
         let login = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false);
         Conn::new(login.user(Some(&application.schema.name)).pass(Some("s3cret"))).expect("a login");
         let (proxy, cut) = proxy(port);
-        application.runs(
-            example,
-            &proxy,
-            &[],
-            || {},
-            CONNECTION_LOST,
-            &["connection lost: ", "the transaction may have counted"],
-        );
+        let lost = (CONNECTION_LOST, &["connection lost: ", "the transaction may have counted"][..]);
+        application.runs(example, (&proxy, None), || {}, lost);
         assert!(cut.load(SeqCst), "{example:?}");
         assert_eq!(application.counted(), (1, 1), "{example:?}");
     }
@@ -307,9 +277,7 @@ fn serve(listener: TcpListener, port: u16, cut: &AtomicBool) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", port))?;
     (&client).write_all(&greeting_without_tls(&server)?)?;
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let _ = pass(&server, &client, |_| !cut.load(SeqCst));
-        });
+        scope.spawn(|| _ = pass(&server, &client, |_| !cut.load(SeqCst)));
         pass(&client, &server, |request| {
             // Not SET autocommit.
             let commits = String::from_utf8_lossy(request).to_lowercase().replace("autocommit", "").contains("commit");

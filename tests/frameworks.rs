@@ -42,12 +42,12 @@ impl<'a> Application<'a> {
              GRANT ALL ON `test\\_{database}`.* TO '{name}'@'localhost'"
         ));
         let folder = tempfile::tempdir().expect("a folder");
-        let link = |target, name: &str| symlink(target, folder.path().join(name)).expect("a link");
-        link(provided(program).join("node_modules"), "node_modules");
-        // ActiveRecord executes the clients of its server by these names on MariaDB, too.
         fs::create_dir(folder.path().join("bin")).expect("a folder");
-        link(server.client_program(), "bin/mysql");
-        link(server.dump(), "bin/mysqldump");
+        // ActiveRecord executes the clients of its server by these names on MariaDB, too.
+        let clients = [(server.client_program(), "bin/mysql"), (server.dump(), "bin/mysqldump")];
+        for (target, name) in clients.into_iter().chain([(provided(program).join("node_modules"), "node_modules")]) {
+            symlink(target, folder.path().join(name)).expect("a link");
+        }
         Self { program, folder, network, schema }
     }
 
@@ -97,12 +97,8 @@ fn counts_with(server: &Server, framework: &str) {
         let (binary_log, trusted): (bool, bool) = schema.first("SELECT @@log_bin, @@log_bin_trust_function_creators");
         assert!(binary_log && !trusted, "an ordinary account can create functions");
     }
-    let source = root().join("examples/frameworks").join(framework);
-    application.runs(&format!(
-        "cp -r '{}/.' .\nsh run\nslotted status --url {}",
-        source.display(),
-        application.url("mysql")
-    ));
+    let (source, url) = (root().join("examples/frameworks").join(framework), application.url("mysql"));
+    application.runs(&format!("cp -r '{}/.' .\nsh run\nslotted status --url {url}", source.display()));
     let totals = "SELECT title, total FROM articles JOIN articles_views_totals USING (id)";
     assert_eq!(schema.query::<(String, i64)>(totals), [("Kept".to_owned(), 3)]);
     let others = "SELECT COUNT(*) FROM articles_views WHERE id NOT IN (SELECT id FROM articles)";

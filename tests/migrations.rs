@@ -19,41 +19,24 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(each_tool_of_the_page_goes_up_and_down_and_up_again);
 }
 
-/// The blocks of a section of docs/migrations.md: the name of a file before a block, its language and its text.
-fn blocks(section: &str) -> Vec<(Option<String>, String, String)> {
-    let page = fs::read_to_string(root().join("docs/migrations.md")).expect("the page");
-    let (_, rest) = page.split_once(&format!("\n### {section}\n")).expect("the section");
-    let text = rest.split("\n## ").next().unwrap_or_default().split("\n### ").next().unwrap_or_default();
-    let mut blocks = Vec::new();
-    let mut before = "";
-    for (at, part) in text.split("```").enumerate() {
-        if at % 2 == 0 {
-            before = part.trim().lines().last().unwrap_or_default();
-            continue;
-        }
-        let (language, text) = part.split_once('\n').expect("a language");
-        let file = before.strip_prefix('`').and_then(|line| line.strip_suffix("`:"));
-        blocks.push((file.map(str::to_owned), language.to_owned(), text.to_owned()));
-    }
-    blocks
-}
-
 /// Executes a section of the page: writes its files, executes its commands, and the last two of them, up and down, twice.
 fn follows(application: &Application<'_>, section: &str) {
     let schema = &application.schema;
+    let page = fs::read_to_string(root().join("docs/migrations.md")).expect("the page");
+    let (_, rest) = page.split_once(&format!("\n### {section}\n")).expect("the section");
+    let mut text = rest.split("\n##").next().unwrap_or_default().to_owned();
     // The files of the page are those for MySQL.
-    let of_server = |text: &str| match schema.server.version.family {
-        Family::Mysql => text.to_owned(),
-        Family::Mariadb => {
-            text.replace("generate counters", "generate counters --server mariadb").replace("sql/mysql", "sql/mariadb")
-        }
-    };
+    if schema.server.version.family == Family::Mariadb {
+        text =
+            text.replace("generate counters", "generate counters --server mariadb").replace("sql/mysql", "sql/mariadb");
+    }
+    let parts: Vec<_> = text.split("```").collect();
     let mut commands = Vec::new();
-    for (file, language, text) in blocks(section) {
-        match (file, language.as_str()) {
-            (Some(file), _) => write(application, &file, &of_server(&text)),
-            (None, "console") => commands.push(of_server(&text)),
-            (None, language) => panic!("{section}: a block in {language} without the name of its file"),
+    for [before, block] in parts.as_chunks().0 {
+        match (block.split_once('\n'), before.trim().lines().last().and_then(|line| line.strip_suffix("`:"))) {
+            (Some(("console", block)), None) => commands.extend(block.lines()),
+            (Some((_, block)), Some(file)) => write(application, file.trim_start_matches('`'), block),
+            _ => panic!("{section}: a block without the name of its file"),
         }
     }
     let runs =
@@ -106,11 +89,9 @@ fn the_statements_have_no_placeholder_and_no_delimiter() {
                 for word in ["%", "?", "{", "DELIMITER", ";;"] {
                     assert!(!statement.contains(word), "{word} in {} of {}: {statement}", file.name, package.folder());
                 }
-                let named = statement.char_indices().any(|(at, c)| {
-                    // The path of a JSON value, $[0], is no placeholder.
-                    [':', '$'].contains(&c)
-                        && statement[at + 1..].starts_with(|next: char| next.is_alphanumeric() || "_:$".contains(next))
-                });
+                // The path of a JSON value, $[0], is no placeholder.
+                let placeholder = |next: char| next.is_alphanumeric() || "_:$".contains(next);
+                let named = statement.split([':', '$']).skip(1).any(|rest| rest.starts_with(placeholder));
                 assert!(!named, "a placeholder in {}: {statement}", file.name);
             }
         }
@@ -137,10 +118,9 @@ fn each_format_creates_and_drops_everything(server: &Server) {
                 let mut connection = schema.connect();
                 // All results of a text of several statements are read: an error can be in each.
                 for statement in statements {
-                    let failed = |error: mysql::Error| -> ! { panic!("{error} in {statement}") };
-                    let mut results = connection.query_iter(&statement).unwrap_or_else(|error| failed(error));
+                    let mut results = connection.query_iter(&statement).expect(&statement);
                     while let Some(result) = results.iter() {
-                        result.for_each(|row| drop(row.unwrap_or_else(|error| failed(error))));
+                        result.for_each(|row| drop(row.expect(&statement)));
                     }
                 }
             };

@@ -1,4 +1,4 @@
-//! Counting once: with the SQL of docs/counting-once.md, an operation that is repeated until it is acknowledged counts once.
+//! Counting once: with the SQL of docs/application.md, an operation that is repeated until it is acknowledged counts once.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
 use rand::RngExt;
+use slotted::script;
 
 use super::exactness::SetOnDrop;
-use crate::support::{Module, Schema, Server, calls, error_of, package, sql_statements};
+use crate::support::{Module, Schema, Server, calls, error_of, package, sql_blocks};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -21,14 +22,16 @@ pub fn promises(mut module: Module<'_>) {
 /// The key in the transaction of the page.
 const KEY_OF_PAGE: &str = "x'019364F1C8007A31B0C25E9F4D6A7B80'";
 
-pub fn statements(section: &str) -> Vec<String> {
-    sql_statements("docs/counting-once.md", section)
+/// The statements of the block of the page that begins with a word.
+pub fn statements(begin: &str) -> Vec<String> {
+    let blocks = sql_blocks("docs/application.md", "Counting once");
+    script::statements(blocks.iter().find(|block| block.starts_with(begin)).expect("a block"))
 }
 
 /// The transaction of the page, with another operation key.
 pub fn transaction(key: u128) -> Vec<String> {
-    let transaction = statements("The transaction");
-    assert!(transaction.iter().any(|statement| statement.contains(KEY_OF_PAGE)), "{transaction:?}");
+    let transaction = statements("START TRANSACTION");
+    assert!(transaction[1].contains(KEY_OF_PAGE), "{transaction:?}");
     transaction.iter().map(|statement| statement.replace(KEY_OF_PAGE, &format!("x'{key:032X}'"))).collect()
 }
 
@@ -37,7 +40,7 @@ fn installed(server: &Server) -> Schema<'_> {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('downloads', NULL, 100, 0)");
-    run(&mut schema.connect(), &statements("The table of keys")).expect("a table");
+    run(&mut schema.connect(), &statements("CREATE TABLE")).expect("a table");
     schema
 }
 
@@ -71,13 +74,9 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
         loop {
             attempts.fetch_add(1, SeqCst);
             let number = match run(&mut connection, statements) {
-                Ok(()) if !unanswered => break,
-                Ok(()) => {
-                    unanswered = false;
-                    0
-                }
+                Ok(()) if !std::mem::take(&mut unanswered) => break,
                 Err(Error::MySqlError(error)) => error.code,
-                Err(_) => 0,
+                _ => 0,
             };
             match number {
                 1062 => {
@@ -111,15 +110,12 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
     };
     thread::scope(|scope| {
         scope.spawn(kill);
-        let _done = SetOnDrop(&done);
-        let call = &call;
-        let callers: Vec<_> = (0..CALLERS).map(|caller| scope.spawn(move || call(caller))).collect();
-        callers.into_iter().for_each(|caller| caller.join().expect("a caller"));
+        let (_done, call) = (SetOnDrop(&done), &call);
+        thread::scope(|scope| (0..CALLERS).for_each(|caller| _ = scope.spawn(move || call(caller))));
     });
     let (operations, counted_before) = (acknowledged.into_inner(), counted_before.into_inner());
     assert_eq!(state(&schema), (operations, operations));
     assert!(counted_before >= operations / UNANSWERED as u64, "{counted_before} of {operations}");
-    eprintln!("{}: {operations} operations, {counted_before} counted by an attempt without an answer", server.version);
 }
 
 fn a_repeated_operation_waits_for_the_open_transaction(server: &Server) {
@@ -129,9 +125,8 @@ fn a_repeated_operation_waits_for_the_open_transaction(server: &Server) {
     for (key, end, expected, total) in [(1, "COMMIT", Err(1062), 1), (2, "ROLLBACK", Ok(()), 2)] {
         let statements = transaction(key);
         let mut repeat = || {
-            let result = run(&mut second, &statements);
-            second.query_drop("ROLLBACK").expect("a rollback");
-            result.map_err(|error| error_of::<()>(Err(error)).0)
+            let result = run(&mut second, &statements).map_err(|error| error_of::<()>(Err(error)).0);
+            second.query_drop("ROLLBACK").map(|()| result).expect("a rollback")
         };
         run(&mut first, &statements[..statements.len() - 1]).expect("an open transaction");
         assert_eq!(repeat(), Err(1205), "it waits");
@@ -146,38 +141,31 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     const KEPT: u128 = 50;
     const LOCKED: u128 = 7;
     let schema = installed(server);
-    let mut connection = schema.connect();
-    run(&mut connection, &statements("Clean-up")).expect("a procedure and an event");
+    let [mut connection, mut open, mut caller] = [(); 3].map(|()| schema.connect());
+    run(&mut connection, &statements("DELIMITER")).expect("a procedure and an event");
     // The event of a server whose scheduler is on calls the procedure at once.
     schema.run("ALTER EVENT counter_operations_clean_up DISABLE");
+    let clean_up = |session: &mut Conn| session.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
     // The first call sets the isolation level of the session.
-    connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
-    let keys = |keys: Vec<u128>, age: &str| {
-        let row = |key: &u128| format!("(x'{key:032X}', CURRENT_TIMESTAMP - INTERVAL {age})");
-        schema.run(&format!(
-            "INSERT INTO counter_operations VALUES {}",
-            keys.iter().map(row).collect::<Vec<_>>().join(", ")
-        ));
-    };
-    keys((LOCKED..LOCKED + OLD).collect(), "25 HOUR");
-    keys((2 * OLD..2 * OLD + KEPT).collect(), "23 HOUR");
+    clean_up(&mut connection);
+    for (keys, age) in [(LOCKED..LOCKED + OLD, 25), (2 * OLD..2 * OLD + KEPT, 23)] {
+        let rows = keys.map(|key| format!("(x'{key:032X}', CURRENT_TIMESTAMP - INTERVAL {age} HOUR)"));
+        schema.run(&format!("INSERT INTO counter_operations VALUES {}", rows.collect::<Vec<_>>().join(", ")));
+    }
     // A transaction that has inserted its key, and one that has locked an old key, delay no clean-up.
-    let mut open = schema.connect();
-    let transactions = [transaction(1), transaction(2)];
-    run(&mut open, &transactions[0][..transactions[0].len() - 1]).expect("an open transaction");
-    open.query_drop(format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE"))
-        .expect("a lock");
-    let mut caller = schema.connect();
+    run(&mut open, &transaction(1)[..3]).expect("an open transaction");
+    let lock = format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE");
+    open.query_drop(lock).expect("a lock");
     for connection in [&mut connection, &mut caller] {
         connection.query_drop("SET SESSION innodb_lock_wait_timeout = 5").expect("a time");
     }
     // In a transaction, which keeps the locks of the clean-up. No operation waits for them.
     connection.query_drop("START TRANSACTION").expect("a transaction");
-    connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
-    run(&mut caller, &transactions[1]).expect("an operation");
+    clean_up(&mut connection);
+    run(&mut caller, &transaction(2)).expect("an operation");
     connection.query_drop("COMMIT").expect("a commit");
     assert_eq!(state(&schema), (1, KEPT as u64 + 2));
     open.query_drop("COMMIT").expect("a commit");
-    connection.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
+    clean_up(&mut connection);
     assert_eq!(state(&schema), (2, KEPT as u64 + 2));
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Params, Row, TxOpts, Value};
-use slotted::package::{Kind, Package, Pick, Slots};
+use slotted::package::{Kind, Options, Package, Pick, Slots};
 use slotted::script::{self, Query};
 
 use crate::rollup::of_column;
@@ -33,22 +33,15 @@ impl Queries {
     }
 
     /// Executes a statement with arguments by name, and returns the number of rows that it changed.
-    pub fn change(
-        &self,
-        connection: &mut impl Queryable,
-        name: &str,
-        arguments: &[(&str, Value)],
-    ) -> mysql::Result<u64> {
+    fn change(&self, connection: &mut impl Queryable, name: &str, arguments: &[(&str, Value)]) -> mysql::Result<u64> {
         let query = &self.0[name];
-        let value = |parameter: &String| {
-            let argument = arguments.iter().find(|(name, _)| name == parameter);
-            argument.unwrap_or_else(|| panic!("{name} needs {parameter}")).1.clone()
-        };
+        let value =
+            |parameter: &String| arguments.iter().find(|(name, _)| name == parameter).expect(parameter).1.clone();
         let values = query.parameters.iter().map(value).collect();
         Ok(connection.exec_iter(&query.sql, Params::Positional(values))?.affected_rows())
     }
 
-    pub fn rows<R: FromRow>(&self, connection: &mut impl Queryable, name: &str, values: Vec<Value>) -> Vec<R> {
+    fn rows<R: FromRow>(&self, connection: &mut impl Queryable, name: &str, values: Vec<Value>) -> Vec<R> {
         connection.exec(&self.0[name].sql, Params::Positional(values)).expect(name)
     }
 
@@ -95,9 +88,11 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
             let mut transaction = connection.start_transaction(TxOpts::default()).expect("a transaction");
             let statement = transaction.prep(&query.sql).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(usize::from(statement.num_params()), query.parameters.len(), "{name}");
-            let values = [("day", "2026-12-31"), ("amounts", "[]")];
-            let value =
-                |parameter: &String| values.iter().find(|(name, _)| name == parameter).map_or("12", |(_, value)| value);
+            let value = |parameter: &String| match &parameter[..] {
+                "day" => "2026-12-31",
+                "amounts" => "[]",
+                _ => "12",
+            };
             let values = query.parameters.iter().map(|parameter| value(parameter).into()).collect();
             transaction.exec::<Row, _, _>(&statement, Params::Positional(values)).expect(&name);
         }
@@ -119,9 +114,8 @@ fn queries_and_calls_count_in_the_same_rows(server: &Server) {
             assert!(!queries.count(&mut connection, "downloads", 20).expect("increment"), "{what}: no counter");
             schema.run(&format!("CALL {prefix}setup({key}, NULL, 20, 5)"));
         } else {
-            queries
-                .exec(&mut connection, "add_many", vec!["[[123, 456, 2], [123, 456, 3], [9, 9, 1]]".into()])
-                .expect("add_many");
+            let amounts = "[[123, 456, 2], [123, 456, 3], [9, 9, 1]]";
+            queries.exec(&mut connection, "add_many", vec![amounts.into()]).expect("add_many");
         }
         if package.options.per_counter() {
             assert_eq!(queries.rows::<u64>(&mut connection, "slots", of_key.clone()), [20], "{what}");
@@ -170,9 +164,8 @@ fn totals_are_exact_during_resizes(server: &Server) {
         thread::scope(|scope| {
             let writers: Vec<_> = (0..16).map(|_| scope.spawn(write)).collect();
             let mut connection = schema.isolated(isolation);
-            for slots in
-                [5, 12, 1, 7].into_iter().cycle().take_while(|_| !writers.iter().all(|writer| writer.is_finished()))
-            {
+            let writing = || !writers.iter().all(|writer| writer.is_finished());
+            for slots in [5, 12, 1, 7].into_iter().cycle().take_while(|_| writing()) {
                 while let Err(error) = connection.exec_drop("CALL counter_resize('hot', ?)", (slots,)) {
                     repeatable(error);
                 }
@@ -185,19 +178,12 @@ fn totals_are_exact_during_resizes(server: &Server) {
 /// MariaDB 11.8 would reject the change of a row that has changed since the first read (1020).
 fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(server: &Server) {
     // With one slot, the other connection and the transaction change the same row.
+    let one = |options: &mut Options| options.slots = Slots::Fixed(1);
+    let (of_record, of_counter) = ("CALL slotted_counter_increment(123, 456)", "CALL counter_increment('downloads')");
+    let setup = "CALL counter_setup('downloads', NULL, NULL, 0)";
     for (package, setup, call, names) in [
-        (
-            keyed(|o| o.slots = Slots::Fixed(1)),
-            "DO 0",
-            "CALL slotted_counter_increment(123, 456)",
-            &["increment", "add", "add_many"][..],
-        ),
-        (
-            package(|o| o.slots = Slots::Fixed(1)),
-            "CALL counter_setup('downloads', NULL, NULL, 0)",
-            "CALL counter_increment('downloads')",
-            &["increment", "add"],
-        ),
+        (keyed(one), "DO 0", of_record, &["increment", "add", "add_many"][..]),
+        (package(one), setup, of_counter, &["increment", "add"]),
     ] {
         let schema = server.schema();
         schema.install(&package);
@@ -211,11 +197,8 @@ fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(serve
             queries.change(&mut connection, name, &arguments(1)).unwrap_or_else(|error| panic!("{name}: {error}"));
             if number == 0 && server.is_mysql() {
                 // And no gap.
-                let locks = ["RECORD X,REC_NOT_GAP", "TABLE IX"];
-                assert_eq!(
-                    schema.data_locks().iter().map(|(kind, mode)| format!("{kind} {mode}")).collect::<Vec<_>>(),
-                    locks
-                );
+                let locks = schema.data_locks().into_iter().map(|(kind, mode)| kind + " " + &mode);
+                assert_eq!(locks.collect::<Vec<_>>(), ["RECORD X,REC_NOT_GAP", "TABLE IX"]);
             }
             connection.query_drop("COMMIT").expect("a commit");
             let count = if names.len() == 2 { "counter" } else { "`count`" };
@@ -230,13 +213,9 @@ fn a_json_escape_is_its_character_in_a_session_without_the_character(server: &Se
     let schema = server.schema();
     schema.install(&package);
     schema.run("CALL slotted_counter_add('\u{416}', 1)");
-    let mut connection = schema.connect();
+    let (queries, mut connection) = (Queries::of(&schema, &package), schema.connect());
     connection.query_drop("SET NAMES latin1").expect("latin1");
-    Queries::of(&schema, &package)
-        .exec(&mut connection, "add_many", vec![r#"[["\u0416", 5]]"#.into()])
-        .expect("add_many");
-    assert_eq!(
-        schema.query::<(String, i64)>("SELECT name, total FROM slotted_counter_totals"),
-        [("\u{416}".to_owned(), 6)]
-    );
+    queries.exec(&mut connection, "add_many", vec![r#"[["\u0416", 5]]"#.into()]).expect("add_many");
+    let totals = schema.query::<(String, i64)>("SELECT name, total FROM slotted_counter_totals");
+    assert_eq!(totals, [("\u{416}".to_owned(), 6)]);
 }

@@ -320,7 +320,7 @@ fn a_recount_under_writers_is_exact(server: &Server) {
 /// With the function, and with the view where the function cannot be created.
 fn reading_and_restarting_by_the_negative_loses_nothing(server: &Server) {
     let view = "SELECT total INTO @downloads FROM counter_totals WHERE counter_name = 'downloads'";
-    let page = sql_blocks("docs/in-your-application.md", "Read and restart").concat();
+    let page = sql_blocks("docs/application.md", "Read and restart").concat();
     let of_view = page.replace("SELECT counter_get('downloads') INTO @downloads", view);
     assert_ne!(of_view, page);
     for text in [page, of_view] {

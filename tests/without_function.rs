@@ -13,9 +13,9 @@ pub fn promises(mut module: Module<'_>) {
 /// The rows that a statement returns, or the value that it assigns.
 fn value(connection: &mut Conn, statement: &str) -> Vec<Vec<Value>> {
     let mut query = statement;
-    if statement.contains("@downloads") {
+    if statement.contains("@total") {
         connection.query_drop(statement).expect(statement);
-        query = "SELECT @downloads";
+        query = "SELECT @total";
     }
     connection.query_map(query, Row::unwrap).expect(query)
 }
@@ -41,7 +41,7 @@ fn each_read_has_its_form_without_the_function(server: &Server) {
             wanted.iter().flatten().all(|value| ![Value::NULL, Value::from("0")].contains(value)),
             "{with}: {wanted:?}"
         );
-        connection.query_drop("SET @downloads = NULL").expect("a variable");
+        connection.query_drop("SET @total = NULL").expect("a variable");
         assert_eq!(value(&mut connection, without), wanted, "{without}");
         rows += 1;
     }
