@@ -1,4 +1,4 @@
-//! Accounts of promises, and what those of grants.sql can do: the table in docs/reference.md, cell by cell.
+//! Accounts of promises, and what those of grants.sql can do: the table in docs/operations.md, cell by cell.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
@@ -58,7 +58,7 @@ struct Cells {
 }
 
 fn table() -> Vec<Cells> {
-    let page = std::fs::read_to_string(root().join("docs/reference.md")).expect("the page");
+    let page = std::fs::read_to_string(root().join("docs/operations.md")).expect("the page");
     let (_, rows) =
         page.split_once("| action | packages | `'app'@'%'` | `'dba'@'%'` |\n|---|---|---|---|\n").expect("the table");
     let cells = |row: &str| {

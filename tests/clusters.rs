@@ -78,7 +78,7 @@ fn is_conflict(error: &str) -> bool {
     ["1213 ", "3101 ", "1180 "].iter().any(|conflict| error.starts_with(conflict))
 }
 
-/// Whether a COMMIT that returned this error has certainly not counted, as docs/clusters.md says.
+/// Whether a COMMIT that returned this error has certainly not counted, as docs/routines.md says.
 fn is_rolled_back(error: &mysql::Error, galera: bool) -> bool {
     let mysql::Error::MySqlError(error) = error else {
         return false;

@@ -1,4 +1,4 @@
-//! Monitoring: the queries of docs/monitoring.md with its account.
+//! Monitoring: the queries of docs/operations.md with its account.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,39 +16,39 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(the_account_runs_the_queries_and_they_wait_for_no_transaction);
 }
 
-const PAGE: &str = "docs/monitoring.md";
+fn statements() -> Vec<String> {
+    sql_statements("docs/operations.md", "Monitoring")
+}
 
-/// The statement of a section that contains `part`.
-fn statement(section: &str, part: &str) -> String {
-    let found = sql_statements(PAGE, section).into_iter().find(|statement| statement.contains(part));
-    found.unwrap_or_else(|| panic!("no statement with {part} in {section}"))
+fn statement(part: &str) -> String {
+    statements().into_iter().find(|statement| statement.contains(part)).expect(part)
 }
 
 /// The first row of a query, as soon as there is one. The servers refresh the lock waits only every 0.1 s.
 fn found(connection: &mut Conn, query: &str) -> Row {
     let end = Instant::now() + Duration::from_secs(60);
-    while Instant::now() < end {
+    loop {
         if let Some(found) = connection.query_first(query).expect(query) {
             return found;
         }
+        assert!(Instant::now() < end, "no row: {query}");
         thread::sleep(Duration::from_millis(100));
     }
-    panic!("no row: {query}");
 }
 
 /// On a server of its own, because an account and the lock waits belong to all databases of a server.
 fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server) {
     let network = Network::start(server, &[]);
     let schema = Schema::named(&network.server, "mydb", "");
-    schema.install(&package(|_| {}));
-    schema.install(&keyed(|_| {}));
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0)");
-    schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
-    schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7)");
-    let mut administrator = schema.connect();
-    sql_statements(PAGE, "The account")
+    [package(|_| {}), keyed(|_| {}), of_column("articles.views", "id BIGINT", |_| {})]
         .iter()
-        .for_each(|statement| administrator.query_drop(statement).expect(statement));
+        .for_each(|package| schema.install(package));
+    schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7); CALL articles_views_add(1, 3)");
+    let (grants, queries): (Vec<_>, Vec<_>) =
+        statements().into_iter().partition(|text| text.contains("GRANT ") || text.starts_with("CREATE USER"));
+    let mut administrator = schema.connect();
+    grants.iter().for_each(|grant| administrator.query_drop(grant).expect(grant));
     let mut account =
         Conn::new(schema.options().user(Some("monitor")).pass(Some("secret"))).expect("the account of the page");
     account.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time-out");
@@ -59,26 +59,30 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     {
         transaction.query_drop(statement).expect("locks");
     }
-    let sections = ["Totals", "Pending counts", "Skew", "Lock waits", "Calls over time"]
-        .map(|section| sql_statements(PAGE, section));
-    let queries: Vec<_> = sections.concat().into_iter().filter(|statement| !statement.contains("sys.")).collect();
-    for query in &queries {
+    for query in queries.iter().filter(|query| !query.contains("sys.")) {
         account.query_drop(query).unwrap_or_else(|error| panic!("{error} in {query}"));
     }
-    assert!(queries.len() >= 15, "{queries:?}");
+    assert_eq!((grants.len(), queries.len()), (8, 8), "{queries:?}");
+    let metrics: Vec<(String, String, i64)> = account.query(statement("AS metric")).expect("the metrics");
+    let metrics = metrics.iter().map(|(metric, name, value)| format!("{metric} {name} {value}"));
+    let metrics: Vec<_> = metrics.filter(|line| !line.contains(" server ")).collect();
+    assert_eq!(metrics, ["total downloads 42", "records_pending articles.views 1", "counts_pending articles.views 3"]);
     // The account has no other privilege.
     for statement in ["CALL counter_increment('downloads')", "DELETE FROM counters"] {
         assert!(account.query_drop(statement).is_err(), "{statement}");
     }
-    // A session that waits is listed with its slot and with the session that blocks it.
+    // A session that waits is counted, and listed with its slot and with the session that blocks it.
     let mut waiting = schema.connect();
     let slot = 1 + waiting.connection_id() % 4;
     let sessions = (waiting.connection_id(), transaction.connection_id());
     thread::scope(|scope| {
         scope.spawn(|| waiting.query_drop("CALL counter_increment('downloads')").expect("an increment"));
-        let row = found(&mut account, &statement("Lock waits", "INNODB_TRX"));
+        let row = found(&mut account, &statement("INNODB_TRX"));
         assert_eq!((row.get("connection"), row.get(2)), (Some(sessions.0), Some(format!("'downloads', {slot}"))));
-        let row = found(&mut schema.connect(), &statement("Lock waits", "sys."));
+        let waits =
+            format!("SELECT value FROM ({}) AS metrics WHERE metric LIKE '%current_waits'", statement("AS metric"));
+        assert_eq!(account.query_first(waits).expect("a metric"), Some(1));
+        let row = found(&mut administrator, &statement("sys."));
         assert_eq!((row.get("blocking_pid"), row.get("blocked")), (Some(sessions.1), Some(1)));
         transaction.query_drop("ROLLBACK").expect("a rollback");
     });
@@ -87,28 +91,16 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
 fn the_skew_is_that_of_the_counts_between_two_readings(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    schema.install(&keyed(|_| {}));
     schema.run(
         "INSERT INTO counters (counter_name, counter_id, start_date, counter)
-         VALUES ('a', 1, NOW(), 6), ('a', 2, NOW(), 1), ('a', 3, NOW(), 1), ('a', 4, NOW(), 0), ('a', -5, NOW(), 100);
-         INSERT INTO slotted_counters (record_type, record_id, slot, count)
-         VALUES (123, 1, 0, 6), (123, 1, 3, 2), (123, 1, 5, 0), (123, 1, 500, 0), (124, 1, 0, 7)",
+         VALUES ('a', 1, NOW(), 6), ('a', 2, NOW(), 1), ('a', 3, NOW(), 1), ('a', 4, NOW(), 0), ('a', -5, NOW(), 100)",
     );
     let mut connection = schema.connect();
-    let named: Vec<(String, u32, u32, f64)> = connection.query(statement("Skew", "FROM counters")).expect("the skew");
-    assert_eq!(named, [("a".to_owned(), 4, 3, 3.0)]);
-    let records: Vec<(u32, u32, u32, u32, f64)> =
-        connection.query(statement("Skew", "FROM slotted_counters")).expect("the skew");
-    assert_eq!(records, [(123, 1, 4, 2, 3.0)]);
-    let mut rows = Vec::new();
-    for statement in sql_statements(PAGE, "Skew").iter().skip_while(|statement| !statement.starts_with("SET SESSION")) {
-        let found: Vec<Row> = connection.query(statement).expect(statement);
-        rows.extend(found);
-        if statement.starts_with("CREATE") {
-            schema.run("UPDATE counters SET counter = counter + 10 * counter_id WHERE counter_id IN (2, 3)");
-        }
-    }
-    let row = rows.last().expect("a row");
+    let mut read = |part: &str| connection.query_first::<Row, _>(statement(part)).expect(part);
+    read("SET SESSION");
+    read("TABLE earlier");
+    schema.run("UPDATE counters SET counter = counter + 10 * counter_id WHERE counter_id IN (2, 3)");
+    let row = read("AS skew").expect("a row");
     assert_eq!((row.get("slots"), row.get("used_slots"), row.get("counted")), (Some(4), Some(2), Some(50)));
     assert_eq!(row.get("skew"), Some(2.4));
 }

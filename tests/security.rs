@@ -1,4 +1,4 @@
-//! What an owner of a schema and other sessions can make an administrator do, and the page about security.
+//! What an owner of a schema and other sessions can make an administrator do, and the promises that pages name.
 
 use std::fs;
 
@@ -10,14 +10,15 @@ use crate::support::{Module, Server, error_of, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .plain(the_page_names_promises_that_exist)
+        .plain(pages_name_promises_that_exist)
         .on_families(an_owner_of_a_schema_gains_nothing_from_the_account_of_the_routines);
 }
 
 /// The names in the page, such as `hostile::nothing_that_is_planted_in_a_schema_is_executed`.
-fn the_page_names_promises_that_exist() {
-    let page = fs::read_to_string(root().join("docs/security.md")).expect("the page");
-    let names: Vec<_> = page.split('`').skip(1).step_by(2).filter_map(|code| code.split_once("::")).collect();
+fn pages_name_promises_that_exist() {
+    let page = |name: &str| fs::read_to_string(root().join(name)).expect("the page");
+    let pages = ["docs/operations.md", "docs/where-it-runs.md"].map(page).concat();
+    let names: Vec<_> = pages.split('`').skip(1).step_by(2).filter_map(|code| code.split_once("::")).collect();
     assert!(names.len() > 20, "{names:?}");
     for (module, name) in names {
         let mut texts = vec![fs::read_to_string(root().join(format!("tests/{module}.rs"))).expect(module)];

@@ -190,7 +190,7 @@ fn package_of<'a>(packages: &'a Packages, database: &str, table: &str) -> Option
 }
 
 /// The rule for the number of slots: 4 for each connection that increments the counter at once, rounded up to a prime. Most of the
-/// connections can be idle: then it is 8 for each session at work. Source: docs/design-notes.md, "The number of slots".
+/// connections can be idle: then it is 8 for each session at work. Source: docs/dev/design-notes.md, "The number of slots".
 fn needed(held: u32, connected: u32, running: u32) -> (u32, u32) {
     let at_once = held.min(connected).min(running.max(2) * 2);
     let is_prime = |n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));

@@ -16,7 +16,7 @@ use crate::server::Version;
 const PAUSE: Duration = Duration::from_millis(130);
 
 /// The rows that transactions wait for, on MySQL. INNODB_TRX comes first because data_locks finds one lock by its id, and
-/// contains a row for each lock of each transaction otherwise. Source: docs/design-notes.md, "What advise costs".
+/// contains a row for each lock of each transaction otherwise. Source: docs/dev/design-notes.md, "What advise costs".
 const WAITS_MYSQL: &str = "
 SELECT locks.OBJECT_SCHEMA,
        locks.OBJECT_NAME,

@@ -12,7 +12,7 @@ use super::values::{Collation, Family, Kind, Pick, Security, Slots};
 pub const DEFAULT_SLOTS: u32 = 5;
 
 /// The number of slots of a record: a prime number, and more than most servers have connections. Source: the measurement in
-/// docs/design-notes.md, "The default number of slots".
+/// docs/dev/design-notes.md, "The default number of slots".
 pub const RECORD_SLOTS: u32 = 521;
 
 /// The number of slots of each counter of `counters-fixed`.
@@ -282,7 +282,7 @@ impl Options {
     }
 
     /// Names ignore case, and unlike with utf8mb4_general_ci, characters of four bytes differ. On MySQL, an increment costs a quarter
-    /// less with utf8mb4_0900_ai_ci than with utf8mb4_unicode_520_ci; MariaDB 10.11 does not know it. Source: docs/design-notes.md.
+    /// less with utf8mb4_0900_ai_ci than with utf8mb4_unicode_520_ci; MariaDB 10.11 does not know it. Source: docs/dev/design-notes.md.
     pub(super) fn default_collation(&self) -> Collation {
         let name = match (self.kind, self.family) {
             (Kind::SlottedCounters, _) => "utf8mb4_bin",
