@@ -65,12 +65,8 @@ const COMMON: [(&str, u16, &str); 14] = [
 
 const PER_COUNTER: [(&str, u16, &str); 7] = [
     ("CALL counter_setup('new', NULL, 0, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
-    (
-        "CALL counter_setup('new', NULL, 10001, 1)",
-        30005,
-        "counter_setup: p_slots must be between 1 and 10000, not 10001",
-    ),
-    ("CALL counter_setup('x', NULL, 0, NULL)", 30005, "counter_setup: p_slots must be between 1 and 10000, not 0"),
+    ("CALL counter_setup('new', NULL, 10001, 1)", 30005, "p_slots must be between 1 and 10000, not 10001"),
+    ("CALL counter_setup('x', NULL, 0, NULL)", 30005, "p_slots must be between 1 and 10000, not 0"),
     ("CALL counter_resize('x', -1)", 30005, "counter_resize: p_slots must be between 1 and 10000, not -1"),
     ("CALL counter_resize('x', NULL)", 30005, "counter_resize: p_slots must be between 1 and 10000, not NULL"),
     ("CALL counter_resize('x', 10001)", 30005, "counter_resize: p_slots must be between 1 and 10000, not 10001"),
@@ -85,9 +81,7 @@ const FIXED: [(&str, u16, &str); 4] = [
 ];
 
 fn packages() -> [Package; 2] {
-    let per_counter = package(|_| {});
-    let fixed = package(|options| (options.slots, options.pick) = (Slots::Fixed(20), Pick::Random));
-    [per_counter, fixed]
+    [package(|_| {}), package(|options| (options.slots, options.pick) = (Slots::Fixed(20), Pick::Random))]
 }
 
 /// A connection, also with CLIENT_FOUND_ROWS, which Connector/J and mysql2 set: ROW_COUNT() returns matched rows.
@@ -132,7 +126,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
 fn names_are_compared_by_the_collation(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
-    schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0)");
+    schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0); CALL counter_setup('\u{1F600}', NULL, 2, 0)");
     let mut connection = schema.connect();
     for name in ["Caf\u{e9}", "caf\u{e9}", "CAF\u{c9}", "cafe"] {
         connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
@@ -141,9 +135,7 @@ fn names_are_compared_by_the_collation(server: &Server) {
     let with_spaces = connection.query_drop("CALL counter_increment('Caf\u{e9}  ')");
     assert_eq!(with_spaces.is_ok(), !server.is_mysql());
     // Emoji differ.
-    schema.run("CALL counter_setup('\u{1F600}', NULL, 2, 0)");
-    let unknown = error_of(connection.query_drop("CALL counter_increment('\u{1F389}')"));
-    assert_eq!(unknown.0, 30003);
+    assert_eq!(error_of(connection.query_drop("CALL counter_increment('\u{1F389}')")).0, 30003);
 }
 
 /// With utf8mb4_bin, no two of the names are equal.
@@ -151,23 +143,10 @@ fn names_may_have_special_characters(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
     let mut connection = schema.connect();
+    let quotes = "it's|\"|back\\slash|\\|\\'|%|_|a%|`x`|; DROP TABLE counters; --|a\nb|\u{1}\u{2}";
+    let more = "NULL|0| leading|a|A|\u{e4}|\u{1F600}|\u{1F389}";
     let long = ["n".repeat(100), "\u{1F600}".repeat(100)];
-    let names = [
-        "it's",
-        "\"",
-        "back\\slash",
-        "\\",
-        "\\'",
-        "%",
-        "_",
-        "a%",
-        "`x`",
-        "; DROP TABLE counters; --",
-        "a\nb",
-        "\u{1}\u{2}",
-    ];
-    let more = ["NULL", "0", " leading", "a", "A", "\u{e4}", "\u{1F600}", "\u{1F389}", &long[0], &long[1]];
-    let names = [&names[..], &more].concat();
+    let names: Vec<_> = quotes.split('|').chain(more.split('|')).chain(long.iter().map(String::as_str)).collect();
     for (number, name) in names.iter().enumerate() {
         connection.exec_drop("CALL counter_setup(?, ?, 3, ?)", (name, name, number)).expect(name);
     }
@@ -215,15 +194,12 @@ fn a_call_that_has_nothing_to_change_succeeds_and_changes_nothing(server: &Serve
     for package in packages() {
         let schema = server.schema();
         schema.install(&package);
-        schema.run(DATA);
-        schema.run("CALL counter_setup('same', NULL, NULL, 4)");
+        schema.run(&format!("{DATA} CALL counter_setup('same', NULL, NULL, 4)"));
         let before = schema.rows(&package.options.table);
         for mut connection in connections(&schema) {
             let slots = package.options.setup_slots();
-            for call in
-                ["counter_add('x', 0)", "counter_reset('same', 4, FALSE)", &format!("counter_resize('x', {slots})")]
-            {
-                connection.query_drop(format!("CALL {call}")).expect(call);
+            for call in ["add('x', 0)", "reset('same', 4, FALSE)", &format!("resize('x', {slots})")] {
+                connection.query_drop(format!("CALL counter_{call}")).expect(call);
                 assert_eq!(before, schema.rows(&package.options.table), "{call}");
             }
         }
