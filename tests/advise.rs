@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
 
-use crate::support::{Module, Schema, Server, keyed, measured, package, repeatable};
+use crate::support::{Module, Schema, Server, SetOnDrop, keyed, package, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -54,29 +53,22 @@ fn advised(url: &str) -> (Option<i32>, Value) {
     (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", printed(&output))))
 }
 
-/// What is said about a counter or row that sessions wait for.
-fn of<'a>(report: &'a Value, table: &str, key: &str) -> &'a Value {
-    let advice = report["advice"].as_array().expect("a list");
-    let found = advice.iter().find(|one| one["table"] == table && one["key"] == key);
-    found.unwrap_or_else(|| panic!("{table} {key}: {report:#}"))
+/// What is said about a table that sessions wait for.
+fn of<'a>(report: &'a Value, table: &str) -> &'a Value {
+    let found = report["advice"].as_array().expect("a list").iter().find(|one| one["table"] == table);
+    found.unwrap_or_else(|| panic!("{table}: {report:#}"))
 }
 
 /// Runs `work` while each statement of `load` is executed by its number of sessions, in transactions of [`HOLD`].
 fn under_load<T>(schema: &Schema<'_>, load: &[(&str, usize)], work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
-    let transaction = |connection: &mut Conn, statement: &str| -> mysql::Result<()> {
-        connection.query_drop("START TRANSACTION")?;
-        connection.query_drop(statement)?;
-        thread::sleep(HOLD);
-        connection.query_drop("COMMIT")
-    };
     let session = |statement: &str| {
         let mut connection = schema.connect();
         while !stop.load(Ordering::Relaxed) {
-            if let Err(error) = transaction(&mut connection, statement) {
-                repeatable(error);
-                connection.query_drop("ROLLBACK").expect("a rollback");
-            }
+            let begun = connection.query_drop("START TRANSACTION").and_then(|()| connection.query_drop(statement));
+            thread::sleep(HOLD);
+            connection.query_drop(if begun.is_ok() { "COMMIT" } else { "ROLLBACK" }).expect("the end");
+            let _ = begun.map_err(repeatable);
         }
     };
     thread::scope(|scope| {
@@ -84,9 +76,8 @@ fn under_load<T>(schema: &Schema<'_>, load: &[(&str, usize)], work: impl FnOnce(
             scope.spawn(|| session(statement));
         }
         thread::sleep(Duration::from_millis(300));
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        stop.store(true, Ordering::Relaxed);
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let _end = SetOnDrop(&stop);
+        work()
     })
 }
 
@@ -101,20 +92,20 @@ fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
         ("CALL counter_increment('calm')", 1),
         ("SELECT COUNT(*) FROM information_schema.INNODB_TRX", readers),
     ];
-    let (code, report) = under_load(&schema, &load, || advised(&url(server, &schema)));
+    let observe = || under_load(&schema, &load, || advised(&url(server, &schema)));
+    let (code, report) = observe();
     assert_eq!((code, report["advice"].as_array().map(Vec::len)), (Some(1), Some(1)), "{report:#}");
-    let hot = of(&report, "counters", "'it''s hot'");
+    let hot = of(&report, "counters");
     assert!(hot["waiting"].as_f64() > Some(15.0) && report["waiting"].as_f64() > Some(15.0), "{report:#}");
-    assert!(hot["statement"].as_str().expect("text").contains("counter"), "{hot}");
+    assert!(hot["statement"].as_str().expect("text").contains("counter") && hot["key"] == "'it''s hot'", "{hot}");
     let sentence = hot["sentence"].as_str().expect("text");
     assert!(sentence.contains("instead of 2 (4 for each of ") && sentence.ends_with("rounded up to a prime)"), "{hot}");
     schema.run(hot["run"].as_str().expect("a statement"));
     let slots: u32 = schema.first("SELECT COUNT(*) FROM counters WHERE counter_name = 'it''s hot'");
     assert!(slots >= 89 && sentence.starts_with(&format!("{slots} slots")), "{slots}: {hot}");
-    measured(|| {
-        let (code, report) = under_load(&schema, &load, || advised(&url(server, &schema)));
-        if code == Some(0) { Ok(()) } else { Err(format!("{report:#}")) }
-    });
+    // Other work on the machine disturbs a measurement.
+    let disturbed: Vec<_> = (0..5).map(|_| observe()).take_while(|(code, _)| *code != Some(0)).collect();
+    assert!(disturbed.len() < 5, "{disturbed:#?}");
 }
 
 fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
@@ -122,28 +113,29 @@ fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
     schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
     let load = [("CALL slotted_counter_increment(1, 2)", SESSIONS)];
     let (_, report) = under_load(&schema, &load, || advised(&url(server, &schema)));
-    let hot = of(&report, "slotted_counters", "1, 2");
-    assert!(hot["sentence"].as_str().expect("text").ends_with(": source create_procedures.sql of"), "{hot}");
-    let run = hot["run"].as_str().expect("a command");
+    let hot = of(&report, "slotted_counters");
+    let [key, sentence, run] = ["key", "sentence", "run"].map(|name| hot[name].as_str().expect("text"));
+    assert!(key == "1, 2" && sentence.ends_with(": source create_procedures.sql of"), "{hot}");
     assert!(
         run.starts_with("slotted generate slotted_counters --slots ") && run.ends_with(" --out more-slots"),
         "{hot}"
     );
-    let slots: u32 = run.split(' ').find_map(|word| word.parse().ok()).expect("a number");
+    let slots: usize = run.split(' ').find_map(|word| word.parse().ok()).expect("a number");
     // Some sessions are between two transactions, so that the number of sessions is a few too low.
-    let needed = 4 * SESSIONS as u32;
+    let needed = 4 * SESSIONS;
     assert!((needed / 2..=needed + 1).contains(&slots), "{hot}");
 }
 
 fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
     let schema = server.schema();
-    for (table, key) in [("pages", "PRIMARY KEY"), ("stock", "PRIMARY KEY"), ("pair", "PRIMARY KEY"), ("loose", "KEY")]
-    {
+    for table in ["pages", "stock", "pair", "loose"] {
         schema.run(&format!(
-            "CREATE TABLE {table} (id INT NOT NULL, {key} (id), qty BIGINT NOT NULL, b INT NOT NULL) ENGINE = InnoDB;
+            "CREATE TABLE {table} (id INT PRIMARY KEY, qty BIGINT NOT NULL, b INT NOT NULL) ENGINE = InnoDB;
              INSERT INTO {table} VALUES (7, 1000000, 0)"
         ));
     }
+    // Its hot row has no key.
+    schema.run("ALTER TABLE loose DROP PRIMARY KEY, ADD KEY (id)");
     let load = [
         ("UPDATE pages SET qty = (pages.qty + 1) WHERE pages.id = 7", 8),
         ("UPDATE stock SET qty = qty - 2 WHERE id = 7 AND qty >= 2", 6),
@@ -157,20 +149,10 @@ fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
     assert_eq!(report["advice"][0]["table"], "pages", "the most waiting sessions come first: {report:#}");
     let install = format!("slotted install --database {} --column pages.qty", schema.name);
     for (table, (statement, _)) in ["pages", "stock", "pair", "loose"].into_iter().zip(load) {
-        // A table without a primary key has no key of its hot row.
-        let row = report["advice"].as_array().expect("a list").iter().find(|row| row["table"] == table);
-        let row = row.unwrap_or_else(|| panic!("{table}: {report:#}"));
-        let counted = table == "pages";
-        assert_eq!(
-            (&row["statement"], row["run"].as_str()),
-            (&statement.into(), counted.then_some(&*install)),
-            "{row}"
-        );
-        assert_eq!(
-            row["sentence"].as_str().expect("text").starts_with("look at it: docs/columns.md "),
-            !counted,
-            "{row}"
-        );
+        let (row, counted) = (of(&report, table), table == "pages");
+        assert_eq!((&row["statement"], row["run"].as_str()), (&statement.into(), counted.then_some(&*install)));
+        let left = row["sentence"].as_str().expect("text").starts_with("look at it: docs/columns.md ");
+        assert_eq!(left, !counted, "{row}");
     }
     let arguments: Vec<_> = install.split(' ').skip(1).collect();
     let output = slotted(&[&arguments[..], &["--url", &server.url()]].concat());
@@ -217,19 +199,17 @@ fn what_is_planted_is_not_executed_and_its_control_characters_are_escaped(server
          CREATE VIEW zz_package AS SELECT planted() AS version, 'counters' AS package, '' AS key_columns, planted() AS default_slots,
            'pa`.`ges' AS table_name, 'zz_' AS prefix, 'counters --slots planted()' AS arguments"
     ));
-    let (call, update) = (
-        format!("CALL counter_increment('{name}')"),
-        format!("UPDATE `pa``.``ges` SET hits = hits + 1 WHERE name = '{name}'"),
-    );
+    let call = format!("CALL counter_increment('{name}')");
+    let update = format!("UPDATE `pa``.``ges` SET hits = hits + 1 WHERE name = '{name}'");
+    let url = url(server, &schema);
     let (text, report) = under_load(&schema, &[(&call, 8), (&update, 8)], || {
-        (slotted(&["advise", "--url", &url(server, &schema), "--seconds", "1"]), advised(&url(server, &schema)).1)
+        (printed(&slotted(&["advise", "--url", &url, "--seconds", "1"])), advised(&url).1)
     });
-    let text = printed(&text);
     assert!(!text.contains('\u{1b}') && text.contains("\\u001b[2J"), "{text}");
     assert!(text.contains(&format!("{}.pa`.`ges ('x'' OR planted()", schema.name)), "{text}");
-    let row = of(&report, "pa`.`ges", &format!("'{name}'"));
+    let (row, counter) = (of(&report, "pa`.`ges"), of(&report, "counters"));
+    assert_eq!([&row["key"], &counter["key"]], [&format!("'{name}'"); 2], "{report:#}");
     assert!(row["run"].as_str().is_some_and(|run| run.ends_with("--column '`pa``.``ges`.hits'")), "{row}");
-    let counter = of(&report, "counters", &format!("'{name}'"));
     schema.run(counter["run"].as_str().expect("a statement"));
     assert!(schema.first::<u32>("SELECT COUNT(*) FROM counters") >= 29, "{counter}");
     assert_eq!(schema.first::<u32>("SELECT COUNT(*) FROM executed"), 0);

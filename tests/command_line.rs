@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use slotted::package::Package;
 use slotted::render;
 
-use crate::support::{Module, package, root};
+use crate::advise::printed;
+use crate::support::{Module, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -14,36 +16,28 @@ pub fn promises(mut module: Module<'_>) {
         .plain(invalid_arguments_are_rejected)
         .plain(the_committed_files_are_up_to_date)
         .plain(check_names_the_files_that_differ_and_generate_writes_them)
-        .plain(stdout_is_setup_sql)
         .plain(a_closed_pipe_is_no_error)
-        .plain(the_command_in_the_banner_renders_the_file_again);
+        .plain(stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again);
 }
 
-fn slotted(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_slotted"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("CLICOLOR_FORCE")
-        .output()
-        .expect("slotted runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+fn slotted(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+    let output = command.args(arguments).current_dir(folder).env_remove("CLICOLOR_FORCE").output();
+    let Output { status, stdout, stderr } = output.expect("slotted runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (status.code(), text(stdout), text(stderr))
 }
 
 fn help_is_as_reviewed() {
     let help = |arguments: &[&str]| {
-        let output = slotted(arguments, root());
-        assert!(output.status.success());
-        text(&output.stdout)
+        let (code, text, _) = slotted(arguments, root());
+        assert!(code == Some(0) && text.lines().count() <= 90, "{arguments:?}: {text}");
+        text
     };
     let of_all = help(&["--help"]);
     let (_, commands) = of_all.split_once("Commands:\n").expect("commands");
     for command in commands.lines().map_while(|line| line.split_whitespace().next()) {
-        let text = help(&[command, "--help"]);
-        assert!(text.lines().count() <= 90, "{command}: {} lines", text.lines().count());
-        insta::assert_snapshot!(format!("help_{command}"), text);
+        insta::assert_snapshot!(format!("help_{command}"), help(&[command, "--help"]));
     }
     insta::assert_snapshot!("help", of_all);
     assert_eq!(help(&["--version"]), format!("slotted {}\n", env!("CARGO_PKG_VERSION")));
@@ -51,60 +45,62 @@ fn help_is_as_reviewed() {
 
 fn invalid_arguments_are_rejected() {
     let long = "x".repeat(60);
-    let cases: &[&[&str]] = &[
-        &[],
-        &["bench", "--connections", "8,0"],
-        &["advise", "--url", "mysql://a@b", "--host", "c"],
-        &["status", "--ssl-mode", "sometimes"],
-        &["status", "--defaults-file", "a", "--no-defaults"],
+    let cases = [
+        "",
+        "bench --connections 8,0",
+        "advise --url mysql://a@b --host c",
+        "advise --url 'mysql://user:12#s3cret@host/db'",
+        "advise --url mysql://user:s3cret@host/db?ssl-mode=REQUIRED",
+        "advise --url mysql://user:s3cret@host:port/db",
+        "advise --url postgres://user:s3cret@host",
+        "status --ssl-mode sometimes",
+        "status --defaults-file a --no-defaults",
         // A command without a server has no host.
-        &["generate", "-h"],
-        &["generate", "nothing"],
-        &["generate", "--stdout"],
-        &["generate", "counters", "--slots", "0"],
-        &["generate", "counters", "--slots", "10001"],
-        &["generate", "counters", "--pick", "first"],
-        &["generate", "counters", "--stdout", "--check"],
-        &["generate", "counters", "--stdout", "--out", "x"],
-        &["generate", "counters", "--collation", "latin1_swedish_ci"],
-        &["generate", "counters", "--collation", "utf8mb4_bin; DROP"],
-        &["generate", "counters", "--table", "my table"],
-        &["generate", "counters", "--table", "counter_totals"],
-        &["generate", "counters", "--prefix", &long],
-        &["generate", "counters", "--key", "url VARCHAR(255)"],
-        &["generate", "slotted_counters", "--slots", "per-counter"],
-        &["generate", "slotted_counters", "--key", "url TEXT"],
-        &["generate", "--column", &format!("{long}.views"), "--key", "id INT"],
-        &["generate", "--column", "articles.views"],
-        &["generate", "--column", "articles"],
-        &["generate", "counters", "--column", "articles.views", "--key", "id INT"],
-        &["generate", "--column", "articles.views", "--key", "id INT", "--keep", "Views"],
-        &["generate", "bounded_counters", "--slots", "20"],
-        &["generate", "counters-fixed", "--slots", "per-counter"],
+        "generate -h",
+        "generate nothing",
+        "generate --stdout",
+        "generate counters --slots 0",
+        "generate counters --slots 10001",
+        "generate counters --pick first",
+        "generate counters --stdout --check",
+        "generate counters --stdout --out x",
+        "generate counters --collation latin1_swedish_ci",
+        "generate counters --collation 'utf8mb4_bin; DROP'",
+        "generate counters --table 'my table'",
+        "generate counters --table counter_totals",
+        &format!("generate counters --prefix {long}"),
+        "generate counters --key 'url VARCHAR(255)'",
+        "generate slotted_counters --slots per-counter",
+        "generate slotted_counters --key 'url TEXT'",
+        &format!("generate --column {long}.views --key 'id INT'"),
+        "generate --column articles.views",
+        "generate --column articles",
+        "generate counters --column articles.views --key 'id INT'",
+        "generate --column articles.views --key 'id INT' --keep Views",
+        "generate bounded_counters --slots 20",
+        "generate counters-fixed --slots per-counter",
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let mut printed = String::new();
-    for arguments in cases {
-        let output = slotted(arguments, folder.path());
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert_eq!(text(&output.stdout), "", "{arguments:?}");
-        printed += &format!("$ slotted {arguments:?}\n{}\n", text(&output.stderr).trim_end());
+    for words in cases {
+        let arguments = shlex::split(words).expect(words);
+        let (code, stdout, stderr) = slotted(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
+        assert_eq!((code, &*stdout), (Some(2), ""), "{words}");
+        // A password is not in an error.
+        assert!(!stderr.contains("s3cret"), "{stderr}");
+        printed += &format!("{}\n{}\n", format!("$ slotted {words}").trim_end(), stderr.trim_end());
     }
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "no file is written");
     insta::assert_snapshot!("rejected", printed);
 }
 
 fn the_committed_files_are_up_to_date() {
-    let output = slotted(&["generate", "--check"], root());
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(slotted(&["generate", "--check"], root()), (Some(0), String::new(), String::new()));
 }
 
 fn check_names_the_files_that_differ_and_generate_writes_them() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = |arguments: &[&str]| {
-        let output = slotted(&[&["generate", "--out", "here"], arguments].concat(), folder.path());
-        (output.status.code(), text(&output.stdout), text(&output.stderr))
-    };
+    let run = |arguments: &[&str]| slotted(&[&["generate", "--out", "here"], arguments].concat(), folder.path());
     let differs = |files: &str| {
         let (code, stdout, stderr) = run(&["--check"]);
         assert_eq!((code, stdout.starts_with(files)), (Some(1), true), "{stdout}{stderr}");
@@ -132,17 +128,9 @@ fn check_names_the_files_that_differ_and_generate_writes_them() {
     assert_eq!(run(&["counters", "--slots", "64"]).0, Some(0));
     let fixed = fs::read_to_string(folder.path().join("here/mysql/counters-fixed/setup.sql")).expect("a script");
     assert!(fixed.contains("MOD(CONNECTION_ID(), 64)"), "{fixed}");
-    let output = slotted(&["generate", "--out", "here/mysql/counters/setup.sql"], folder.path());
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr)
-            .starts_with("error: cannot create the folder here/mysql/counters/setup.sql/mysql/counters: ")
-    );
-}
-
-fn stdout_is_setup_sql() {
-    let output = slotted(&["generate", "counters", "--stdout"], root());
-    assert_eq!((text(&output.stdout), text(&output.stderr)), (render::setup(&package(|_| {})), String::new()));
+    let (code, _, stderr) = slotted(&["generate", "--out", "here/mysql/counters/setup.sql"], folder.path());
+    let error = "error: cannot create the folder here/mysql/counters/setup.sql/mysql/counters: ";
+    assert!(code == Some(2) && stderr.starts_with(error), "{stderr}");
 }
 
 /// `slotted generate counters --stdout | head -1`: a reader that has ended is no error.
@@ -155,28 +143,17 @@ fn a_closed_pipe_is_no_error() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
         command.arg("generate").args(arguments).current_dir(folder.path()).stdout(writer);
         let output = command.output().expect("slotted runs");
-        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        assert!(!text(&output.stderr).contains("panic"), "{}", text(&output.stderr));
+        assert!(output.status.code() == Some(code) && !printed(&output).contains("panic"), "{}", printed(&output));
     }
 }
 
-fn the_command_in_the_banner_renders_the_file_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let names = [
-        "generate",
-        "counters",
-        "--stdout",
-        "--table",
-        "my$table",
-        "--prefix",
-        "a_$",
-        "--definer",
-        "it's `my` account@%",
-    ];
-    let words = ["--collation", "utf8mb4_bin", "--security", "invoker", "--no-function"];
-    let first = text(&slotted(&[&names[..], &words].concat(), folder.path()).stdout);
-    let (_, line) = first.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
+fn stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again() {
+    let words = "counters --table my$table --prefix a_$ --definer \"it's `my` account@%\" --collation utf8mb4_bin \
+                 --security invoker --no-function";
+    let package = Package::parse(words).expect(words);
+    let setup = render::setup(&package);
+    let (_, line) = setup.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");
-    assert_eq!(text(&output.stdout), first, "{line}");
+    assert_eq!(printed(&output), setup, "{line}");
 }

@@ -2,54 +2,26 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use mysql::prelude::Queryable;
-use mysql::{DriverError, MySqlError};
-use slotted::connect::{ConnectError, option_file};
+use slotted::connect::option_file;
 
-use crate::support::{Module, Network, Server, free_ports};
+use crate::advise::printed;
+use crate::support::{Module, Network, Server};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .plain(every_error_is_as_reviewed)
-        .plain(a_url_that_cannot_be_used_is_explained)
         .plain(a_server_that_is_not_there_is_explained)
         .on_families(values_in_option_files_are_those_of_the_client)
         .private()
         .on_one_server(the_options_are_those_of_the_client)
         .on_families(every_command_connects_with_tls)
+        .on(|name| name == "mariadb-10.11", a_server_without_tls_is_explained)
         .on_families(a_password_can_have_every_character)
         .on_one_server(a_password_is_asked_for_on_the_terminal)
         .on_one_server(option_files_are_read_as_the_clients_read_them)
         .on(|name| name.starts_with("mysql"), an_account_that_is_rejected_is_explained);
-}
-
-/// The message and the remedy of each kind of error.
-fn every_error_is_as_reviewed() {
-    let answer = |code, message: &str| {
-        mysql::Error::MySqlError(MySqlError { state: "HY000".into(), message: message.into(), code })
-    };
-    let refused = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
-    let errors = [
-        (true, mysql::Error::IoError(refused)),
-        (true, mysql::Error::DriverError(DriverError::TlsNotSupported)),
-        (true, mysql::Error::DriverError(DriverError::UnknownAuthPlugin("sha256_password".into()))),
-        (false, answer(1045, "Access denied for user 'user'@'client' (using password: NO)")),
-        (true, answer(1045, "Access denied for user 'user'@'client' (using password: YES)")),
-        (true, answer(1044, "Access denied for user 'user'@'client' to database 'app'")),
-        (true, answer(1130, "Host 'client' is not allowed to connect to this MySQL server")),
-        (
-            true,
-            answer(3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON."),
-        ),
-        (true, answer(1040, "Too many connections")),
-    ];
-    let texts = errors.map(|(password, error)| {
-        let error = ConnectError { place: "db1:3306".into(), account: "user@db1:3306".into(), password, error };
-        format!("error: {error}\nhint: {}\n", error.hint())
-    });
-    insta::assert_snapshot!("errors", texts.join("\n"));
 }
 
 /// The tool without the settings of this machine.
@@ -62,38 +34,61 @@ fn slotted(arguments: &[&str]) -> Command {
     command
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+/// A command that is short and connects.
+fn advise(arguments: &[&str]) -> Command {
+    slotted(&[&["advise", "--seconds", "0.1"], arguments].concat())
 }
-
-/// Short, and it connects.
-const ADVISE: [&str; 3] = ["advise", "--seconds", "0.1"];
 
 fn connects(command: &mut Command) {
     let output = command.output().expect("slotted runs");
-    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", printed(&output));
 }
 
 /// The command fails with this error, and the hint contains this text. No output has the password.
 fn fails(command: &mut Command, error: &str, hint: &str) {
     let output = command.output().expect("slotted runs");
-    let text = stderr(&output);
+    let text = printed(&output);
     assert_eq!(output.status.code(), Some(2), "{command:?}: {text}");
-    assert!(text.contains(error) && text.contains("hint: ") && text.contains(hint), "{command:?}: {text}");
-    assert!(!text.contains("s3cret"), "{text}");
+    let after = text.split_once(error).and_then(|(_, rest)| rest.split_once("hint: "));
+    assert!(after.is_some_and(|(_, after)| after.contains(hint)) && !text.contains("s3cret"), "{command:?}: {text}");
 }
 
 impl Network {
-    fn command(&self, command: &[&str], arguments: &[&str]) -> Command {
-        let place = ["-h", "127.0.0.1", "-P", &self.port];
-        slotted(&[command, &place, arguments].concat())
+    /// Creates an account with all privileges, and returns its short command with these arguments.
+    fn account(&self, user: &str, password: &str) -> impl Fn(&[&str]) -> Command {
+        let password = password.replace('\\', "\\\\").replace('\'', "''");
+        let (user, port) = (user.to_owned(), self.port.clone());
+        for statement in [
+            format!("CREATE USER '{user}'@'localhost' IDENTIFIED BY '{password}'"),
+            format!("GRANT ALL ON *.* TO '{user}'@'localhost' WITH GRANT OPTION"),
+        ] {
+            self.server.connect().query_drop(statement).expect("an account");
+        }
+        move |arguments| advise(&[&["-h", "127.0.0.1", "-P", &port, "-u", &user], arguments].concat())
     }
+}
+
+/// The message says what was tried, and the hint names all options that say where a server is.
+fn a_server_that_is_not_there_is_explained() {
+    for (place, error) in [
+        (["--url", "mysql://127.0.0.1:1/db"], "127.0.0.1:1: Connection refused"),
+        (["-S", "/nonexistent/socket"], "/nonexistent/socket: "),
+        (["-h", "no.such.host.invalid"], "no.such.host.invalid:3306: "),
+    ] {
+        let hint = "--host and --port, --socket or --url say where it is, and --user who connects";
+        fails(&mut advise(&place), &format!("cannot connect to {error}"), hint);
+    }
+}
+
+fn client_connects(server: &Server, arguments: &[&str]) {
+    let said = Command::new(server.client_program()).args(arguments).args(["-e", "DO 1"]).output().expect("a client");
+    assert!(said.status.success(), "{arguments:?}: {}", printed(&said));
 }
 
 /// The same arguments connect the client of the server and the tool.
 fn the_options_are_those_of_the_client(server: &Server) {
     let network = server.network();
-    network.account("'user'@'localhost'", "s3cret", "");
+    let _ = network.account("user", "s3cret");
     let port = &network.port;
     let options = mysql::Opts::from(network.server.options());
     let socket = options.get_socket().expect("a socket");
@@ -104,81 +99,75 @@ fn the_options_are_those_of_the_client(server: &Server) {
         &["-h", "localhost", &format!("--socket={socket}"), "-u", "user", "-ps3cret"],
     ] {
         client_connects(&network.server, &[&["--no-defaults"], arguments].concat());
-        connects(slotted(&ADVISE).args(arguments));
+        connects(&mut advise(arguments));
     }
-}
-
-fn client_connects(server: &Server, arguments: &[&str]) {
-    let said = Command::new(server.client_program()).args(arguments).args(["-e", "DO 1"]).output().expect("a client");
-    assert!(said.status.success(), "{arguments:?}: {}", stderr(&said));
 }
 
 /// MySQL and MariaDB 11.8 create a certificate when they start, MySQL also a file with its authority.
 fn every_command_connects_with_tls(server: &Server) {
     let network = Network::start(server, &["--require-secure-transport=ON"]);
-    network.account("'user'@'localhost'", "s3cret", "");
-    let command =
-        |words: &[&str], arguments: &[&str]| network.command(words, &[&["-u", "user", "-ps3cret"], arguments].concat());
-    let advise = |mode: &str, authority: &[&str]| command(&ADVISE, &[&["--ssl-mode", mode], authority].concat());
+    let as_user = network.account("user", "s3cret");
+    let with = |mode: &str, more: &[&str]| as_user(&[&["-ps3cret", "--ssl-mode", mode], more].concat());
 
-    connects(&mut command(&ADVISE, &[]));
-    connects(&mut advise("REQUIRED", &[]));
-    fails(&mut advise("disabled", &[]), "cannot connect to 127.0.0.1:", "--ssl-mode REQUIRED");
-    fails(&mut advise("VERIFY_CA", &[]), "certificate", "--ssl-ca");
+    connects(&mut as_user(&["-ps3cret"]));
+    connects(&mut with("REQUIRED", &[]));
+    fails(&mut with("disabled", &[]), "cannot connect to 127.0.0.1:", "--ssl-mode REQUIRED");
+    fails(&mut with("VERIFY_CA", &[]), "certificate", "--ssl-ca");
     if server.is_mysql() {
-        let authority = network.server.process().1.join("data/ca.pem").display().to_string();
-        connects(&mut advise("VERIFY_CA", &["--ssl-ca", &authority]));
+        let authority = network.server.folder().join("data/ca.pem").display().to_string();
+        connects(&mut with("VERIFY_CA", &["--ssl-ca", &authority]));
         // The certificate of the server is for no host.
-        fails(&mut advise("VERIFY_IDENTITY", &["--ssl-ca", &authority]), "certificate", "--ssl-ca");
+        fails(&mut with("VERIFY_IDENTITY", &["--ssl-ca", &authority]), "certificate", "--ssl-ca");
     }
-    let missing = advise("VERIFY_CA", &["--ssl-ca", "/nonexistent"]).output().expect("slotted runs");
-    assert!(stderr(&missing).contains("cannot read /nonexistent: "), "{}", stderr(&missing));
+    let missing = printed(&with("VERIFY_CA", &["--ssl-ca", "/nonexistent"]).output().expect("slotted runs"));
+    assert!(missing.contains("cannot read /nonexistent: "), "{missing}");
 
     let url = format!("mysql://user:s3cret@127.0.0.1:{}", network.port);
-    connects(slotted(&ADVISE).args(["--url", &url, "--ssl-mode", "REQUIRED"]));
     network.server.connect().query_drop("CREATE DATABASE app").expect("a database");
     // The connections of a load use TLS too.
     let bench = "bench counters --connections 2 --seconds 0.1 --rounds 1";
     for words in ["install counters -D app", "status -D app", "uninstall --with-data --yes -D app", bench] {
-        connects(&mut command(&words.split(' ').collect::<Vec<_>>(), &[]));
+        connects(slotted(&words.split(' ').collect::<Vec<_>>()).args(["--url", &url, "--ssl-mode", "REQUIRED"]));
     }
+}
+
+/// It has no certificate.
+fn a_server_without_tls_is_explained(server: &Server) {
+    let as_user = server.network().account("plain", "s3cret");
+    fails(&mut as_user(&["-ps3cret", "--ssl-mode", "REQUIRED"]), "does not support TLS", "--ssl-mode DISABLED");
 }
 
 fn a_password_can_have_every_character(server: &Server) {
     let network = server.network();
     // All printable characters of ASCII, and one beyond.
     let password: String = (' '..='~').chain(['é']).collect();
-    network.account("'us/er'@'localhost'", &password, "");
-    let advise = |arguments: &[&str]| network.command(&ADVISE, &[&["--user", "us/er"], arguments].concat());
+    let as_user = network.account("us/er", &password);
     let encoded: String = password.bytes().map(|byte| format!("%{byte:02X}")).collect();
-    let at = |password: &str| format!("mysql://us%2Fer{password}@127.0.0.1:{}", network.port);
+    let url = |password: &str| format!("mysql://us%2Fer{password}@127.0.0.1:{}", network.port);
+    let option = format!("--password={password}");
 
-    connects(&mut advise(&[&format!("-p{password}")]));
-    connects(advise(&[]).env("MYSQL_PWD", &password));
+    connects(&mut as_user(&[&format!("-p{password}")]));
+    connects(as_user(&[]).env("MYSQL_PWD", &password));
     // The password of the URL precedes the variable, and the option precedes both.
-    connects(slotted(&ADVISE).env("SLOTTED_URL", at(&format!(":{encoded}"))).env("MYSQL_PWD", "other"));
-    connects(slotted(&ADVISE).args(["--url", &at("")]).env("MYSQL_PWD", &password));
-    connects(slotted(&ADVISE).args(["--url", &at(":wrong"), &format!("--password={password}")]));
-    fails(
-        slotted(&ADVISE).args(["--url", &at(""), "--password="]).env("MYSQL_PWD", &password),
-        "(using password: NO)",
-        "",
-    );
+    connects(advise(&[]).env("SLOTTED_URL", url(&format!(":{encoded}"))).env("MYSQL_PWD", "other"));
+    connects(advise(&["--url", &url("")]).env("MYSQL_PWD", &password));
+    connects(&mut advise(&["--url", &url(":wrong"), &option]));
+    fails(advise(&["--url", &url(""), "--password="]).env("MYSQL_PWD", &password), "(using password: NO)", "");
     // The clients of the server read the file in the same way.
     let folder = tempfile::tempdir().expect("a folder");
     let quoted = format!("'{}'", password.replace('\\', "\\\\").replace('\'', "\\'"));
     let file = folder.path().join("my.cnf");
     fs::write(&file, format!("[client]\npassword = {quoted} # the password\n")).expect("a file");
     let defaults = format!("--defaults-file={}", file.display());
-    connects(&mut advise(&[&defaults]));
+    connects(&mut as_user(&[&defaults]));
     client_connects(server, &[&defaults, "--host=127.0.0.1", "--user=us/er", &format!("--port={}", network.port)]);
 }
 
 fn a_password_is_asked_for_on_the_terminal(server: &Server) {
     let network = server.network();
-    network.account("'asked'@'localhost'", "s3cret", "");
+    let as_user = network.account("asked", "s3cret");
     for option in ["-p", "--password"] {
-        let mut command = network.command(&ADVISE, &[option, "-u", "asked"]);
+        let mut command = as_user(&[option]);
         // Of the terminal.
         command.stdin(Stdio::inherit());
         let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
@@ -187,50 +176,34 @@ fn a_password_is_asked_for_on_the_terminal(server: &Server) {
         let printed = terminal.exp_eof().expect("the end");
         assert!(!printed.contains("error") && !printed.contains("s3cret"), "{printed}");
     }
-    fails(&mut network.command(&ADVISE, &["-u", "asked"]), "ERROR 1045", "add -p, which asks for it");
+    fails(&mut as_user(&[]), "ERROR 1045", "add -p, which asks for it");
 }
 
 /// The client prints the options of a file with --print-defaults.
 fn values_in_option_files_are_those_of_the_client(server: &Server) {
-    let lines = [
-        r##"= a # b"##,
-        r##"=p#q ; b"##,
-        r##"="a#b" # it's "b""##,
-        r##"="a"#b"##,
-        r##"="a\"#b""##,
-        r##"="a\\""##,
-        r##"="" "##,
-        r##"='a#b"##,
-        r##"=it's #x"##,
-        r##"='"##,
-        r##"=\s\t\b\\\x\"##,
-        r##"=a\#b"##,
-        r##"='a""##,
-        "=\u{b}a\u{c}",
-        "=\u{3000}a\u{3000}",
-        " # a=b",
-        "",
-    ];
+    // What follows the name in each line, between bars.
+    let lines = "= a # b|=p#q ; b|=\"a#b\" # it's \"b\"|=\"a\"#b|=\"a\\\"#b\"|=\"a\\\\\"|=\"\" |='a#b|=it's #x|='\
+                 |=\\s\\t\\b\\\\\\x\\|=a\\#b|='a\"|=\u{b}a\u{c}|=\u{3000}a\u{3000}| # a=b|";
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("my.cnf");
-    let options: String = lines.iter().enumerate().map(|(n, line)| format!("line-{n}{line}\n")).collect();
+    let options: String = lines.split('|').enumerate().map(|(n, line)| format!("line-{n}{line}\n")).collect();
     fs::write(&file, format!("[client]\n{options}")).expect("a file");
     let mut client = Command::new(server.client_program());
     let output = client.arg(format!("--defaults-file={}", file.display())).arg("--print-defaults").output();
-    let printed = String::from_utf8(output.expect("the client runs").stdout).expect("UTF-8").replace('\n', " ");
+    let said = printed(&output.expect("the client runs")).replace('\n', " ");
     let entries = option_file::read(&file).expect("an option file").expect("a file of this account alone");
-    assert_eq!(entries.len(), lines.len());
+    assert_eq!(entries.len(), 17);
     for entry in entries {
         let value = entry.value.map(|value| format!("={value}")).unwrap_or_default();
         let option = format!(" --{}{value} ", entry.name);
-        assert!(printed.contains(&option), "{option:?}\n{printed}");
+        assert!(said.contains(&option), "{option:?}\n{said}");
     }
 }
 
 fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     let network = server.network();
-    network.account("'filed'@'localhost'", "s3cret", "");
-    network.account("'other'@'localhost'", "another", "");
+    let as_filed = network.account("filed", "s3cret");
+    let _ = network.account("other", "another");
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -240,78 +213,42 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     let own = format!("[slotted]\nuser=filed\nport={}\n", network.port);
     let clients = "!includedir /etc/mysql/conf.d/\n[client]\nhost=127.0.0.1\nuser=other\npassword=\"s3cret\"\nquick\n[mysqldump]\nport = 1\n";
     let file = write(".my.cnf", &format!("{clients}{own}"));
-    let with = |file: &str, arguments: &[&str]| slotted(&[&ADVISE[..], &["--defaults-file", file], arguments].concat());
-    connects(&mut with(&file, &[]));
-    connects(slotted(&ADVISE).env("HOME", folder.path()));
+    connects(&mut advise(&["--defaults-file", &file]));
+    connects(advise(&[]).env("HOME", folder.path()));
     // The command line overrides the file.
-    fails(&mut with(&file, &["-u", "other"]), "ERROR 1045 (28000): Access denied for user 'other'", "check --user");
     fails(
-        network.command(&ADVISE, &["--no-defaults", "-u", "filed"]).env("HOME", folder.path()),
-        "ERROR 1045",
-        "add -p",
+        &mut advise(&["--defaults-file", &file, "-u", "other"]),
+        "ERROR 1045 (28000): Access denied for user 'other'",
+        "check --user",
     );
+    fails(as_filed(&["--no-defaults"]).env("HOME", folder.path()), "ERROR 1045", "add -p");
     for (file, error) in [
         ("/nonexistent".to_owned(), "cannot read the option file /nonexistent"),
         (write("wrong.cnf", "[slotted]\nslots = 5\n"), "unknown option slots"),
         (write("line.cnf", "[client]\nuser=a\n\n[broken\n"), "cannot parse line 4 of the option file"),
         (write("first.cnf", "user=a\n"), "cannot parse line 1 of the option file"),
     ] {
-        fails(&mut with(&file, &[]), error, "correct the file");
+        fails(&mut advise(&["--defaults-file", &file]), error, "correct the file");
     }
     // The clients ignore a file that every account can write.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("permissions");
-    fails(
-        &mut network.command(&ADVISE, &["--defaults-file", &file, "-u", "filed"]),
-        "warning: the option file",
-        "add -p",
-    );
+    fails(&mut as_filed(&["--defaults-file", &file]), "warning: the option file", "add -p");
 }
 
 fn an_account_that_is_rejected_is_explained(server: &Server) {
     let network = Network::start(server, &[]);
-    network.account("'user'@'localhost'", "right", "");
-    let advise = |arguments: &[&str]| network.command(&ADVISE, arguments);
-    fails(&mut advise(&["-u", "user", "-ps3cret"]), "ERROR 1045", "check --user and --password");
-    fails(&mut advise(&["-u", "user", "-pright", "-D", "missing"]), "ERROR 1049 (42000)", "create the database");
-    let mut connection = network.server.connect();
-    let mut run = |statement: &str| connection.query_drop(statement).expect(statement);
-    let old = ["-u", "old", "-ps3cret", "-D", "missing"];
-    run("CREATE USER 'old'@'%' IDENTIFIED WITH sha256_password BY 's3cret'");
-    fails(&mut advise(&old), "protocol: `sha256_password`", "ALTER USER ... IDENTIFIED WITH caching_sha2_password");
+    let as_user = network.account("user", "right");
+    let run = |statement: &str| network.server.connect().query_drop(statement).expect(statement);
+    fails(&mut as_user(&["-ps3cret"]), "ERROR 1045", "check --user and --password");
+    fails(&mut as_user(&["-pright", "-D", "missing"]), "ERROR 1049 (42000)", "create the database");
+    run("CREATE USER old IDENTIFIED WITH sha256_password BY 's3cret'");
+    let mut old = advise(&["-h127.0.0.1", "-P", &network.port, "-uold", "-ps3cret", "-Dmissing"]);
+    fails(&mut old, "protocol: `sha256_password`", "ALTER USER ... IDENTIFIED WITH caching_sha2_password");
     // As the hint says.
-    run("ALTER USER 'old'@'%' IDENTIFIED WITH caching_sha2_password BY 's3cret'");
-    fails(&mut advise(&old), "ERROR 1044 (42000)", "create the database");
+    run("ALTER USER old IDENTIFIED WITH caching_sha2_password BY 's3cret'");
+    fails(&mut old, "ERROR 1044 (42000)", "create the database");
     run("SET GLOBAL max_connections = 10");
     let open: Vec<_> = (0..11).map_while(|_| mysql::Conn::new(network.server.options()).ok()).collect();
     assert!(open.len() >= 10, "{}", open.len());
-    fails(&mut advise(&["-u", "user", "-pright"]), "1040", "the server says why");
-}
-
-fn a_url_that_cannot_be_used_is_explained() {
-    let mut texts = String::new();
-    for url in [
-        "mysql://user:12#s3cret@host/db",
-        "mysql://user:s3cret@host/db?ssl-mode=REQUIRED",
-        "mysql://user:s3cret@host:port/db",
-        "postgres://user:s3cret@host",
-        "s3cret",
-    ] {
-        fails(slotted(&ADVISE).env("SLOTTED_URL", url), "the URL ", "is %3F");
-        let output = slotted(&ADVISE).args(["--url", url]).output().expect("slotted runs");
-        texts += &format!("$ slotted advise --url '{url}'\n{}\n", stderr(&output));
-    }
-    insta::assert_snapshot!("urls", texts);
-}
-
-/// The message says what was tried, and the hint names all options that say where a server is.
-fn a_server_that_is_not_there_is_explained() {
-    let address = format!("127.0.0.1:{}", free_ports(1)[0]);
-    for (arguments, error) in [
-        (["--url", &format!("mysql://{address}/db")], format!("{address}: Connection refused")),
-        (["-S", "/nonexistent/socket"], "/nonexistent/socket: ".to_owned()),
-        (["-h", "no.such.host.invalid"], "no.such.host.invalid:3306: ".to_owned()),
-    ] {
-        let hint = "--host and --port, --socket or --url say where it is, and --user who connects";
-        fails(slotted(&ADVISE).args(arguments), &format!("cannot connect to {error}"), hint);
-    }
+    fails(&mut as_user(&["-pright"]), "1040", "the server says why");
 }

@@ -5,40 +5,36 @@ use std::process::Command;
 use mysql::prelude::Queryable;
 use slotted::package::Package;
 
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, root, servers_of_this_run};
+use crate::support::{Module, Schema, Server, error_of, root, servers_of_this_run};
 
 pub fn promises(mut module: Module<'_>) {
     module.on_servers(rows_of_a_dump_move_to_the_other_server);
 }
 
-/// The packages, with the queries of their totals, and the calls after which these totals are `41`.
-fn packages() -> [(Package, &'static str, &'static str); 5] {
-    let of_hashes = keyed(|options| {
-        options.key = "hash BINARY(4)".parse().expect("a key");
-        options.table = "hashes".parse().expect("a name");
-        options.prefix = "hash_".parse().expect("a prefix");
-    });
-    [
-        (
-            package(|_| {}),
-            "SELECT counter_get('\u{e9}\u{1F600}')",
-            "CALL counter_setup('\u{e9}\u{1F600}', 'it''s', 7, 40); CALL counter_increment('\u{c9}\u{1F600}')",
-        ),
-        (keyed(|_| {}), "SELECT slotted_counter_get(1, 2)", "CALL slotted_counter_add(1, 2, 41)"),
-        (of_hashes, "SELECT hash_get(0x00FF275C)", "CALL hash_add(0x00FF275C, 41)"),
-        (
-            of_column("articles.views", "url VARCHAR(50)", |_| {}),
-            "SELECT articles_views_get('/\u{4e2d}')",
-            "INSERT INTO articles VALUES ('/\u{4e2d}', 30); CALL articles_views_add('/\u{4e2d}', 11)",
-        ),
-        (
-            bounded(|_| {}),
-            "SELECT bounded_counter_get('seats')",
-            "CALL bounded_counter_setup('seats', NULL, 3, 50); CALL bounded_counter_take('seats', 9)",
-        ),
-    ]
-}
+/// The packages, the queries of their totals, and the calls after which these totals are `41`.
+const PACKAGES: [(&str, &str, &str); 5] = [
+    (
+        "counters",
+        "SELECT counter_get('\u{e9}\u{1F600}')",
+        "CALL counter_setup('\u{e9}\u{1F600}', 'it''s', 7, 40); CALL counter_increment('\u{c9}\u{1F600}')",
+    ),
+    ("slotted_counters", "SELECT slotted_counter_get(1, 2)", "CALL slotted_counter_add(1, 2, 41)"),
+    (
+        "slotted_counters --key 'hash BINARY(4)' --table hashes --prefix hash_",
+        "SELECT hash_get(0x00FF275C)",
+        "CALL hash_add(0x00FF275C, 41)",
+    ),
+    (
+        "--column articles.views --key 'url VARCHAR(50)'",
+        "SELECT articles_views_get('/\u{4e2d}')",
+        "INSERT INTO articles VALUES ('/\u{4e2d}', 30); CALL articles_views_add('/\u{4e2d}', 11)",
+    ),
+    (
+        "bounded_counters",
+        "SELECT bounded_counter_get('seats')",
+        "CALL bounded_counter_setup('seats', NULL, 3, 50); CALL bounded_counter_take('seats', 9)",
+    ),
+];
 
 /// A schema with the tables and the packages.
 fn created(server: &Server) -> Schema<'_> {
@@ -47,7 +43,7 @@ fn created(server: &Server) -> Schema<'_> {
         "CREATE TABLE articles (url VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, views BIGINT NOT NULL CHECK (views >= 0)) \
          ENGINE = InnoDB",
     );
-    packages().iter().for_each(|(package, ..)| schema.install(package));
+    PACKAGES.iter().for_each(|(words, ..)| schema.install(&Package::parse(words).expect(words)));
     schema
 }
 
@@ -68,14 +64,14 @@ fn dump(schema: &Schema<'_>) -> String {
 
 fn rows_of_a_dump_move_to_the_other_server(server: &Server) {
     let schema = created(server);
-    packages().iter().for_each(|(_, _, calls)| schema.run(calls));
+    PACKAGES.iter().for_each(|(_, _, calls)| schema.run(calls));
     let rows = dump(&schema);
     for other in servers_of_this_run().iter().filter(|other| other.is_mysql() != server.is_mysql()) {
         let moved = created(other);
         let said = moved.client().pipe(&[], &rows);
         assert!(said.success, "to {}: {said:?}", other.version);
-        for (package, query, _) in packages() {
-            let table = &package.options.table;
+        for (words, query, _) in PACKAGES {
+            let table = &Package::parse(words).expect(words).options.table;
             assert_eq!(moved.rows(table), schema.rows(table), "to {}: {table}", other.version);
             assert_eq!(moved.first::<i64>(query), 41, "to {}: {query}", other.version);
         }

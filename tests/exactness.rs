@@ -8,6 +8,7 @@ use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Package, Pick, Slots};
 
+pub use crate::support::SetOnDrop;
 use crate::support::{Module, Server, bounded, calls, error_of, keyed, package, repeatable, variants};
 
 pub fn promises(mut module: Module<'_>) {
@@ -21,15 +22,6 @@ pub fn promises(mut module: Module<'_>) {
 const WRITERS: usize = 64;
 /// The most calls of each writer.
 const CALLS: usize = 120;
-
-/// Sets a flag when it is dropped, so that other threads stop also if this one fails.
-pub struct SetOnDrop<'a>(pub &'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
-}
 
 /// Runs statements, or a transaction, until the server does not choose it as the victim of a deadlock with a resize.
 fn repeat(connection: &mut mysql::Conn, statements: &[&str], repeated: &AtomicU64) {

@@ -7,10 +7,9 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
-use slotted::package::{Options, Package};
+use slotted::package::Package;
 
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, calls, error_of, free_ports, keyed, package, repeatable};
+use crate::support::{Module, Schema, Server, calls, error_of, free_ports, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module.private().on_servers(a_replica_has_the_same_rows_and_rejects_calls);
@@ -43,22 +42,19 @@ impl Pair {
             |own: &[&str]| server.another(&[formats, &["--event-scheduler=ON", "--log-bin=binlog"], own].concat());
         let source = start(&["--server-id=1", "--skip-networking=0", "--bind-address=127.0.0.1", &port_argument]);
         let replica = start(&["--server-id=2", "--read-only=ON"]);
-        for statement in
-            ["CREATE USER replica@'%' IDENTIFIED BY 'secret'", "GRANT REPLICATION SLAVE ON *.* TO replica@'%'"]
-        {
-            source.connect().query_drop(statement).expect(statement);
-        }
-        let follow = if server.is_mysql() {
-            "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1, SOURCE_"
+        let (follow, of) = if server.is_mysql() {
+            ("CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1", "SOURCE")
         } else {
-            "CHANGE MASTER TO MASTER_USE_GTID = slave_pos, MASTER_"
+            ("CHANGE MASTER TO MASTER_USE_GTID = slave_pos", "MASTER")
         };
-        let (_, prefix) = follow.rsplit_once(' ').expect("a prefix");
-        let follow = format!(
-            "{follow}HOST = '127.0.0.1', {prefix}PORT = {port}, {prefix}USER = 'replica', {prefix}PASSWORD = 'secret'"
-        );
-        for statement in [&follow, "START REPLICA"] {
-            replica.connect().query_drop(statement).expect("replication");
+        let account = format!("{of}_USER = 'replica', {of}_PASSWORD = 'secret'");
+        for (server, statement) in [
+            (&source, "CREATE USER replica@'%' IDENTIFIED BY 'secret'"),
+            (&source, "GRANT REPLICATION SLAVE ON *.* TO replica@'%'"),
+            (&replica, &format!("{follow}, {of}_HOST = '127.0.0.1', {of}_PORT = {port}, {account}")),
+            (&replica, "START REPLICA"),
+        ] {
+            server.connect().query_drop(statement).expect(statement);
         }
         Self { source, replica }
     }
@@ -85,25 +81,17 @@ fn application(server: &Server) -> Conn {
 }
 
 /// All rows of all tables, and the definitions of all routines.
-fn contents(server: &Server) -> Vec<(String, Vec<Vec<Value>>)> {
+fn contents(server: &Server) -> Vec<Vec<Vec<Value>>> {
     let mut connection = Conn::new(server.options().db_name(Some(SCHEMA))).expect("a connection");
-    let routines = "information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY ROUTINE_NAME";
-    let mut queries =
-        vec![format!("SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER, SECURITY_TYPE, SQL_MODE FROM {routines}")];
-    for table in ["counters", "bounded_counters", "slotted_counters", "pages_views", "pages"] {
-        queries.push(format!("SELECT * FROM {table} ORDER BY 1, 2, 3"));
-    }
-    let rows = |query: String| {
-        let rows: Vec<Row> = connection.query(&query).expect(&query);
-        assert!(!rows.is_empty(), "{query}");
-        (query, rows.into_iter().map(Row::unwrap).collect())
+    let routines =
+        "(SELECT ROUTINE_NAME, ROUTINE_DEFINITION, DEFINER, SECURITY_TYPE, SQL_MODE FROM information_schema.ROUTINES
+                      WHERE ROUTINE_SCHEMA = DATABASE()) AS routines";
+    let rows = |table: &str| {
+        let rows: Vec<Row> = connection.query(format!("SELECT * FROM {table} ORDER BY 1, 2, 3")).expect(table);
+        assert!(!rows.is_empty(), "{table}");
+        rows.into_iter().map(Row::unwrap).collect()
     };
-    queries.into_iter().map(rows).collect()
-}
-
-fn packages() -> [Package; 4] {
-    let of_account = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
-    [package(of_account), bounded(of_account), keyed(of_account), of_column("pages.views", "id BIGINT", of_account)]
+    [routines, "counters", "bounded_counters", "slotted_counters", "pages_views", "pages"].map(rows).into()
 }
 
 /// Increments, half of them in transactions of several statements, of which some are rolled back.
@@ -169,9 +157,9 @@ fn a_replica_has_the_same_rows_and_rejects_calls(server: &Server) {
          INSERT INTO pages VALUES {}; CREATE USER app@'%' IDENTIFIED BY 'secret'",
         pages.join(", ")
     ));
-    for package in packages() {
-        schema.run(&schema.file(&package, "setup.sql"));
-        schema.run(&schema.file(&package, "accounts.sql"));
+    for words in ["counters", "bounded_counters", "slotted_counters", "--column pages.views --key 'id BIGINT'"] {
+        let package = Package::parse(&format!("{words} --definer slotted@localhost")).expect(words);
+        ["setup.sql", "accounts.sql"].iter().for_each(|file| schema.run(&schema.file(&package, file)));
     }
     // An event runs only if its definer has the privilege EVENT.
     schema.run(&format!(

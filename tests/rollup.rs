@@ -10,6 +10,7 @@ use rand::RngExt;
 use slotted::package::{Options, Package, TableColumn};
 
 use crate::columns::succeeds;
+pub use crate::support::SetOnDrop as End;
 use crate::support::{Module, Schema, Server, cases, error_of, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
@@ -97,15 +98,6 @@ pub fn after(schema: &Schema<'_>, statements: &[&str]) -> Conn {
 /// A connection that waits for a lock for 1 s at most.
 fn impatient(schema: &Schema<'_>) -> Conn {
     after(schema, &["SET SESSION innodb_lock_wait_timeout = 1"])
-}
-
-/// Ends the other sessions of a load, also if an assertion fails.
-pub struct End<'a>(pub &'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
 }
 
 /// Writers of the column: the package is installed under their load, most of them call the routines later, and no one at the end, when the

@@ -1,16 +1,15 @@
 //! The servers' own command-line clients.
 
-use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use mysql::Opts;
 
 /// A command-line client and its arguments for one schema.
 pub struct Client {
     program: PathBuf,
-    arguments: Vec<OsString>,
+    arguments: Vec<String>,
     schema: String,
 }
 
@@ -24,23 +23,16 @@ pub struct Said {
 
 impl Client {
     pub fn new(program: PathBuf, options: &Opts, schema: &str) -> Self {
-        let mut arguments: Vec<OsString> = vec!["--no-defaults".into()];
-        let mut say = |flag: &str, value: String| arguments.push(format!("--{flag}={value}").into());
-        if let Some(user) = options.get_user() {
-            say("user", user.to_owned());
+        let mut arguments = vec!["--no-defaults".to_owned()];
+        arguments.extend(options.get_user().map(|user| format!("--user={user}")));
+        arguments.extend(options.get_pass().map(|password| format!("--password={password}")));
+        if let Some(socket) = options.get_socket() {
+            arguments.push(format!("--socket={socket}"));
+        } else {
+            let (host, port) = (options.get_ip_or_hostname(), options.get_tcp_port());
+            arguments.extend([format!("--host={host}"), format!("--port={port}")]);
         }
-        if let Some(password) = options.get_pass() {
-            say("password", password.to_owned());
-        }
-        match options.get_socket() {
-            Some(socket) => say("socket", socket.to_owned()),
-            None => {
-                say("host", options.get_ip_or_hostname().into_owned());
-                say("port", options.get_tcp_port().to_string());
-            }
-        }
-        let schema = schema.to_owned();
-        Self { program, arguments, schema }
+        Self { program, arguments, schema: schema.to_owned() }
     }
 
     /// The command with additional arguments, to run in a folder.
@@ -54,25 +46,12 @@ impl Client {
 
     /// Runs the client with a text as its standard input.
     pub fn pipe(&self, more: &[&str], input: &str) -> Said {
-        let mut child = self
-            .command(more, super::root())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| {
-                let remedy = "with SLOTTED_TEST_URLS, the clients of the servers must be on the PATH";
-                panic!("{}: {error}: {remedy}", self.program.display())
-            });
-        let mut stdin = child.stdin.take().expect("a pipe");
-        let input = input.to_owned();
-        // In a second thread, because the client writes its output while it reads.
-        let writer = std::thread::spawn(move || {
-            // A client that stops at an error closes the pipe, so a failed write is not an error.
-            let _ = stdin.write_all(input.as_bytes());
-        });
-        let output = child.wait_with_output().expect("the client ends");
-        writer.join().expect("the writer ends");
+        // A pipe would need a thread, because the client writes its output while it reads.
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(input.as_bytes()).and_then(|()| file.rewind()).expect("its text");
+        let output = self.command(more, super::root()).stdin(file).output();
+        // With SLOTTED_TEST_URLS, the clients of the servers must be on the PATH.
+        let output = output.unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Said { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }

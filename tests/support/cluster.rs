@@ -12,8 +12,8 @@ use rand::RngExt;
 use slotted::package::Family;
 use slotted::server::Program;
 
-use super::locked;
 use super::servers::{Needed, Server, all, given, is_newest, quick};
+use super::{Schema, locked};
 
 /// The number of nodes.
 pub const NODES: usize = 3;
@@ -24,43 +24,22 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// The seconds that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
 const PATIENCE: u32 = 20;
 
-/// The options of a node of Galera. The buffers are small: all nodes run on one machine.
-const OF_GALERA: [&str; 10] = [
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-log-file-size=32M",
-    "--max-connections=100",
-    "--log-bin=binlog",
-    "--log-slave-updates=ON",
-    "--binlog-format=ROW",
-    "--innodb-autoinc-lock-mode=2",
-    "--wsrep-on=ON",
-    "--wsrep-cluster-name=slotted",
-    "--wsrep-sst-method=rsync",
-];
-
-/// The time-outs are those of [`PATIENCE`], see [`Cluster::expel`].
-const OF_PROVIDER: &str = "gcache.size=32M;evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;\
-                           evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S";
+/// The options of a node of Galera. The buffers are small: all nodes run on one machine. The time-outs are those of [`PATIENCE`], see
+/// [`Cluster::expel`].
+const OF_GALERA: &str = "--innodb-buffer-pool-size=64M --innodb-log-file-size=32M --max-connections=100 \
+    --log-bin=binlog --log-slave-updates=ON --binlog-format=ROW --innodb-autoinc-lock-mode=2 --wsrep-on=ON \
+    --wsrep-cluster-name=slotted --wsrep-sst-method=rsync --wsrep-provider-options=gcache.size=32M;\
+    evs.suspect_timeout=PT23S;evs.inactive_timeout=PT46S;evs.install_timeout=PT46S;repl.causal_read_timeout=PT120S;";
 
 /// The options of a node of Group Replication. The variables of the plugin are "loose", because the plugin is loaded after they are read.
-const OF_GROUP_REPLICATION: [&str; 16] = [
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-log-buffer-size=2M",
-    "--innodb-redo-log-capacity=64M",
-    "--performance-schema-digests-size=200",
-    "--performance-schema-events-statements-history-long-size=10",
-    "--max-connections=100",
-    "--report-host=127.0.0.1",
-    "--gtid-mode=ON",
-    "--enforce-gtid-consistency=ON",
-    "--plugin-load-add=group_replication.so",
-    "--loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8",
-    "--loose-group-replication-start-on-boot=OFF",
-    "--loose-group-replication-single-primary-mode=OFF",
-    "--loose-group-replication-enforce-update-everywhere-checks=ON",
-    "--loose-group-replication-message-cache-size=134217728",
-    "--loose-group-replication-member-expel-timeout=20",
-];
+const OF_GROUP_REPLICATION: &str = "--innodb-buffer-pool-size=64M --innodb-log-buffer-size=2M \
+    --innodb-redo-log-capacity=64M --performance-schema-digests-size=200 \
+    --performance-schema-events-statements-history-long-size=10 --max-connections=100 --report-host=127.0.0.1 \
+    --gtid-mode=ON --enforce-gtid-consistency=ON --plugin-load-add=group_replication.so \
+    --loose-group-replication-group-name=6ba7b810-9dad-11d1-80b4-00c04fd430c8 \
+    --loose-group-replication-start-on-boot=OFF --loose-group-replication-single-primary-mode=OFF \
+    --loose-group-replication-enforce-update-everywhere-checks=ON \
+    --loose-group-replication-message-cache-size=134217728 --loose-group-replication-member-expel-timeout=20";
 
 /// The running cluster. There is at most one.
 static RUNNING: Mutex<Option<Arc<Cluster>>> = Mutex::new(None);
@@ -91,24 +70,20 @@ pub fn program(needed: &Needed) -> Option<&'static str> {
     needed.name.starts_with("mariadb").then_some("galera")
 }
 
-/// Runs a promise on the cluster of a server, with at least `nodes` nodes: with one, the promise starts the others. The cluster is started
-/// for the first promise that needs it, and stopped for the first one that needs another. A promise that fails can leave it in any state,
-/// so the next one gets a new cluster.
-pub fn on_cluster(needed: &Needed, nodes: usize, promise: impl FnOnce(&Cluster)) -> Result<(), String> {
+/// Runs a promise on the cluster of a server, with at least `nodes` nodes, and with a schema of the first one. The cluster is started for
+/// the first promise that needs it, and stopped for the first one that needs another. A promise that fails can leave it in any state, so
+/// the next one gets a new cluster.
+pub fn on_cluster(needed: &Needed, nodes: usize, promise: impl FnOnce(&Cluster, &Schema<'_>)) -> Result<(), String> {
     let program = needed.program()?;
-    let fits = |cluster: &Arc<Cluster>| {
-        cluster.program.version == program.version && (nodes == NODES || cluster.nodes().len() == nodes)
-    };
-    let running = locked(&RUNNING).take().filter(fits);
+    let running = locked(&RUNNING).take().filter(|cluster| cluster.program.version == program.version);
     let cluster = running.unwrap_or_else(|| Arc::new(Cluster::new(program)));
     *locked(&RUNNING) = Some(Arc::clone(&cluster));
     let result = panic::catch_unwind(AssertUnwindSafe(|| {
         cluster.start(nodes);
-        promise(&cluster);
+        promise(&cluster, &cluster.node(0).schema());
     }));
     if let Err(panic) = result {
-        let nodes = cluster.nodes();
-        nodes.iter().for_each(|node| eprintln!("{}", node.last_log_lines()));
+        cluster.nodes().iter().for_each(|node| eprintln!("{}", node.last_log_lines()));
         stop();
         panic::resume_unwind(panic);
     }
@@ -124,8 +99,7 @@ pub fn stop() {
 }
 
 impl Cluster {
-    fn new(program: &Program) -> Self {
-        let mut program = program.clone();
+    fn new(mut program: Program) -> Self {
         if program.version.family == Family::Mariadb {
             program.path.set_file_name("mariadbd-galera");
         }
@@ -141,8 +115,7 @@ impl Cluster {
             if locked(&self.nodes)[node].is_none() {
                 let first = self.nodes().is_empty();
                 let arguments = self.arguments(node, first);
-                let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-                let server = Server::start(&self.program, &arguments).expect("a node");
+                let server = Server::start(&self.program, &arguments.split(' ').collect::<Vec<_>>()).expect("a node");
                 self.join(node, Arc::new(server), first);
             }
         }
@@ -191,48 +164,32 @@ impl Cluster {
 
     /// Starts a node of [`Self::crash_node`] again with its data. It gets what it has missed.
     pub fn return_node(&self, node: usize, server: Arc<Server>) {
-        let mut arguments = self.arguments(node, false);
-        if !self.is_galera() {
-            // Otherwise, the node accepts writes until it is a member, and cannot join with them.
-            arguments.push("--super-read-only=ON".into());
-        }
-        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        server.start_again(&arguments).expect("the node starts");
+        // Otherwise, the node of a group accepts writes until it is a member, and cannot join with them.
+        let more = if self.is_galera() { "" } else { " --super-read-only=ON" };
+        let arguments = self.arguments(node, false) + more;
+        server.start_again(&arguments.split(' ').collect::<Vec<_>>()).expect("the node starts");
         self.join(node, server, false);
     }
 
     /// The options of the server of a node, from 0.
-    fn arguments(&self, node: usize, first: bool) -> Vec<String> {
+    fn arguments(&self, node: usize, first: bool) -> String {
         let [port, of_server, second, third] = self.ports[node];
-        let of_group = self.ports.iter().map(|[port, ..]| format!("127.0.0.1:{port}"));
-        let (all, number) = (of_group.collect::<Vec<_>>().join(","), node + 1);
-        let mut arguments = vec![
-            format!("--server-id={number}"),
-            format!("--port={of_server}"),
-            "--skip-networking=0".into(),
-            "--bind-address=127.0.0.1".into(),
-        ];
+        let of_group: Vec<_> = self.ports.iter().map(|[port, ..]| format!("127.0.0.1:{port}")).collect();
+        let (all, number, host) = (of_group.join(","), node + 1, "127.0.0.1");
+        let of_server = format!("--server-id={number} --port={of_server} --skip-networking=0 --bind-address={host}");
         if self.is_galera() {
-            arguments.extend(OF_GALERA.map(str::to_owned));
-            arguments.extend([
-                format!("--wsrep-cluster-address=gcomm://{all}"),
-                format!("--wsrep-node-name=node{number}"),
-                format!("--wsrep-node-address=127.0.0.1:{port}"),
-                format!("--wsrep-sst-receive-address=127.0.0.1:{third}"),
-                format!(
-                    "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{port};\
-                     ist.recv_addr=127.0.0.1:{second};{OF_PROVIDER}"
-                ),
-            ]);
-            arguments.extend(first.then(|| "--wsrep-new-cluster".into()));
+            let new = if first { " --wsrep-new-cluster" } else { "" };
+            format!(
+                "{of_server} {OF_GALERA}gmcast.listen_addr=tcp://{host}:{port};ist.recv_addr={host}:{second}{new} \
+                 --wsrep-cluster-address=gcomm://{all} --wsrep-node-name=node{number} \
+                 --wsrep-node-address={host}:{port} --wsrep-sst-receive-address={host}:{third}"
+            )
         } else {
-            arguments.extend(OF_GROUP_REPLICATION.map(str::to_owned));
-            arguments.extend([
-                format!("--loose-group-replication-local-address=127.0.0.1:{port}"),
-                format!("--loose-group-replication-group-seeds={all}"),
-            ]);
+            format!(
+                "{of_server} {OF_GROUP_REPLICATION} --loose-group-replication-local-address={host}:{port} \
+                 --loose-group-replication-group-seeds={all}"
+            )
         }
-        arguments
     }
 
     /// Makes a server that runs a member of the group. A server of Galera joins when it starts.

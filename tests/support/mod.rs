@@ -14,6 +14,7 @@ pub use schema::{SESSIONS, Schema, error_of, repeatable};
 pub use servers::{Network, Server, servers_of_this_run, stop_servers};
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,25 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Sets a flag when it is dropped, so that other threads stop also if this one fails.
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+/// Runs a check until it is true.
+#[track_caller]
+pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(120);
+    while !is_true() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Writes a program. Another process does it: a process that another thread starts at this moment would have the file open for writing,
 /// and Linux does not execute such a file (ETXTBSY).
 pub fn write_program(path: &Path, text: &str) {
@@ -38,7 +58,6 @@ pub fn write_program(path: &Path, text: &str) {
     let mut install = std::process::Command::new("install");
     let copied = install.args(["-m", "755"]).args([&written, path]).status();
     assert!(copied.expect("install runs").success(), "{} cannot be written", path.display());
-    std::fs::remove_file(written).expect("a file");
 }
 
 /// The folder of programs that scripts/servers installs, such as `migration-tools`.
@@ -83,30 +102,17 @@ pub fn cases(all: u32) -> u32 {
     if servers::quick() { all / 4 } else { all }
 }
 
-/// Asserts what a measurement shows. Other work on the machine disturbs a measurement, so it is repeated up to 4 times.
-pub fn measured(measurement: impl Fn() -> Result<(), String>) {
-    for attempt in 1.. {
-        match measurement() {
-            Ok(()) => return,
-            Err(shown) if attempt == 5 => panic!("{shown}"),
-            Err(shown) => eprintln!("measurement {attempt} is repeated: {shown}"),
-        }
-    }
-}
-
 /// The SQL blocks in a section of a document.
 pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
     let page = std::fs::read_to_string(root().join(page)).expect("the page");
     let (_, rest) = page.split_once(&format!("\n## {section}\n")).expect("the section");
-    let text = rest.split("\n## ").next().unwrap_or_default();
-    let parts = text.split("```sql\n").skip(1);
-    parts.filter_map(|part| Some(part.split("```").next()?.to_owned())).collect()
+    let blocks = rest.split("\n## ").next().into_iter().flat_map(|text| text.split("```sql\n").skip(1));
+    blocks.filter_map(|block| Some(block.split("```").next()?.to_owned())).collect()
 }
 
 /// The statements of the SQL blocks in a section of a document.
 pub fn sql_statements(page: &str, section: &str) -> Vec<String> {
-    let blocks = sql_blocks(page, section);
-    blocks.iter().flat_map(|block| script::statements(block)).collect()
+    sql_blocks(page, section).iter().flat_map(|block| script::statements(block)).collect()
 }
 
 /// A statement for MySQL with the collation that names have on the server.
@@ -137,12 +143,8 @@ pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
 
 /// The package counters with per-counter slots and with fixed slots, each with both slot selections.
 pub fn variants() -> Vec<(String, Package)> {
-    let mut variants = Vec::new();
-    for slots in [Slots::PerCounter, Slots::Fixed(20)] {
-        for pick in [Pick::Connection, Pick::Random] {
-            let package = package(|options| (options.slots, options.pick) = (slots, pick));
-            variants.push((format!("slots {slots}, pick {pick}"), package));
-        }
-    }
-    variants
+    let all =
+        [Slots::PerCounter, Slots::Fixed(20)].map(|slots| [Pick::Connection, Pick::Random].map(|pick| (slots, pick)));
+    let named = |(slots, pick)| (format!("slots {slots}, pick {pick}"), package(|o| (o.slots, o.pick) = (slots, pick)));
+    all.into_iter().flatten().map(named).collect()
 }

@@ -13,19 +13,16 @@ use libtest_mimic::{Arguments, Conclusion, Trial};
 
 use super::cluster::{self, Cluster};
 use super::servers::{self, Needed, Server, given, quick, stopping, with_server_log};
-use super::{is_provided, locked, wait_for};
+use super::{Schema, is_provided, locked, wait_for};
 
-/// How many promises of a kind run.
-struct Limit {
-    running: Mutex<usize>,
-    ended: Condvar,
-}
+/// How many promises of a kind run, and that one of them has ended.
+type Limit = (Mutex<usize>, Condvar);
 
 /// The promises that compute: one more than processors, because they wait a quarter of their time, for locks and for commits.
-static COMPUTES: Limit = Limit::new();
+static COMPUTES: Limit = (Mutex::new(0), Condvar::new());
 
 /// The promises that wait.
-static WAITS: Limit = Limit::new();
+static WAITS: Limit = (Mutex::new(0), Condvar::new());
 
 /// The numbers of the promises of clusters that have not ended. They run in their order, so that each cluster is started once, and one
 /// after the other, because three nodes take 0.6 to 2 GB.
@@ -64,21 +61,14 @@ pub struct Module<'a> {
     private: bool,
 }
 
-impl Limit {
-    const fn new() -> Self {
-        let (running, ended) = (Mutex::new(0), Condvar::new());
-        Self { running, ended }
-    }
-
-    /// Does some work, which does not panic, when fewer than `most` others do.
-    fn within<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
-        let place = self.ended.wait_while(locked(&self.running), |running| *running >= most);
-        *place.expect("no panic") += 1;
-        let result = work();
-        *locked(&self.running) -= 1;
-        self.ended.notify_one();
-        result
-    }
+/// Does some work, which does not panic, when fewer than `most` others of the kind do.
+fn within<T>((running, ended): &Limit, most: usize, work: impl FnOnce() -> T) -> T {
+    let place = ended.wait_while(locked(running), |running| *running >= most);
+    *place.expect("no panic") += 1;
+    let result = work();
+    *locked(running) -= 1;
+    ended.notify_one();
+    result
 }
 
 impl Promises {
@@ -92,24 +82,24 @@ impl Promises {
         let attacks = |promise: &Promise| ATTACKS.iter().any(|module| promise.name.starts_with(module));
         self.0.retain(|promise| !quick() || promise.needs.is_none() && !attacks(promise));
         self.0.sort_by_key(|promise| !promise.of_cluster);
-        let left_out = self.0.iter().filter(|promise| promise.left_out).count();
-        if left_out > 0 && !arguments.list {
-            eprintln!("{left_out} promises are ignored: they need a private server or another program");
-        }
-        let (begin, mut selected, mut trials) = (Instant::now(), 0, Vec::new());
+        let (mut selected, mut trials) = (0, Vec::new());
         for (number, promise) in self.0.into_iter().enumerate() {
             let (name, left_out) = (promise.name.clone(), promise.left_out);
             if is_selected(&arguments, &name) {
                 selected += 1;
                 locked(&OF_CLUSTERS).extend(promise.of_cluster.then_some(number));
             }
-            let run = move || Ok(promise.run(number, begin)?);
+            let run = move || Ok(promise.run(number)?);
             trials.push(Trial::test(name, run).with_ignored_flag(left_out));
         }
         arguments.test_threads.get_or_insert(selected + 1);
         let conclusion = libtest_mimic::run(&arguments, trials);
-        if locked(&ENDED).len() > 1 {
-            print_times(begin);
+        let mut ended = locked(&ENDED);
+        ended.sort();
+        if ended.len() > 1 {
+            eprintln!("\nThe promises that took longest:");
+            let longest = ended.iter().rev().take(20);
+            longest.for_each(|(took, name)| eprintln!("{:>7.1} s  {name}", took.as_secs_f64()));
         }
         conclusion
     }
@@ -121,26 +111,9 @@ fn is_selected(arguments: &Arguments, name: &str) -> bool {
     arguments.filter.as_ref().is_none_or(matches) && !arguments.skip.iter().any(matches)
 }
 
-/// Prints the phases of the run and the promises that took longest.
-fn print_times(begin: Instant) {
-    let mut ended = locked(&ENDED);
-    ended.sort();
-    eprintln!("\nThe promises that took longest:");
-    for (took, name) in ended.iter().rev().take(20) {
-        eprintln!("{:>7.1} s  {name}", took.as_secs_f64());
-    }
-    eprintln!("\nThe phases:");
-    // scripts/test has measured those before the promises.
-    let phases = std::env::var("SLOTTED_TEST_PHASES").unwrap_or_default();
-    for phase in phases.split_terminator(';') {
-        eprintln!("  {}", phase.trim());
-    }
-    eprintln!("  promises {} s", begin.elapsed().as_secs());
-}
-
 impl Promise {
     /// Runs the promise when it has a place. `number` is its place in the order.
-    fn run(self, number: usize, begin: Instant) -> Result<(), String> {
+    fn run(self, number: usize) -> Result<(), String> {
         let installed = self.needs.map_or(Ok(()), wait_for);
         if self.of_cluster {
             let is_later = |left: &mut BTreeSet<usize>| left.first().is_some_and(|first| *first < number);
@@ -148,18 +121,13 @@ impl Promise {
         }
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let (limit, most) = if self.waits { (&WAITS, 2) } else { (&COMPUTES, processors + 1) };
-        let result = limit.within(most, || {
+        let result = within(limit, most, || {
             while stopping() {
                 thread::park();
             }
             let start = Instant::now();
             let result = panic::catch_unwind(AssertUnwindSafe(|| installed.and_then(|()| (self.run)())));
-            let mut ended = locked(&ENDED);
-            ended.push((start.elapsed(), self.name.clone()));
-            let (number, seconds) = (ended.len(), begin.elapsed().as_secs());
-            if number.is_multiple_of(25) {
-                eprintln!("{number} promises have run, {seconds} s");
-            }
+            locked(&ENDED).push((start.elapsed(), self.name.clone()));
             result
         });
         locked(&OF_CLUSTERS).remove(&number);
@@ -261,10 +229,11 @@ impl Module<'_> {
         self
     }
 
-    /// A promise that is tested on `nodes` nodes of the cluster of a server. On one, the promise starts the others.
+    /// A promise that is tested on `nodes` nodes of the cluster of a server, with a schema. The first promise of a cluster can ask for one
+    /// node, and start the others.
     pub fn on_cluster<F>(&mut self, needed: &'static Needed, nodes: usize, promise: F) -> &mut Self
     where
-        F: Fn(&Cluster) + Copy + Send + 'static,
+        F: Fn(&Cluster, &Schema<'_>) + Copy + Send + 'static,
     {
         self.needs = cluster::program(needed);
         let name = format!("{}::{}", name_of(&promise), cluster::name(needed));

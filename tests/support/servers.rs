@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 use slotted::package::Family;
 use slotted::server::{PrivateServer, Program, Version, provided};
@@ -29,13 +28,7 @@ pub struct Needed {
     /// For promises that run alone on the server.
     pub alone: Mutex<()>,
     /// Or why it is missing.
-    source: Result<Source, String>,
     started: OnceLock<Result<Arc<Server>, String>>,
-}
-
-enum Source {
-    Program(Program),
-    Url(Box<Opts>, Version),
 }
 
 /// A running server.
@@ -76,7 +69,16 @@ pub fn stopping() -> bool {
 /// All servers that the tests run on.
 pub fn all() -> &'static [Needed] {
     static ALL: OnceLock<Vec<Needed>> = OnceLock::new();
-    ALL.get_or_init(|| if given() { of_urls() } else { of_programs() })
+    let of_url = |url: &str| {
+        let server = Server::at(url).unwrap_or_else(|error| panic!("a server of SLOTTED_TEST_URLS: {error}"));
+        Needed::new(&server.version.slug(), Ok(Arc::new(server)).into())
+    };
+    let of_program = |name: &&str| Needed::new(name, OnceLock::new());
+    let wanted = if quick() { &WANTED[..1] } else { &WANTED };
+    ALL.get_or_init(|| match urls().split_whitespace().map(of_url).collect::<Vec<_>>() {
+        none if none.is_empty() => wanted.iter().map(of_program).collect(),
+        given => given,
+    })
 }
 
 /// All servers of this run, started if they were not.
@@ -85,65 +87,27 @@ pub fn servers_of_this_run() -> Vec<Arc<Server>> {
     started.map(|server| server.expect("a server")).collect()
 }
 
-/// Whether a name is that of MySQL or of the newest MariaDB of this run.
+/// Whether a name is that of MySQL or of the newest MariaDB of this run, which comes last.
 pub fn is_newest(name: &str) -> bool {
-    let version = |name: &str| Version::parse(&format!("{}.0", name.replace('-', " ")));
-    let mut mariadbs = all().iter().filter(|needed| needed.name.starts_with("mariadb"));
-    name.starts_with("mysql") || mariadbs.all(|other| version(&other.name) <= version(name))
-}
-
-fn of_programs() -> Vec<Needed> {
-    let installed = provided();
-    let of_name = |name: &&str| {
-        let program = installed.iter().find(|program| program.version.slug() == *name);
-        let remedy = "run scripts/servers, or give the URLs of running servers in SLOTTED_TEST_URLS";
-        let missing = || format!("{name} is not installed: {remedy}");
-        Needed::new(name, program.cloned().map(Source::Program).ok_or_else(missing))
-    };
-    let number = if quick() { 1 } else { WANTED.len() };
-    WANTED[..number].iter().map(of_name).collect()
-}
-
-fn of_urls() -> Vec<Needed> {
-    let of_url = |(number, url): (usize, &str)| {
-        let version = || -> Result<(Opts, Version), Box<dyn std::error::Error>> {
-            // The driver would leave TCP for a socket that the server names. That takes two connection IDs for a connection.
-            let options: Opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false).into();
-            let version = Version::of(&mut Conn::new(options.clone())?)?;
-            Ok((options, version))
-        };
-        match version() {
-            Ok((options, version)) => Needed::new(&version.slug(), Ok(Source::Url(Box::new(options), version))),
-            Err(error) => {
-                let name = format!("server-{}", number + 1);
-                Needed::new(&name, Err(format!("{name} of SLOTTED_TEST_URLS: {error}")))
-            }
-        }
-    };
-    urls().split_whitespace().enumerate().map(of_url).collect()
+    let mariadb = all().iter().rfind(|needed| needed.name.starts_with("mariadb"));
+    name.starts_with("mysql") || mariadb.is_some_and(|newest| newest.name == name)
 }
 
 impl Needed {
-    fn new(name: &str, source: Result<Source, String>) -> Self {
-        Self { name: name.to_owned(), alone: Mutex::new(()), source, started: OnceLock::new() }
+    fn new(name: &str, started: OnceLock<Result<Arc<Server>, String>>) -> Self {
+        Self { name: name.to_owned(), alone: Mutex::new(()), started }
     }
 
     /// The program of the server, or the reason why there is none.
-    pub fn program(&self) -> Result<&Program, String> {
-        match &self.source {
-            Ok(Source::Program(program)) => Ok(program),
-            Ok(Source::Url(..)) => Err("SLOTTED_TEST_URLS names no program".into()),
-            Err(why) => Err(why.clone()),
-        }
+    pub fn program(&self) -> Result<Program, String> {
+        let program = provided().into_iter().find(|program| program.version.slug() == self.name);
+        let remedy = "run scripts/servers, or give the URLs of running servers in SLOTTED_TEST_URLS";
+        program.ok_or_else(|| format!("{} is not installed: {remedy}", self.name))
     }
 
     /// The server, or the reason why it is missing.
     pub fn get(&self) -> Result<Arc<Server>, String> {
-        let start = || match &self.source {
-            Ok(Source::Url(options, version)) => Ok(Server::new(*version, options.as_ref().clone())),
-            _ => Server::start(self.program()?, &ARGUMENTS),
-        };
-        let start = || start().map(Arc::new);
+        let start = || Server::start(&self.program()?, &ARGUMENTS).map(Arc::new);
         self.started.get_or_init(start).clone()
     }
 }
@@ -165,18 +129,19 @@ pub fn with_server_log(server: &Server, promise: impl FnOnce()) {
 }
 
 impl Server {
-    fn new(version: Version, options: Opts) -> Self {
-        Self { version, options, program: None, private: Mutex::new(None), network: OnceLock::new() }
+    /// The server of a URL.
+    fn at(url: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        // The driver would leave TCP for a socket that the server names. That takes two connection IDs for a connection.
+        let options: Opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false).into();
+        let version = Version::of(&mut Conn::new(options.clone())?)?;
+        Ok(Self { version, options, program: None, private: Mutex::new(None), network: OnceLock::new() })
     }
 
     /// Starts a private server, which is stopped when it is dropped.
     pub fn start(program: &Program, arguments: &[&str]) -> Result<Self, String> {
-        let private = PrivateServer::start(program, arguments, &STOPPING);
-        let private = private.map_err(|error| error.to_string())?;
-        let mut server = Self::new(program.version, private.options().into());
-        server.program = Some(program.clone());
-        server.private = Mutex::new(Some(private));
-        Ok(server)
+        let private = PrivateServer::start(program, arguments, &STOPPING).map_err(|error| error.to_string())?;
+        let (version, options, program) = (program.version, private.options().into(), Some(program.clone()));
+        Ok(Self { version, options, program, private: Mutex::new(Some(private)), network: OnceLock::new() })
     }
 
     /// Ends the process and removes its folder, if this run has started the server.
@@ -210,11 +175,9 @@ impl Server {
         private.start_again(self.program(), arguments, &STOPPING).map_err(|error| error.to_string())
     }
 
-    /// The process ID and the folder of a server that this run has started.
-    pub fn process(&self) -> (u32, PathBuf) {
-        let private = locked(&self.private);
-        let private = private.as_ref().expect("a private server");
-        (private.process(), private.folder().to_owned())
+    /// The folder of a server that this run has started.
+    pub fn folder(&self) -> PathBuf {
+        locked(&self.private).as_ref().expect("a private server").folder().to_owned()
     }
 
     /// The last lines of the log, with a heading. Empty for a server that this run has not started.
@@ -271,31 +234,24 @@ impl Server {
         self.program.as_ref().expect("a private server: register the promise after private()")
     }
 
-    /// The path of the server program.
-    #[track_caller]
-    pub fn daemon(&self) -> PathBuf {
-        self.program().path.clone()
-    }
-
-    /// A program of the server's package, such as mysqlslap, or of the PATH.
-    pub fn tool(&self, names: &[&str]) -> PathBuf {
-        let folder = self.program.as_ref().and_then(|program| program.path.parent());
+    /// A program of the server's package, or of the PATH.
+    fn tool(&self, of_mysql: &str, of_mariadb: &str) -> PathBuf {
+        let name = if self.is_mysql() { of_mysql } else { of_mariadb };
+        let own = self.program.as_ref().and_then(|program| program.path.parent()).map(PathBuf::from);
         // The absolute path, because the test of the documents creates programs of the same names.
         let path = env::var_os("PATH").unwrap_or_default();
-        let folders = folder.map(PathBuf::from).into_iter();
-        let mut folders = folders.chain(env::split_paths(&path));
-        let in_folder = |folder: PathBuf| names.iter().map(|name| folder.join(name)).find(|file| file.is_file());
-        folders.find_map(in_folder).unwrap_or_else(|| names[0].into())
+        let mut files = own.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join(name));
+        files.find(|file| file.is_file()).unwrap_or_else(|| name.into())
     }
 
     /// The server's program for logical dumps.
     pub fn dump(&self) -> PathBuf {
-        self.tool(if self.is_mysql() { &["mysqldump"] } else { &["mariadb-dump"] })
+        self.tool("mysqldump", "mariadb-dump")
     }
 
     /// The program of the server's command-line client.
     pub fn client_program(&self) -> PathBuf {
-        self.tool(if self.is_mysql() { &["mysql"] } else { &["mariadb"] })
+        self.tool("mysql", "mariadb")
     }
 
     /// The server's command-line client.
@@ -316,15 +272,5 @@ impl Network {
         let network = ["--skip-networking=0", "--bind-address=127.0.0.1", &number];
         let server = server.another(&[&network, arguments].concat());
         Self { server, port }
-    }
-
-    /// Creates an account with all privileges.
-    pub fn account(&self, account: &str, password: &str, attributes: &str) {
-        let mut connection = self.server.connect();
-        let password = password.replace('\\', "\\\\").replace('\'', "''");
-        let create = format!("CREATE USER {account} IDENTIFIED BY '{password}' {attributes}");
-        connection.query_drop(create).expect("an account");
-        let grant = format!("GRANT ALL ON *.* TO {account} WITH GRANT OPTION");
-        connection.query_drop(grant).expect("privileges");
     }
 }

@@ -38,16 +38,11 @@ pub fn timeless(line: &str) -> String {
         let from = line[..at].rfind('(').expect("a bracket before it");
         line.replace_range(from + 1..at, "0.00");
     }
-    let is_date = |word: &&str| word.len() == 10 && word.bytes().filter(|b| *b == b'-').count() == 2;
-    let is_time = |word: &&str| word.len() == 8 && word.bytes().filter(|b| *b == b':').count() == 2;
-    let word = |word| {
-        if is_date(&word) {
-            "some date"
-        } else if is_time(&word) {
-            "and time"
-        } else {
-            word
-        }
+    let has_two = |mark, length, word: &str| word.len() == length && word.matches(mark).count() == 2;
+    let word = |word| match word {
+        date if has_two('-', 10, date) => "some date",
+        time if has_two(':', 8, time) => "and time",
+        other => other,
     };
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
