@@ -2,21 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use rand::RngExt;
 use slotted::package::{Package, Pick, Slots};
 
-pub use crate::support::SetOnDrop;
-use crate::support::{Module, Server, bounded, calls, error_of, keyed, package, repeatable, variants};
+use crate::support::{Module, Server, SetOnDrop, calls, error_of, keyed, package, repeatable, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(increments_of_64_connections_are_exact_beside_resizes)
-        .on_servers(a_counter_deleted_during_a_resize_has_no_slots)
         .on_servers(a_call_in_an_old_snapshot_changes_what_is_committed)
-        .on_servers(increments_at_serializable_are_exact);
+        .on_servers(transactions_of_three_increments_are_exact_and_deadlock_only_at_serializable);
 }
 
 const WRITERS: usize = 64;
@@ -142,46 +139,8 @@ fn increments_of_64_connections_are_exact_beside_resizes(server: &Server) {
     hammer(server, "three concurrent resizes", &package(|_| {}), "READ COMMITTED", 3);
 }
 
-fn a_counter_deleted_during_a_resize_has_no_slots(server: &Server) {
-    for package in [package(|_| {}), bounded(|_| {})] {
-        let (schema, done) = (server.schema(), AtomicBool::new(false));
-        let (prefix, table) = (package.options.prefix.name(), &package.options.table);
-        schema.install(&package);
-        thread::scope(|scope| {
-            for slots in [40, 2] {
-                let (schema, done) = (&schema, &done);
-                scope.spawn(move || {
-                    // At READ COMMITTED a read without locks can return rows that another connection then deletes.
-                    let mut connection = schema.isolated("READ COMMITTED");
-                    while !done.load(SeqCst) {
-                        if let Err(error) = connection.query_drop(format!("CALL {prefix}resize('a', {slots})")) {
-                            let (number, message) = error_of::<()>(Err(error));
-                            assert!([30003, 1213, 1205, 1062].contains(&number), "{number}: {message}");
-                        }
-                    }
-                });
-            }
-            let _done = SetOnDrop(&done);
-            let mut connection = schema.isolated("READ COMMITTED");
-            for _ in calls(120) {
-                connection.query_drop(format!("CALL {prefix}setup('a', NULL, 2, 7)")).expect("setup");
-                thread::sleep(Duration::from_micros(500));
-                repeat(&mut connection, &[&format!("CALL {prefix}delete('a')")], &AtomicU64::new(0));
-                // A resize that has not ended deletes the slots with negative numbers.
-                let left = format!("SELECT counter_id, counter FROM {table} WHERE counter_id > 0 OR counter <> 0");
-                let left = schema.query::<(i64, i64)>(&left);
-                assert!(left.is_empty(), "slots of a deleted counter: {left:?}");
-            }
-        });
-        for call in ["setup('a', NULL, 2, 7)", "resize('a', 3)", "delete('a')"] {
-            schema.run(&format!("CALL {prefix}{call}"));
-        }
-        assert_eq!(schema.first::<u64>(&format!("SELECT COUNT(*) FROM {table}")), 0, "{table}");
-    }
-}
-
 /// What other connections do after the snapshot of a transaction, what this calls then, the error, and the total.
-const LATER: [(&str, &str, Option<u16>, Option<i64>); 18] = [
+const LATER: [(&str, &str, Option<u16>, Option<i64>); 16] = [
     ("counter_add('a', 3)", "counter_increment('a')", None, Some(14)),
     ("counter_add('a', 3)", "counter_add('a', -1)", None, Some(12)),
     ("counter_add('a', 3)", "counter_reset('a', 50, FALSE)", None, Some(50)),
@@ -195,23 +154,20 @@ const LATER: [(&str, &str, Option<u16>, Option<i64>); 18] = [
     ("counter_setup('young', NULL, NULL, 5)", "counter_increment('young')", None, Some(6)),
     ("counter_setup('young', NULL, NULL, 5)", "counter_add('young', 0)", None, Some(5)),
     ("counter_setup('young', NULL, NULL, 5)", "counter_setup('young', NULL, NULL, 5)", Some(30004), Some(5)),
-    ("bounded_counter_add('a', 3)", "bounded_counter_take('a', 13)", None, Some(0)),
-    ("bounded_counter_take('a', 3)", "bounded_counter_take('a', 8)", Some(30016), Some(7)),
     ("slotted_counter_add(1, 2, 3)", "slotted_counter_increment(1, 2)", None, Some(14)),
     ("slotted_counter_add(1, 2, 3)", "slotted_counter_reset(1, 2, 50)", None, Some(50)),
     ("slotted_counter_add(1, 2, 3)", "slotted_counter_compact(1, 2)", None, Some(13)),
 ];
 
-/// MariaDB 11.8 rejects the change of a row that has changed since the snapshot (1020), unless the routine exempts its statement.
+/// For takes, bounded has the same. MariaDB 11.8 rejects the change of a row that has changed since the snapshot (1020), unless the routine exempts its statement.
 fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
     for (later, call, expected, total) in LATER {
         let schema = server.schema();
-        [package(|_| {}), bounded(|_| {}), keyed(|_| {})].iter().for_each(|package| schema.install(package));
-        schema.run("CALL counter_setup('a', NULL, 3, 10); CALL bounded_counter_setup('a', NULL, 3, 10); CALL slotted_counter_add(1, 2, 10)");
+        [package(|_| {}), keyed(|_| {})].iter().for_each(|package| schema.install(package));
+        schema.run("CALL counter_setup('a', NULL, 3, 10); CALL slotted_counter_add(1, 2, 10)");
         let mut old = schema.isolated("REPEATABLE READ");
         old.query_drop("START TRANSACTION").expect("a transaction");
-        let tables = "SELECT COUNT(*) FROM counters, bounded_counters, slotted_counters";
-        let _: Option<u64> = old.query_first(tables).expect("a snapshot");
+        old.query_drop("SELECT COUNT(*) FROM counters, slotted_counters").expect("a snapshot");
         schema.run(&format!("CALL {later}"));
         let result = old.query_drop(format!("CALL {call}"));
         match expected {
@@ -238,32 +194,33 @@ fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
     assert_eq!(plain.is_err(), server.has_snapshot_isolation(), "{plain:?}");
 }
 
-/// Transactions of two increments in 16 sessions. A SELECT in a transaction locks at this level: only the routines with slots per counter
-/// have one, and then a transaction can be rolled back.
-fn increments_at_serializable_are_exact(server: &Server) {
-    let fixed = package(|options| options.slots = Slots::Fixed(4));
-    let setup = "CALL counter_setup('a', NULL, 4, 0)";
-    for (package, setup, key, rolled_back) in
-        [(package(|_| {}), setup, "'a'", true), (fixed, setup, "'a'", false), (keyed(|_| {}), "DO 0", "1, 2", false)]
-    {
-        let (schema, committed, failed) = (server.schema(), AtomicU64::new(0), AtomicU64::new(0));
-        schema.install(&package);
-        schema.run(setup);
-        let prefix = package.options.prefix.name();
-        let call = &format!("CALL {prefix}increment({key})")[..];
-        let count = || {
-            let mut connection = schema.isolated("SERIALIZABLE");
-            for _ in calls(60) {
-                repeat(&mut connection, &["START TRANSACTION", call, call, "COMMIT"], &failed);
-                committed.fetch_add(1, SeqCst);
-            }
-        };
-        thread::scope(|scope| (0..16).for_each(|_| _ = scope.spawn(count)));
-        assert_eq!(schema.first::<u64>(&format!("SELECT {prefix}get({key})")), 2 * committed.load(SeqCst), "{call}");
-        assert!(rolled_back || failed.load(SeqCst) == 0, "{call}, {}: {failed:?}", package.options.slots);
-        eprintln!(
-            "{}, SERIALIZABLE, {}: {committed:?} transactions, {failed:?} rolled back",
-            server.version, package.options.slots
-        );
+/// A SELECT in a transaction locks at SERIALIZABLE. Only the routines with slots per counter have one.
+fn transactions_of_three_increments_are_exact_and_deadlock_only_at_serializable(server: &Server) {
+    let [per_counter, fixed] = [Slots::PerCounter, Slots::Fixed(20)].map(|slots| package(|o| o.slots = slots));
+    for (package, setup, key) in [
+        (per_counter, "CALL counter_setup('a', NULL, 20, 0)", "'a'"),
+        (fixed, "CALL counter_setup('a', NULL, 20, 0)", "'a'"),
+        (keyed(|_| {}), "DO 0", "1, 2"),
+    ] {
+        for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
+            let (schema, committed, failed) = (server.schema(), AtomicU64::new(0), AtomicU64::new(0));
+            schema.install(&package);
+            schema.run(setup);
+            let prefix = package.options.prefix.name();
+            let call = &format!("CALL {prefix}increment({key})")[..];
+            // With fewer slots than connections, several connections use the same slot.
+            let count = || {
+                let mut connection = schema.isolated(isolation);
+                for _ in calls(40) {
+                    repeat(&mut connection, &["START TRANSACTION", call, call, call, "COMMIT"], &failed);
+                    committed.fetch_add(1, SeqCst);
+                }
+            };
+            thread::scope(|scope| (0..32).for_each(|_| _ = scope.spawn(count)));
+            let (total, failed) = (schema.first::<u64>(&format!("SELECT {prefix}get({key})")), failed.into_inner());
+            assert_eq!(total, 3 * committed.into_inner(), "{call}, {isolation}");
+            let rolled_back = isolation == "SERIALIZABLE" && package.options.per_counter();
+            assert!(rolled_back || failed == 0, "{call}, {isolation}: {failed} were rolled back");
+        }
     }
 }

@@ -14,8 +14,7 @@ use slotted::package::Package;
 
 use crate::accounts::Account;
 use crate::advise::{printed, url};
-use crate::exactness::SetOnDrop;
-use crate::support::{Module, SESSIONS, Schema, Server, package};
+use crate::support::{Module, SESSIONS, Schema, Server, SetOnDrop, package};
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -6,52 +6,17 @@ use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Kind, Package, Slots};
+use slotted::package::{Kind, Slots};
 
 use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(transactions_with_three_increments_never_deadlock)
         .on_servers(concurrent_setups_of_one_name_create_one_counter)
         .on_servers(no_call_ends_the_transaction)
         .alone()
         .on_servers(a_call_that_counts_locks_one_record_and_reading_locks_none);
-}
-
-fn begin(schema: &Schema<'_>) -> Conn {
-    let mut connection = schema.isolated("REPEATABLE READ");
-    connection.query_drop("START TRANSACTION").expect("a transaction");
-    connection
-}
-
-/// Packages, what creates two counters or two records, and the calls that change one of them.
-fn counting() -> Vec<(Package, String, Vec<String>)> {
-    let calls = |prefix: &str, key: &str, verbs: &[&str]| {
-        verbs.iter().map(|verb| format!("CALL {prefix}_{}", verb.replace("{}", key))).collect()
-    };
-    let both = ["increment({})", "add({}, -3)"];
-    let setup =
-        |prefix: &str| format!("CALL {prefix}_setup('a', NULL, NULL, 0); CALL {prefix}_setup('b', NULL, NULL, 0)");
-    let variants =
-        variants().into_iter().map(|(_, package)| (package, setup("counter"), calls("counter", "'a'", &both)));
-    let records = keyed(|options| options.slots = Slots::Fixed(1));
-    let seats = "UPDATE bounded_counters SET counter = 9";
-    variants
-        .chain([
-            (
-                records,
-                "CALL slotted_counter_increment(1, 1); CALL slotted_counter_increment(1, 2)".into(),
-                calls("slotted_counter", "1, 1", &both),
-            ),
-            (
-                bounded(|_| {}),
-                format!("{}; {seats}", setup("bounded_counter")),
-                calls("bounded_counter", "'a'", &["increment({})", "add({}, -3)", "take({}, 9)"]),
-            ),
-        ])
-        .collect()
 }
 
 /// What the transactions of the schema have locked. MySQL names the locks of records and gaps, MariaDB has the number of rows in a table that
@@ -70,14 +35,25 @@ fn locked(schema: &Schema<'_>, connection: &Conn) -> Vec<String> {
 
 fn a_call_that_counts_locks_one_record_and_reading_locks_none(server: &Server) {
     let one: &[&str] = if server.is_mysql() { &["RECORD X,REC_NOT_GAP", "TABLE IX"] } else { &["1 rows"] };
-    for (package, setup, calls) in counting() {
-        let schema = server.schema();
+    let mut packages: Vec<_> = variants().into_iter().map(|(_, package)| package).collect();
+    packages.extend([bounded(|_| {}), keyed(|options| options.slots = Slots::Fixed(1))]);
+    for package in packages {
+        let (schema, prefix, table) = (server.schema(), package.options.prefix.name(), &package.options.table);
         schema.install(&package);
-        schema.run(&setup);
-        let key = if package.options.kind == Kind::Counters { "'a'" } else { "1, 1" };
-        let get = format!("SELECT {}get({key})", package.options.prefix.name());
-        for call in calls {
-            let mut connection = begin(&schema);
+        let (key, neighbour) = if package.options.kind == Kind::Counters { ("'a'", "'b'") } else { ("1, 1", "1, 2") };
+        for key in [key, neighbour] {
+            if package.options.kind == Kind::Counters {
+                schema.run(&format!("CALL {prefix}setup({key}, NULL, NULL, 0); UPDATE {table} SET counter = 9"));
+            } else {
+                schema.run(&format!("CALL {prefix}increment({key})"));
+            }
+        }
+        let get = format!("SELECT {prefix}get({key})");
+        let take = package.options.bounded.then(|| format!("CALL {prefix}take({key}, 9)"));
+        let count = [format!("CALL {prefix}increment({key})"), format!("CALL {prefix}add({key}, -3)")];
+        for call in count.into_iter().chain(take) {
+            let mut connection = schema.isolated("REPEATABLE READ");
+            connection.query_drop("START TRANSACTION").expect("a transaction");
             for read in [&format!("SELECT * FROM {}", package.totals), &get, &format!("{get} INTO @total")] {
                 connection.query_drop(read).expect(read);
             }
@@ -86,29 +62,6 @@ fn a_call_that_counts_locks_one_record_and_reading_locks_none(server: &Server) {
             assert_eq!(locked(&schema, &connection), one, "{call}, {}", package.options.pick);
             connection.query_drop("ROLLBACK").expect("a rollback");
         }
-    }
-}
-
-fn transactions_with_three_increments_never_deadlock(server: &Server) {
-    const CONNECTIONS: i64 = 32;
-    const TRANSACTIONS: i64 = 40;
-    for slots in [Slots::PerCounter, Slots::Fixed(20)] {
-        let schema = server.schema();
-        schema.install(&package(|options| options.slots = slots));
-        // With fewer slots than connections, several connections use the same slot.
-        schema.run("CALL counter_setup('a', NULL, 20, 0)");
-        let barrier = Barrier::new(CONNECTIONS as usize);
-        let count = || {
-            let mut connection = schema.connect();
-            barrier.wait();
-            for _ in 0..TRANSACTIONS {
-                connection.query_drop("START TRANSACTION").expect("a transaction");
-                (0..3).for_each(|_| connection.query_drop("CALL counter_increment('a')").expect("no deadlock"));
-                connection.query_drop("COMMIT").expect("a commit");
-            }
-        };
-        thread::scope(|scope| (0..CONNECTIONS).for_each(|_| _ = scope.spawn(count)));
-        assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), CONNECTIONS * TRANSACTIONS * 3);
     }
 }
 

@@ -9,8 +9,7 @@ use mysql::{Conn, Error};
 use rand::RngExt;
 use slotted::script;
 
-use super::exactness::SetOnDrop;
-use crate::support::{Module, Schema, Server, calls, error_of, package, sql_blocks};
+use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, package, sql_blocks};
 
 pub fn promises(mut module: Module<'_>) {
     module

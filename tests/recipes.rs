@@ -12,10 +12,10 @@ use slotted::package::{Options, Package, Slots};
 use slotted::script;
 
 use crate::documents;
-use crate::exactness::SetOnDrop;
 use crate::rollup::of_column;
 use crate::support::{
-    Module, Schema, Server, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks, with_collation,
+    Module, Schema, Server, SetOnDrop, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks,
+    with_collation,
 };
 
 pub fn promises(mut module: Module<'_>) {

@@ -10,8 +10,7 @@ use rand::RngExt;
 use slotted::package::{Options, Package, TableColumn};
 
 use crate::columns::succeeds;
-pub use crate::support::SetOnDrop as End;
-use crate::support::{Module, Schema, Server, cases, error_of, repeatable};
+use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -165,7 +164,7 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
                 }
             });
         }
-        let _end = End(stop);
+        let _end = SetOnDrop(stop);
         succeeds(schema, &["install", "--column", "articles.views"]);
         is_installed.store(true, SeqCst);
         for share in [1, 3, 2, 3, 0] {
@@ -308,7 +307,7 @@ fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
         schema.run("CREATE TABLE likes (id BIGINT AUTO_INCREMENT PRIMARY KEY, article BIGINT NOT NULL, FOREIGN KEY (article) REFERENCES articles (id)) ENGINE = InnoDB");
         let (stop, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
         thread::scope(|scope| {
-            let _end = End(stop);
+            let _end = SetOnDrop(stop);
             for _ in 0..sessions {
                 scope.spawn(move || {
                     let mut connection = schema.connect();
@@ -446,7 +445,7 @@ fn a_reset_sets_the_total_and_loses_no_concurrent_increment(server: &Server) {
     let schema = &installed(server, 2);
     let (stop, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
     thread::scope(|scope| {
-        let _end = End(stop);
+        let _end = SetOnDrop(stop);
         for call in ["rollup(1)", "increment(2)", "increment(2)", "increment(2)"] {
             scope.spawn(move || {
                 let mut connection = schema.connect();

@@ -11,8 +11,8 @@ use mysql::{Conn, Row};
 use rand::RngExt;
 use slotted::package::{Key, Package, Pick, Slots};
 
-use crate::rollup::{End, after, of_column};
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, repeatable};
+use crate::rollup::{after, of_column};
+use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, keyed, repeatable};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -157,7 +157,7 @@ fn totals_are_exact_during_compactions(server: &Server) {
             }
         };
         thread::scope(|scope| {
-            let _end = End(&done);
+            let _end = SetOnDrop(&done);
             scope.spawn(|| {
                 let mut connection = schema.isolated(isolation);
                 for record in (0..RECORDS).cycle().take_while(|_| !done.load(SeqCst)) {
@@ -210,7 +210,7 @@ fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Serve
     let schema = installed(server, &keyed(|_| {}));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _end = End(&done);
+        let _end = SetOnDrop(&done);
         for _ in 0..2 {
             scope.spawn(|| {
                 let mut connection = schema.isolated("READ COMMITTED");
