@@ -8,9 +8,9 @@
   COMMENT {% filter sql_string -%}
 Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
   {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait
-  if what is committed is too little. A transaction holds until it ends
-  - after a take, the slot of its connection; if that had too little, slot 1, where the last pieces are, or all slots
-  - after a rejection, all slots, at REPEATABLE READ also against a setup or resize of the names next to it
+  if what is committed is too little. A transaction locks until it ends
+  - after a take, the slot of its connection; if that had too little, slot 1 alone or all slots that were free
+  - after a rejection, all slots; at REPEATABLE READ a setup or resize of the names next to it waits, too
   Other changes of these slots wait for it (1205).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
@@ -19,10 +19,9 @@ Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 o
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}
 BEGIN
-  DECLARE v_slot, v_rows INT DEFAULT 0;
-  DECLARE v_have BIGINT;
+  DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock on the slot.
+  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. MAX() returns NULL without a row.
   {{ sql.exempt(2) }}SELECT MAX(counter_id), MAX(counter)
     INTO v_slot, v_have
     FROM {{ o.table }}

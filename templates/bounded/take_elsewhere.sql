@@ -8,15 +8,14 @@
   Each statement that locks several slots locks slot 1 first, so that calls outside of transactions do not deadlock.'
 BEGIN
   DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
-  DECLARE v_slots BIGINT;
-  DECLARE v_rounds, v_rows INT DEFAULT 0;
+  DECLARE v_slots, v_rounds, v_rows BIGINT DEFAULT 0;
   DECLARE v_certain BOOLEAN DEFAULT FALSE;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL {{ sql.routine(R::Fail) }}(30017, '{{ take }}: p_amount must be at least 1');
   END IF;
-  -- Whether a SELECT is certain to read what is committed now: outside of a transaction. No function of the server tells it,
-  -- but there a savepoint ends at once, so that RELEASE fails.
+  -- Certain: no transaction is open, so that a SELECT reads what is committed now. No function of the server tells this, but
+  -- outside of a transaction a savepoint ends at once, so that RELEASE fails (1305).
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
       SET v_certain = @@SESSION.{% if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
@@ -37,7 +36,7 @@ BEGIN
        WHERE counter_name = p_counter_name;
       SET v_certain = v_again <=> v_total;
     END IF;{% endif %}
-    -- Waits for all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
+    -- Locks all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
     IF v_rounds > 0 OR (v_total < p_amount AND NOT v_certain) THEN
       {{ sql.exempt(6) }}SELECT SUM(counter)
         INTO v_total
@@ -46,13 +45,14 @@ BEGIN
          FOR UPDATE;
     END IF;
     IF v_total IS NULL THEN
+      -- Goes on if the counter exists, because then the snapshot is older than the counter.
       CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
     ELSEIF v_total < p_amount THEN
       CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
     ELSEIF v_rounds > 10 THEN
       CALL {{ sql.routine(R::Fail) }}(30021, '{{ take }}: not taken, because others lock what is left, or the slots are damaged');
     END IF;
-    -- Less than 10 pieces a slot are all in slot 1, where calls wait for one row in place of searching.
+    -- If less than 10 a slot would be left, slot 1 gets it all: calls then wait for this row and search no others.
     IF v_total - p_amount < 10 * v_slots{% if o.cluster %} OR v_rounds > 0{% endif %} THEN
       {{ sql.exempt(6) }}UPDATE {{ o.table }}
          SET counter = counter - p_amount
@@ -62,8 +62,8 @@ BEGIN
       SET v_rows = ROW_COUNT();
     END IF;
     IF v_rows = 0 THEN
-      -- Collects slot 1 and the slots that are not locked, and spreads the rest, or leaves it in slot 1. Changes nothing
-      -- if it has collected too little. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.{% if o.cluster %}
+      -- Takes p_amount from slot 1 and the slots that are not locked, and spreads the rest over them, or leaves it in slot 1.
+      -- Changes nothing if that is too little. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.{% if o.cluster %}
       -- Slot 1 also gets what the next round takes: on Galera, ROW_COUNT() can be 0 after a statement that has locked
       -- more rows than it has changed, although it is committed.{% endif %}
       {{ sql.exempt(6) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
@@ -88,7 +88,7 @@ BEGIN
                      FROM {{ o.table }}
                     WHERE counter_name = p_counter_name
                       AND counter_id > 1
-                    -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+                    -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
                     ORDER BY counter_id DESC
                     LIMIT {{ MAX_SLOTS }}
                       FOR UPDATE SKIP LOCKED)

@@ -6,7 +6,7 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.{% if o.bounded %}
+Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.{% if o.bounded %}
   A total has no upper bound. A negative amount is taken: see {{ sql.routine(R::Take).typed() }}.{% else if o.mariadb() && o.per_counter() %}
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.{% endif %}
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1

@@ -5,7 +5,7 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.{% if o.mariadb() && o.per_counter() %}
+Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.{% if o.mariadb() && o.per_counter() %}
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.{% endif %}
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter

@@ -21,12 +21,13 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0, TRUE);
 {%- if o.in_steps() %}
 CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, p_value, p_restart){% else %}
 BEGIN{% if o.bounded %}
+  -- Checks first, because without slot 1 the UPDATE would lose p_value.
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);{% endif %}
   {% if o.bounded %}{{ sql.set("innodb_snapshot_isolation=OFF, check_constraint_checks=ON", 2) }}{% else %}{{ sql.exempt(2) }}{% endif %}UPDATE {{ o.table }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;{% if !o.bounded %}
-  -- Afterwards, so that CALL reports the rows of the UPDATE alone.
+  -- Checks last, so that CALL reports the rows of the UPDATE.
   IF ROW_COUNT() = 0 THEN
     CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
   END IF;{% endif %}

@@ -30,17 +30,17 @@ BEGIN
 END{% else %}
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
 
-  -- Deletes the negative slots that an interrupted resize has left.
+  -- Deletes the negative slots that an interrupted resize has left, but never a count.
   {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks: moves the counts of the slots above {{ slots }} to slot 1, and gives these slots negative numbers, which
-  -- no call selects. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
+  -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative numbers, which
+  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
-  SELECT p_counter_name, slot, NOW(), moved
+  SELECT p_counter_name, slot, NOW(), share
     FROM (
-      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS first
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
           (SELECT counter_id AS slot, counter AS amount
              FROM {{ o.table }}
@@ -52,19 +52,19 @@ END{% else %}
              FROM {{ o.table }}
             WHERE counter_name = p_counter_name
               AND counter_id > {{ slots }}
-            -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+            -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
             ORDER BY counter_id DESC
             LIMIT {{ MAX_SLOTS }}
               FOR UPDATE)
         ) AS locked
     ) AS folded
    WHERE first = 1
-  ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
+  ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows; slots that exist stay as they are. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  -- Grows; existing slots stay as they are. Locks slot 1, because beside a delete slots without slot 1 would remain.
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (

@@ -25,7 +25,7 @@ Errors: 30004 the counter exists;
 {%- if o.bounded %}
   {% if o.mariadb() %}4025{% else %}3819{% endif %} p_value is less than 0{% endif %}
   1048, 1264, 1406 an argument is NULL, out of range or too long
-  1205, 1213 another transaction has changed this name and not committed, or has rolled back: repeat the transaction
+  1205, 1213 another transaction that has changed this name is open, or has just rolled back: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 'Description', NULL, {% if o.bounded %}500{% else %}NULL{% endif %});
 {%- endfilter %}
 BEGIN

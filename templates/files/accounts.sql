@@ -7,7 +7,7 @@ CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column.as_ref() %}
 GRANT SELECT ON {{ column.table }} TO {{ definer }};
 GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO {{ definer }};
--- On the database, so that a roll-up sees the triggers of the table, and on MariaDB its CHECK constraints.
-GRANT TRIGGER ON * TO {{ definer }};{% endif %}
+-- On the database, so that a roll-up sees the triggers of the table, and on MariaDB its CHECK constraints, and its event runs.
+GRANT TRIGGER, EVENT ON * TO {{ definer }};{% endif %}
 -- On the database, because routines call each other, and DROP PROCEDURE removes the privileges on one routine.
 GRANT EXECUTE ON * TO {{ definer }};

@@ -5,8 +5,8 @@
 
 DELIMITER ;;
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
--- waits, at most 2 s. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
 SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
@@ -85,7 +85,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = 1;
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
-    -- Another session has deleted the counter, or KILL QUERY has ended the UPDATE without an error (MariaDB 11.8).
+    -- Outside of a transaction, the lock has ended: the counter can be deleted. Or KILL QUERY has hidden its error (MariaDB 11.8).
     CALL `_bounded_counter_must_exist`(p_routine, p_counter_name);
     CALL `_bounded_counter_fail`(30021, CONCAT(p_routine, ': not counted, interrupted or deleted and created again'));
   END IF;
@@ -100,15 +100,14 @@ CREATE PROCEDURE `_bounded_counter_take_elsewhere`(
   Each statement that locks several slots locks slot 1 first, so that calls outside of transactions do not deadlock.'
 BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
-  DECLARE v_slots BIGINT;
-  DECLARE v_rounds, v_rows INT DEFAULT 0;
+  DECLARE v_slots, v_rounds, v_rows BIGINT DEFAULT 0;
   DECLARE v_certain BOOLEAN DEFAULT FALSE;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Whether a SELECT is certain to read what is committed now: outside of a transaction. No function of the server tells it,
-  -- but there a savepoint ends at once, so that RELEASE fails.
+  -- Certain: no transaction is open, so that a SELECT reads what is committed now. No function of the server tells this, but
+  -- outside of a transaction a savepoint ends at once, so that RELEASE fails (1305).
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
       SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
@@ -130,7 +129,7 @@ BEGIN
        WHERE counter_name = p_counter_name;
       SET v_certain = v_again <=> v_total;
     END IF;
-    -- Waits for all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
+    -- Locks all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
     IF v_rounds > 0 OR (v_total < p_amount AND NOT v_certain) THEN
       SET STATEMENT innodb_snapshot_isolation=OFF FOR
       SELECT SUM(counter)
@@ -140,13 +139,14 @@ BEGIN
          FOR UPDATE;
     END IF;
     IF v_total IS NULL THEN
+      -- Goes on if the counter exists, because then the snapshot is older than the counter.
       CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
     ELSEIF v_total < p_amount THEN
       CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
     ELSEIF v_rounds > 10 THEN
       CALL `_bounded_counter_fail`(30021, 'bounded_counter_take: not taken, because others lock what is left, or the slots are damaged');
     END IF;
-    -- Less than 10 pieces a slot are all in slot 1, where calls wait for one row in place of searching.
+    -- If less than 10 a slot would be left, slot 1 gets it all: calls then wait for this row and search no others.
     IF v_total - p_amount < 10 * v_slots THEN
       SET STATEMENT innodb_snapshot_isolation=OFF FOR
       UPDATE `bounded_counters`
@@ -157,8 +157,8 @@ BEGIN
       SET v_rows = ROW_COUNT();
     END IF;
     IF v_rows = 0 THEN
-      -- Collects slot 1 and the slots that are not locked, and spreads the rest, or leaves it in slot 1. Changes nothing
-      -- if it has collected too little. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
+      -- Takes p_amount from slot 1 and the slots that are not locked, and spreads the rest over them, or leaves it in slot 1.
+      -- Changes nothing if that is too little. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
       SET STATEMENT innodb_snapshot_isolation=OFF FOR
       INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
       SELECT p_counter_name, slot, NOW(), share
@@ -182,7 +182,7 @@ BEGIN
                      FROM `bounded_counters`
                     WHERE counter_name = p_counter_name
                       AND counter_id > 1
-                    -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+                    -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
                     ORDER BY counter_id DESC
                     LIMIT 10000
                       FOR UPDATE SKIP LOCKED)
@@ -214,7 +214,7 @@ Parameters: p_counter_name, at most 100 characters, compared by the collation ut
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   4025 p_value is less than 0
   1048, 1264, 1406 an argument is NULL, out of range or too long
-  1205, 1213 another transaction has changed this name and not committed, or has rolled back: repeat the transaction
+  1205, 1213 another transaction that has changed this name is open, or has just rolled back: repeat the transaction
 Example: CALL bounded_counter_setup(''seats'', ''Description'', NULL, 500);'
 BEGIN
   DECLARE EXIT HANDLER FOR 1062
@@ -237,7 +237,7 @@ CREATE PROCEDURE `bounded_counter_increment`(
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
+  COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
@@ -268,7 +268,7 @@ CREATE PROCEDURE `bounded_counter_add`(
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
+  COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
   A total has no upper bound. A negative amount is taken: see bounded_counter_take.
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter; 30016 not enough
@@ -306,9 +306,9 @@ CREATE PROCEDURE `bounded_counter_take`(
   SQL SECURITY DEFINER
   COMMENT 'Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
   bounded_counter_add. Outside of a transaction, a rejection locks nothing and does not wait
-  if what is committed is too little. A transaction holds until it ends
-  - after a take, the slot of its connection; if that had too little, slot 1, where the last pieces are, or all slots
-  - after a rejection, all slots, at REPEATABLE READ also against a setup or resize of the names next to it
+  if what is committed is too little. A transaction locks until it ends
+  - after a take, the slot of its connection; if that had too little, slot 1 alone or all slots that were free
+  - after a rejection, all slots; at REPEATABLE READ a setup or resize of the names next to it waits, too
   Other changes of these slots wait for it (1205).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
@@ -316,10 +316,9 @@ Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 o
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL bounded_counter_take(''seats'', 2);'
 BEGIN
-  DECLARE v_slot, v_rows INT DEFAULT 0;
-  DECLARE v_have BIGINT;
+  DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock on the slot.
+  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. MAX() returns NULL without a row.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   SELECT MAX(counter_id), MAX(counter)
     INTO v_slot, v_have
@@ -359,6 +358,7 @@ Errors: 30003 unknown counter; 4025 p_value is less than 0
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL bounded_counter_reset(''seats'', 0, TRUE);'
 BEGIN
+  -- Checks first, because without slot 1 the UPDATE would lose p_value.
   CALL `_bounded_counter_must_exist`('bounded_counter_reset', p_counter_name);
   SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR
   UPDATE `bounded_counters`
@@ -387,19 +387,19 @@ BEGIN
   END IF;
   CALL `_bounded_counter_must_exist`('bounded_counter_resize', p_counter_name);
 
-  -- Deletes the negative slots that an interrupted resize has left.
+  -- Deletes the negative slots that an interrupted resize has left, but never a count.
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `bounded_counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks: moves the counts of the slots above p_slots to slot 1, and gives these slots negative numbers, which
-  -- no call selects. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
+  -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative numbers, which
+  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-  SELECT p_counter_name, slot, NOW(), moved
+  SELECT p_counter_name, slot, NOW(), share
     FROM (
-      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS first
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
           (SELECT counter_id AS slot, counter AS amount
              FROM `bounded_counters`
@@ -411,20 +411,20 @@ BEGIN
              FROM `bounded_counters`
             WHERE counter_name = p_counter_name
               AND counter_id > p_slots
-            -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+            -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
             ORDER BY counter_id DESC
             LIMIT 10000
               FOR UPDATE)
         ) AS locked
     ) AS folded
    WHERE first = 1
-  ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
+  ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `bounded_counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows; slots that exist stay as they are. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  -- Grows; existing slots stay as they are. Locks slot 1, because beside a delete slots without slot 1 would remain.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
@@ -492,7 +492,7 @@ CREATE FUNCTION `bounded_counter_get`(
   SQL SECURITY DEFINER
   COMMENT 'Returns the total of a counter, which is the sum of its slots. Locks nothing.
   In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
-  if another session has moved counts between slots since (take, resize): read before, or outside of it.
+  if another session has moved counts since (take, resize, reset): read before your changes or after COMMIT.
   Unless binlog_format is ROW, SET @t = bounded_counter_get(..) locks slots until COMMIT.
   Use SELECT bounded_counter_get(..) INTO @t.
 Parameters: p_counter_name, the name of the counter

@@ -5,8 +5,8 @@
 DELIMITER ;;
 -- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
--- waits, at most 2 s. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
 SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
@@ -92,7 +92,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = 1;
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
-    -- Another session has deleted the counter, or KILL QUERY has ended the UPDATE without an error (MariaDB 11.8).
+    -- Outside of a transaction, the lock has ended: the counter can be deleted. Or KILL QUERY has hidden its error (MariaDB 11.8).
     CALL `_counter_must_exist`(p_routine, p_counter_name);
     CALL `_counter_fail`(30021, CONCAT(p_routine, ': not counted, interrupted or deleted and created again'));
   END IF;
@@ -113,7 +113,7 @@ Parameters: p_counter_name, at most 100 characters, compared by the collation ut
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   1048, 1264, 1406 an argument is NULL, out of range or too long
-  1205, 1213 another transaction has changed this name and not committed, or has rolled back: repeat the transaction
+  1205, 1213 another transaction that has changed this name is open, or has just rolled back: repeat the transaction
 Example: CALL counter_setup(''downloads'', ''Description'', NULL, NULL);'
 BEGIN
   DECLARE EXIT HANDLER FOR 1062
@@ -136,7 +136,7 @@ CREATE OR REPLACE PROCEDURE `counter_increment`(
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
+  COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
@@ -167,7 +167,7 @@ CREATE OR REPLACE PROCEDURE `counter_add`(
 )
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until its end.
+  COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter
@@ -214,7 +214,7 @@ BEGIN
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
-  -- Afterwards, so that CALL reports the rows of the UPDATE alone.
+  -- Checks last, so that CALL reports the rows of the UPDATE.
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_reset', p_counter_name);
   END IF;
@@ -240,19 +240,19 @@ BEGIN
   END IF;
   CALL `_counter_must_exist`('counter_resize', p_counter_name);
 
-  -- Deletes the negative slots that an interrupted resize has left.
+  -- Deletes the negative slots that an interrupted resize has left, but never a count.
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks: moves the counts of the slots above p_slots to slot 1, and gives these slots negative numbers, which
-  -- no call selects. As all rows exist, the INSERT only updates; an UPDATE with a subquery locks all rows.
+  -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative numbers, which
+  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
-  SELECT p_counter_name, slot, NOW(), moved
+  SELECT p_counter_name, slot, NOW(), share
     FROM (
-      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS first
+      SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
           (SELECT counter_id AS slot, counter AS amount
              FROM `counters`
@@ -264,20 +264,20 @@ BEGIN
              FROM `counters`
             WHERE counter_name = p_counter_name
               AND counter_id > p_slots
-            -- Upwards, it would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+            -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
             ORDER BY counter_id DESC
             LIMIT 10000
               FOR UPDATE)
         ) AS locked
     ) AS folded
    WHERE first = 1
-  ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = 1, 1, -slot);
+  ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `counters`
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows; slots that exist stay as they are. The lock on slot 1 keeps a delete at the same time from leaving a part of the counter.
+  -- Grows; existing slots stay as they are. Locks slot 1, because beside a delete slots without slot 1 would remain.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
@@ -349,7 +349,7 @@ CREATE OR REPLACE FUNCTION `counter_get`(
   SQL SECURITY DEFINER
   COMMENT 'Returns the total of a counter, which is the sum of its slots. Locks nothing.
   In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
-  if another session has moved counts between slots since (resize): read before, or outside of it.
+  if another session has moved counts since (resize, reset): read before your changes or after COMMIT.
   Unless binlog_format is ROW, SET @t = counter_get(..) locks slots until COMMIT.
   Use SELECT counter_get(..) INTO @t.
 Parameters: p_counter_name, the name of the counter

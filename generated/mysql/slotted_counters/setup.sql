@@ -5,8 +5,8 @@
 
 DELIMITER ;;
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- The server stores sql_mode and the character set with each routine. The calls of other sessions wait behind a statement that
--- waits, at most 2 s. The end of the script restores all settings.
+-- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
 SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
     @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
