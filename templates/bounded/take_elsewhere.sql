@@ -36,7 +36,7 @@ BEGIN
        WHERE counter_name = p_counter_name;
       SET v_certain = v_again <=> v_total;
     END IF;{% endif %}
-    -- Locks all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
+    -- Locks all slots and reads what is committed, because others have locked what is left, or the snapshot can be old.
     IF v_rounds > 0 OR (v_total < p_amount AND NOT v_certain) THEN
       {{ sql.exempt(6) }}SELECT SUM(counter)
         INTO v_total
@@ -45,14 +45,14 @@ BEGIN
          FOR UPDATE;
     END IF;
     IF v_total IS NULL THEN
-      -- Goes on if the counter exists, because then the snapshot is older than the counter.
+      -- If this returns, the snapshot is older than the counter, and the INSERT below reads what is committed.
       CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
     ELSEIF v_total < p_amount THEN
       CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
     ELSEIF v_rounds > 10 THEN
       CALL {{ sql.routine(R::Fail) }}(30021, '{{ take }}: not taken, because others lock what is left, or the slots are damaged');
     END IF;
-    -- If less than 10 a slot would be left, slot 1 gets it all: calls then wait for this row and search no others.
+    -- If less than 10 a slot would be left, takes from slot 1 alone, where the next statement collects what is left.
     IF v_total - p_amount < 10 * v_slots{% if o.cluster %} OR v_rounds > 0{% endif %} THEN
       {{ sql.exempt(6) }}UPDATE {{ o.table }}
          SET counter = counter - p_amount
@@ -62,7 +62,7 @@ BEGIN
       SET v_rows = ROW_COUNT();
     END IF;
     IF v_rows = 0 THEN
-      -- Takes p_amount from slot 1 and the slots that are not locked, and spreads the rest over them, or leaves it in slot 1.
+      -- Takes p_amount from slot 1 and all unlocked slots, and spreads the rest (the first get 1 more), or leaves it in slot 1.
       -- Changes nothing if that is too little. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.{% if o.cluster %}
       -- Slot 1 also gets what the next round takes: on Galera, ROW_COUNT() can be 0 after a statement that has locked
       -- more rows than it has changed, although it is committed.{% endif %}
@@ -88,7 +88,7 @@ BEGIN
                      FROM {{ o.table }}
                     WHERE counter_name = p_counter_name
                       AND counter_id > 1
-                    -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+                    -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
                     ORDER BY counter_id DESC
                     LIMIT {{ MAX_SLOTS }}
                       FOR UPDATE SKIP LOCKED)

@@ -27,7 +27,7 @@ BEGIN{% if o.bounded %}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;{% if !o.bounded %}
-  -- Checks last, so that CALL reports the rows of the UPDATE.
+  -- Checks last, because CALL would also report the row of a check before the UPDATE (MariaDB).
   IF ROW_COUNT() = 0 THEN
     CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
   END IF;{% endif %}

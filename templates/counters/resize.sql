@@ -52,7 +52,7 @@ END{% else %}
              FROM {{ o.table }}
             WHERE counter_name = p_counter_name
               AND counter_id > {{ slots }}
-            -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+            -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT {{ MAX_SLOTS }}
               FOR UPDATE)
@@ -64,7 +64,7 @@ END{% else %}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows; existing slots stay as they are. Locks slot 1, because beside a delete slots without slot 1 would remain.
+  -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (

@@ -104,7 +104,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = 1;
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
-    -- Outside of a transaction, the lock has ended: since then, another session has deleted the counter.
+    -- Outside of a transaction, the lock has ended: deleted since then (30003), or deleted and created again (30021).
     CALL `_bounded_counter_must_exist`(p_routine, p_counter_name);
     CALL `_bounded_counter_fail`(30021, CONCAT(p_routine, ': not counted, deleted and created again'));
   END IF;
@@ -140,7 +140,7 @@ BEGIN
       INTO v_total, v_slots
       FROM `bounded_counters`
      WHERE counter_name = p_counter_name;
-    -- Locks all slots and reads what is committed, because the snapshot can be old, or others have locked what is left.
+    -- Locks all slots and reads what is committed, because others have locked what is left, or the snapshot can be old.
     IF v_rounds > 0 OR (v_total < p_amount AND NOT v_certain) THEN
       SELECT SUM(counter)
         INTO v_total
@@ -149,14 +149,14 @@ BEGIN
          FOR UPDATE;
     END IF;
     IF v_total IS NULL THEN
-      -- Goes on if the counter exists, because then the snapshot is older than the counter.
+      -- If this returns, the snapshot is older than the counter, and the INSERT below reads what is committed.
       CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
     ELSEIF v_total < p_amount THEN
       CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
     ELSEIF v_rounds > 10 THEN
       CALL `_bounded_counter_fail`(30021, 'bounded_counter_take: not taken, because others lock what is left, or the slots are damaged');
     END IF;
-    -- If less than 10 a slot would be left, slot 1 gets it all: calls then wait for this row and search no others.
+    -- If less than 10 a slot would be left, takes from slot 1 alone, where the next statement collects what is left.
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
@@ -166,7 +166,7 @@ BEGIN
       SET v_rows = ROW_COUNT();
     END IF;
     IF v_rows = 0 THEN
-      -- Takes p_amount from slot 1 and the slots that are not locked, and spreads the rest over them, or leaves it in slot 1.
+      -- Takes p_amount from slot 1 and all unlocked slots, and spreads the rest (the first get 1 more), or leaves it in slot 1.
       -- Changes nothing if that is too little. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
       INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
       SELECT p_counter_name, slot, NOW(), share
@@ -190,7 +190,7 @@ BEGIN
                      FROM `bounded_counters`
                     WHERE counter_name = p_counter_name
                       AND counter_id > 1
-                    -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+                    -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
                     ORDER BY counter_id DESC
                     LIMIT 10000
                       FOR UPDATE SKIP LOCKED)
@@ -413,7 +413,7 @@ BEGIN
              FROM `bounded_counters`
             WHERE counter_name = p_counter_name
               AND counter_id > p_slots
-            -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+            -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT 10000
               FOR UPDATE)
@@ -425,7 +425,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows; existing slots stay as they are. Locks slot 1, because beside a delete slots without slot 1 would remain.
+  -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (

@@ -99,7 +99,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = 1;
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
-    -- Outside of a transaction, the lock has ended: since then, another session has deleted the counter.
+    -- Outside of a transaction, the lock has ended: deleted since then (30003), or deleted and created again (30021).
     CALL `_counter_must_exist`(p_routine, p_counter_name);
     CALL `_counter_fail`(30021, CONCAT(p_routine, ': not counted, deleted and created again'));
   END IF;
@@ -202,7 +202,7 @@ BEGIN
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
-  -- Checks last, so that CALL reports the rows of the UPDATE.
+  -- Checks last, because CALL would also report the row of a check before the UPDATE (MariaDB).
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_reset', p_counter_name);
   END IF;
@@ -250,7 +250,7 @@ BEGIN
              FROM `counters`
             WHERE counter_name = p_counter_name
               AND counter_id > 20
-            -- ASC would also lock slot 1 of the next counter. UNION ignores ORDER BY without LIMIT.
+            -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT 10000
               FOR UPDATE)
@@ -262,7 +262,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Grows; existing slots stay as they are. Locks slot 1, because beside a delete slots without slot 1 would remain.
+  -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (
