@@ -372,7 +372,9 @@ fn status_names_what_a_column_has_lost_and_uninstall_stops(server: &Server) {
     schema.run(ARTICLES);
     let said = succeeds(&schema, &INSTALL);
     let event = said.lines().map(str::trim).find(|line| line.starts_with("CREATE EVENT")).expect("an event");
-    after(&schema, &[event.trim_end_matches(';'), "CALL articles_views_add(1, 3)"]);
+    // Its roll-up would move the counts meanwhile.
+    let event = event.trim_end_matches(';').replace(" DO ", " STARTS '2099-01-01' DO ");
+    after(&schema, &[&event, "CALL articles_views_add(1, 3)"]);
     let scheduler_is_on = schema.first::<String>("SELECT @@GLOBAL.event_scheduler") == "ON";
     let (differs, not_unique) = ("table articles_views: differs: ", "the key is not unique");
     for (change, words, undo) in [

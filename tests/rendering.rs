@@ -132,10 +132,17 @@ fn a_package_is_short_enough_to_be_reviewed() {
         };
         let lines = render::setup(&package).lines().count();
         assert!(lines <= most, "{name}: setup.sql has {lines} lines");
-        let mut bodies: Vec<_> = created(&package).iter().map(|routine| routine.body.lines().count()).collect();
+        let routines = created(&package);
+        let mut bodies: Vec<_> = routines.iter().map(|routine| routine.body.lines().count()).collect();
         bodies.sort_unstable();
         let long = bodies.iter().filter(|lines| **lines > 60).count();
         assert!(bodies[bodies.len() / 2] <= 12 && bodies.last() <= Some(&100) && long <= 2, "{name}: {bodies:?}");
+        let mut in_routines: BTreeMap<&str, usize> = BTreeMap::new();
+        for line in routines.iter().flat_map(|routine| routine.body.lines().map(str::trim).collect::<BTreeSet<_>>()) {
+            *in_routines.entry(line).or_default() += 1;
+        }
+        let repeated = in_routines.values().filter(|routines| **routines > 3).count();
+        assert!(repeated <= 25, "{name}: {repeated} lines are in more than three routines");
     }
 }
 
