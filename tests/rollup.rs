@@ -290,7 +290,7 @@ fn a_total_is_rejected_only_if_all_slots_are_known(server: &Server) {
 }
 
 /// Sessions that lock the row or the slot in one transaction after the other: a child of a foreign key, which holds a shared lock on the row
-/// until COMMIT, a writer of the row, and a call. Ten of at most 60 roll-ups move something. Without waiting, few would.
+/// until COMMIT, a writer of the row, and a call. Ten of at most 100 roll-ups move something. Without waiting, few would.
 fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
     let (child, row, call) = (
         "INSERT INTO likes (article) VALUES (1)",
@@ -329,7 +329,7 @@ fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
                 roller.query_drop(ROLLUP).map_err(repeatable).unwrap_or_default();
                 views(schema, 1) > before
             };
-            let moves = (0..60).filter(has_moved).take(10).count();
+            let moves = (0..100).filter(has_moved).take(10).count();
             assert_eq!(moves, 10, "roll-ups, of {counted:?} increments: {steps:?}");
         });
         schema.run(ROLLUP);
