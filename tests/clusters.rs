@@ -56,7 +56,7 @@ fn install(schema: &Schema<'_>, packages: &[&str]) {
 struct Counted {
     /// The acknowledged calls: those that returned without an error.
     done: i64,
-    /// The calls of which nobody but the server knows whether they have counted.
+    /// The calls of which only the server knows whether they have counted.
     unknown: i64,
     /// The number of calls that failed, by the number of the error.
     failed: BTreeMap<u16, i64>,

@@ -126,7 +126,7 @@ fn an_interrupted_resize_is_completed_by_the_next_call(server: &Server) {
     }
 }
 
-/// A counter is created, reset and deleted beside two sessions that resize it.
+/// A counter is created, reset and deleted while two sessions resize it.
 fn a_reset_or_a_delete_during_a_resize_misses_no_slot(server: &Server) {
     for (package, isolation) in
         [(package(|_| {}), "READ COMMITTED"), (package(|_| {}), "REPEATABLE READ"), (bounded(|_| {}), "READ COMMITTED")]

@@ -155,7 +155,7 @@ fn scripts_wait_for_an_open_transaction_for_seconds(server: &Server) {
             let begin = Instant::now();
             let script = scope.spawn(source);
             while !script.is_finished() {
-                other.query_drop("CALL counter_increment('hot')").expect("a call beside a script");
+                other.query_drop("CALL counter_increment('hot')").expect("a call during a script");
                 thread::sleep(Duration::from_millis(50));
             }
             (script.join().expect("the client runs"), begin.elapsed())

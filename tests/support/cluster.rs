@@ -209,7 +209,7 @@ impl Cluster {
         self.wait_until_joined();
     }
 
-    /// Sets the seconds that the nodes wait for one that does not answer, beside the 3 to 5 s after which they suspect it.
+    /// Sets the seconds that the nodes wait for one that does not answer, in addition to the 3 to 5 s after which they suspect it.
     fn expel(&self, seconds: u32) {
         let (suspect, inactive) = (3 + seconds, 6 + 2 * seconds);
         let statements = if self.is_galera() {

@@ -46,7 +46,7 @@ pub struct Network {
     pub port: String,
 }
 
-/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs beside the servers, with
+/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs other than the servers, with
 /// shorter loads.
 pub fn quick() -> bool {
     env::var_os("SLOTTED_TEST_QUICK").is_some()
