@@ -329,8 +329,9 @@ fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
                 roller.query_drop(ROLLUP).map_err(repeatable).unwrap_or_default();
                 views(schema, 1) > before
             };
-            let moves = (0..100).filter(has_moved).take(10).count();
-            assert_eq!(moves, 10, "roll-ups, of {counted:?} increments: {steps:?}");
+            // The roll-up waits for the slot and then moves it, unless the next increment comes first. Without the wait, 1 in 100 moves.
+            let moves = (0..100).filter(has_moved).take(5).count();
+            assert_eq!(moves, 5, "roll-ups, of {counted:?} increments: {steps:?}");
         });
         schema.run(ROLLUP);
         assert_eq!(views(schema, 1), Some(1 + counted.load(SeqCst)), "{steps:?}");
