@@ -16,7 +16,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(concurrent_setups_of_one_name_create_one_counter)
         .on_servers(no_call_ends_the_transaction)
         .alone()
-        .on_servers(a_call_that_counts_locks_one_record_and_reading_locks_none);
+        .on_servers(a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none);
 }
 
 /// What the transactions of the schema have locked. MySQL names the locks of records and gaps, MariaDB has the number of rows in a table that
@@ -33,22 +33,26 @@ fn locked(schema: &Schema<'_>, connection: &Conn) -> Vec<String> {
     schema.query::<u64>(&rows).iter().map(|rows| format!("{rows} rows")).collect()
 }
 
-fn a_call_that_counts_locks_one_record_and_reading_locks_none(server: &Server) {
+fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(server: &Server) {
     let one: &[&str] = if server.is_mysql() { &["RECORD X,REC_NOT_GAP", "TABLE IX"] } else { &["1 rows"] };
     let mut packages: Vec<_> = variants().into_iter().map(|(_, package)| package).collect();
     packages.extend([bounded(|_| {}), keyed(|options| options.slots = Slots::Fixed(1))]);
     for package in packages {
         let (schema, prefix, table) = (server.schema(), package.options.prefix.name(), &package.options.table);
         schema.install(&package);
-        let (key, neighbour) = if package.options.kind == Kind::Counters { ("'a'", "'b'") } else { ("1, 1", "1, 2") };
+        let counters = package.options.kind == Kind::Counters;
+        let (key, neighbour) = if counters { ("'a'", "'b'") } else { ("1, 1", "1, 2") };
         for key in [key, neighbour] {
-            if package.options.kind == Kind::Counters {
+            if counters {
                 schema.run(&format!("CALL {prefix}setup({key}, NULL, NULL, 0); UPDATE {table} SET counter = 9"));
             } else {
                 schema.run(&format!("CALL {prefix}increment({key})"));
             }
         }
         let get = format!("SELECT {prefix}get({key})");
+        let (slot, count) = if counters { ("counter_id - 1", "counter") } else { ("slot", "`count`") };
+        let slots = package.options.setup_slots();
+        let own = format!("SELECT COUNT(*) FROM {table} WHERE {slot} = MOD(CONNECTION_ID(), {slots}) AND {count} <> 9");
         let take = package.options.bounded.then(|| format!("CALL {prefix}take({key}, 9)"));
         let count = [format!("CALL {prefix}increment({key})"), format!("CALL {prefix}add({key}, -3)")];
         for call in count.into_iter().chain(take) {
@@ -60,6 +64,8 @@ fn a_call_that_counts_locks_one_record_and_reading_locks_none(server: &Server) {
             assert_eq!(locked(&schema, &connection), [""; 0], "{get}");
             connection.query_drop(&call).expect(&call);
             assert_eq!(locked(&schema, &connection), one, "{call}, {}", package.options.pick);
+            let own: Option<u32> = connection.query_first(&own).expect(&own);
+            assert!(own > Some(0) || package.options.random(), "{call}: another slot than that of the connection");
             connection.query_drop("ROLLBACK").expect("a rollback");
         }
     }
