@@ -15,21 +15,25 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use crate::support::{Module, Network, SESSIONS, Schema, Server, free_ports, package, provided, root};
+use slotted::package::Package;
+
+use crate::rollup::of_column;
+use crate::support::{Module, Network, SESSIONS, Schema, Server, bounded, free_ports, package, provided, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
         .plain(the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error)
         .private()
-        .on_families(each_example_counts_and_repeats_after_a_lock_wait_timeout)
-        .on_families(each_example_tells_an_unknown_counter_from_a_lost_connection)
+        .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout)
+        .on_families(each_example_tells_sold_out_an_unknown_counter_and_a_lost_connection_apart)
         .on_families(no_example_repeats_a_transaction_whose_commit_may_have_counted);
 }
 
 /// The exit codes of the examples.
 const UNKNOWN_COUNTER: i32 = 3;
 const CONNECTION_LOST: i32 = 4;
+const SOLD_OUT: i32 = 5;
 
 /// The files in the order of the table of error numbers.
 const FILES: [&str; 8] = [
@@ -102,6 +106,11 @@ fn the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error() {
     }
 }
 
+/// The packages of the examples.
+fn packages() -> [Package; 3] {
+    [package(|_| {}), bounded(|_| {}), of_column("articles.views", "id BIGINT", |_| {})]
+}
+
 /// The database of an application on a server that listens on a port. Its account has the name of the database.
 struct Application<'a> {
     network: &'a Network,
@@ -113,37 +122,49 @@ impl<'a> Application<'a> {
         let network = server.network();
         let schema = network.server.schema();
         schema.run("SET GLOBAL innodb_lock_wait_timeout = 1");
-        schema.install(&package(|_| {}));
+        // As examples/README.md does.
+        schema.run(
+            "CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, seats INT NOT NULL);
+             CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL);
+             INSERT INTO articles VALUES (1, 1000);",
+        );
+        packages().iter().for_each(|package| schema.install(package));
         let setup = |counter: &str| schema.run(&format!("CALL counter_setup('{counter}', NULL, NULL, NULL)"));
-        ["orders", "views", "clicks"].iter().for_each(|counter| setup(counter));
-        schema.run("CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, item VARCHAR(100) NOT NULL)");
+        ["orders", "impressions", "clicks"].iter().for_each(|counter| setup(counter));
+        schema.run("CALL bounded_counter_setup('seats', NULL, 17, 500)");
         Self { network, schema }
     }
 
-    /// Deletes the orders and the counts, and creates the account again. MySQL has no password of a new account in its cache,
+    /// Deletes the orders and the counts, sets the number of seats, and creates the account again. MySQL has no password of a new account in its cache,
     /// so that the first login is a full one.
-    fn reset(&self) {
+    fn reset(&self, seats: u32) {
         let (schema, account) = (self.schema.ident(), format!("'{}'@'localhost'", self.schema.name));
         self.schema.run(&format!(
             "DELETE FROM orders;
              UPDATE counters SET counter = 0;
+             UPDATE articles SET views = 1000;
+             DELETE FROM articles_views;
+             CALL bounded_counter_reset('seats', {seats}, FALSE);
              DROP USER IF EXISTS {account};
              CREATE USER {account} IDENTIFIED BY 's3cret';
-             GRANT INSERT ON {schema}.orders TO {account};"
+             GRANT INSERT ON {schema}.orders TO {account};
+             GRANT SELECT ON {schema}.articles TO {account};"
         ));
-        let grants = self.schema.file(&package(|_| {}), "grants.sql");
-        self.schema.run(&grants.replace("'app'@'%'", &account).replace("'dba'@'%'", "root@localhost"));
+        for grants in packages().map(|package| self.schema.file(&package, "grants.sql")) {
+            self.schema.run(&grants.replace("'app'@'%'", &account).replace("'dba'@'%'", "root@localhost"));
+        }
     }
 
-    /// The number of orders, and the total of their counter.
-    fn counted(&self) -> (u64, i64) {
-        self.schema.first("SELECT (SELECT COUNT(*) FROM orders), counter_get('orders')")
+    /// The number of orders, the total of their counter, and the seats that are left.
+    fn counted(&self) -> (u64, i64, i64) {
+        self.schema.first("SELECT (SELECT COUNT(*) FROM orders), counter_get('orders'), bounded_counter_get('seats')")
     }
 
-    /// A transaction that has locked all slots of the counter of orders.
-    fn locked(&self) -> Conn {
+    /// A transaction that has locked all slots of a counter.
+    fn locked(&self, table: &str, counter: &str) -> Conn {
         let mut connection = self.schema.connect();
-        for statement in ["BEGIN", "UPDATE counters SET counter = counter + 1 WHERE counter_name = 'orders'"] {
+        let update = format!("UPDATE {table} SET counter = counter + 1 WHERE counter_name = '{counter}'");
+        for statement in ["BEGIN", &update] {
             connection.query_drop(statement).expect(statement);
         }
         connection
@@ -206,56 +227,65 @@ fn until(reached: impl Fn() -> bool) {
     }
 }
 
-fn each_example_counts_and_repeats_after_a_lock_wait_timeout(server: &Server) {
+fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout(server: &Server) {
     let application = Application::new(server);
     for example in examples() {
-        application.reset();
-        let mut holder = application.locked();
-        let release = || {
-            until(|| application.waits_for_a_lock());
-            until(|| application.waiting(&holder).is_none());
-            holder.query_drop("ROLLBACK").expect("a rollback");
-        };
-        let place = (&*application.network.port, None);
-        let stdout = application.runs(example, place, release, (0, &["repeat after error 1205"]));
-        assert_eq!(stdout, "total of the counter: 1\nclicks 100\nviews 1000\n", "{example:?}");
-        assert_eq!(application.counted(), (1, 1), "{example:?}");
+        for (table, counter) in [("counters", "orders"), ("bounded_counters", "seats")] {
+            application.reset(500);
+            let mut holder = application.locked(table, counter);
+            let release = || {
+                until(|| application.waits_for_a_lock());
+                until(|| application.waiting(&holder).is_none());
+                holder.query_drop("ROLLBACK").expect("a rollback");
+            };
+            let place = (&*application.network.port, None);
+            let stdout = application.runs(example, place, release, (0, &["repeat after error 1205"]));
+            let counts =
+                "orders: 1\nseats left: 498\nviews: 1001 (1000 in the column)\nclicks: 100\nimpressions: 1000\n";
+            assert_eq!(stdout, counts, "{example:?}");
+            assert_eq!(application.counted(), (1, 1, 498), "{example:?}");
+            application.schema.run("CALL articles_views_rollup(NULL)");
+            assert_eq!(application.schema.first::<i64>("SELECT views FROM articles"), 1001, "{example:?}");
+        }
     }
 }
 
-fn each_example_tells_an_unknown_counter_from_a_lost_connection(server: &Server) {
+fn each_example_tells_sold_out_an_unknown_counter_and_a_lost_connection_apart(server: &Server) {
     let application = Application::new(server);
     let port = &application.network.port;
     for example in examples() {
-        application.reset();
+        application.reset(1);
+        let sold_out = (SOLD_OUT, &["sold out: ", "not enough: 1 left of 'seats'"][..]);
+        application.runs(example, (port, None), || {}, sold_out);
+        assert_eq!(application.counted(), (0, 0, 1), "{example:?}");
         let unknown = (UNKNOWN_COUNTER, &["unknown counter: ", "unknown counter 'ordres'"][..]);
         application.runs(example, (port, Some("ordres")), || {}, unknown);
         let nobody = free_ports(1)[0].to_string();
         application.runs(example, (&nobody, None), || {}, (CONNECTION_LOST, &["connection lost: "]));
-        let mut holder = application.locked();
+        let mut holder = application.locked("counters", "orders");
         // The call can have ended with error 1205 meanwhile. Then the next one is killed.
         let killed = |session| application.network.server.connect().query_drop(format!("KILL {session}")).is_ok();
         let kill = || until(|| application.waiting(&holder).is_some_and(killed));
-        let lost = (CONNECTION_LOST, &["connection lost: ", "the transaction has not counted"][..]);
+        let lost = (CONNECTION_LOST, &["connection lost: "][..]);
         application.runs(example, (port, None), kill, lost);
         holder.query_drop("ROLLBACK").expect("a rollback");
-        assert_eq!(application.counted(), (0, 0), "{example:?}");
+        assert_eq!(application.counted(), (0, 0, 1), "{example:?}");
     }
 }
 
 fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Server) {
     let application = Application::new(server);
     for example in examples() {
-        application.reset();
+        application.reset(500);
         // After this login, MySQL has the password in its cache: no driver needs TLS, in which the proxy would not see COMMIT.
         let port = application.network.port.parse().expect("a port");
         let login = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false);
         Conn::new(login.user(Some(&application.schema.name)).pass(Some("s3cret"))).expect("a login");
         let (proxy, cut) = proxy(port);
-        let lost = (CONNECTION_LOST, &["connection lost: ", "the transaction may have counted"][..]);
+        let lost = (CONNECTION_LOST, &["may have counted: "][..]);
         application.runs(example, (&proxy, None), || {}, lost);
         assert!(cut.load(SeqCst), "{example:?}");
-        assert_eq!(application.counted(), (1, 1), "{example:?}");
+        assert_eq!(application.counted(), (1, 1, 498), "{example:?}");
     }
 }
 

@@ -121,10 +121,10 @@ fn a_team_counts_with_sqlalchemy(server: &Server) {
     counts_with(server, "sqlalchemy");
 }
 
-/// The table of examples/frameworks/README.md has the versions that scripts/servers installs.
+/// The table of the frameworks in examples/README.md has the versions that scripts/servers installs.
 fn the_page_has_the_versions_of_the_frameworks() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let (page, script) = (read("examples/frameworks/README.md").to_lowercase(), read("scripts/servers"));
+    let (page, script) = (read("examples/README.md").to_lowercase(), read("scripts/servers"));
     let (_, function) = script.split_once("provide_frameworks() {\n").expect("the function");
     let lists = function.split("=(").skip(2).take(2).filter_map(|list| list.split(')').next());
     let wanted: Vec<_> = lists.flat_map(|list| list.split([' ', '"'])).filter(|word| !word.is_empty()).collect();

@@ -17,13 +17,17 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-const unknownCounter = 30003
-const attempts = 10
+const (
+	unknownCounter = 30003
+	notEnough      = 30016
+	attempts       = 10
+)
 
 // The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-var repeat = map[uint16]bool{1213: true, 1205: true, 1020: true, 3101: true}
+var repeat = map[uint16]bool{1213: true, 1205: true, 1020: true, 3101: true, 30021: true}
 
-var errConnectionLost = errors.New("connection lost")
+// It is unknown whether COMMIT has succeeded.
+var errMayHaveCounted = errors.New("may have counted")
 
 // number returns the number of an error of the server, or 0.
 func number(err error) uint16 {
@@ -36,8 +40,7 @@ func number(err error) uint16 {
 
 func isLost(err error) bool {
 	var network net.Error
-	return errors.Is(err, errConnectionLost) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) ||
-		errors.As(err, &network)
+	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) || errors.As(err, &network)
 }
 
 func open() (*sql.DB, error) {
@@ -55,24 +58,26 @@ func open() (*sql.DB, error) {
 	return sql.Open("mysql", settings.FormatDSN())
 }
 
-// inTransaction executes work in a transaction, and repeats the transaction if the server has rolled it back.
+// Repeats a transaction after the errors of repeat. After any error but errMayHaveCounted, nothing has counted.
 func inTransaction(db *sql.DB, work func(*sql.Tx) error) error {
 	for attempt := 1; ; attempt++ {
-		counted := "has not counted"
+		committing := false
 		tx, err := db.Begin()
 		if err == nil {
 			if err = work(tx); err == nil {
-				counted = "may have counted"
+				committing = true
 				err = tx.Commit()
 			} else {
 				// After error 1205, the transaction is still open.
 				tx.Rollback()
 			}
 		}
-		if err != nil && isLost(err) {
-			return fmt.Errorf("%w: the transaction %s: %v", errConnectionLost, counted, err)
-		}
-		if !repeat[number(err)] || attempt == attempts {
+		switch {
+		case err == nil:
+			return nil
+		case committing && !repeat[number(err)]:
+			return fmt.Errorf("%w: %v", errMayHaveCounted, err)
+		case !repeat[number(err)] || attempt == attempts:
 			return err
 		}
 		fmt.Fprintln(os.Stderr, "repeat after error", number(err))
@@ -80,23 +85,35 @@ func inTransaction(db *sql.DB, work func(*sql.Tx) error) error {
 	}
 }
 
-func placeOrder(db *sql.DB, item, counter string) error {
+// Named counter and stock: an order, its count and its seats are committed together, or none of them.
+func placeOrder(db *sql.DB, seats int, counter string) error {
 	return inTransaction(db, func(tx *sql.Tx) error {
 		// With tx, not db: the pool would execute the statement on another connection, outside the transaction.
-		if _, err := tx.Exec("INSERT INTO orders (item) VALUES (?)", item); err != nil {
-			return err
+		_, err := tx.Exec("INSERT INTO orders (seats) VALUES (?)", seats)
+		// Last and in this order in all transactions, because each call locks a slot until COMMIT.
+		if err == nil {
+			_, err = tx.Exec("CALL counter_increment(?)", counter)
 		}
-		// Last, because the slot stays locked until COMMIT.
-		_, err := tx.Exec("CALL counter_increment(?)", counter)
+		// If fewer are left, the call takes none and fails with notEnough.
+		if err == nil {
+			_, err = tx.Exec("CALL bounded_counter_take(?, ?)", "seats", seats)
+		}
 		return err
 	})
 }
 
+func seatsLeft(db *sql.DB) (total int64, err error) {
+	err = db.QueryRow("SELECT bounded_counter_get(?)", "seats").Scan(&total)
+	return total, err
+}
+
+// Named counter: one total.
 func total(db *sql.DB, counter string) (total int64, err error) {
 	err = db.QueryRow("SELECT counter_get(?)", counter).Scan(&total)
 	return total, err
 }
 
+// Named counters: the totals of several in one query.
 func totals(db *sql.DB, counters ...interface{}) (map[string]int64, error) {
 	places := strings.TrimSuffix(strings.Repeat("?, ", len(counters)), ", ")
 	rows, err := db.Query("SELECT counter_name, total FROM counter_totals WHERE counter_name IN ("+places+")", counters...)
@@ -116,7 +133,19 @@ func totals(db *sql.DB, counters ...interface{}) (map[string]int64, error) {
 	return read, rows.Err()
 }
 
-// Counts sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second.
+// Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
+func viewArticle(db *sql.DB, id int64) error {
+	_, err := db.Exec("CALL articles_views_increment(?)", id)
+	return err
+}
+
+// Column: the value up to the last roll-up, and the exact total.
+func views(db *sql.DB, id int64) (column, total int64, err error) {
+	err = db.QueryRow("SELECT views, articles_views_get(id) FROM articles WHERE id = ?", id).Scan(&column, &total)
+	return column, total, err
+}
+
+// In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second.
 type Counts struct {
 	db    *sql.DB
 	mutex sync.Mutex
@@ -151,21 +180,17 @@ func (counts *Counts) flush() error {
 		names = append(names, counter)
 	}
 	sort.Strings(names)
-	// One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
-	committing := false
-	tx, err := counts.db.Begin()
-	if err == nil {
-		defer tx.Rollback()
-		for at := 0; at < len(names) && err == nil; at++ {
-			_, err = tx.Exec("CALL counter_add(?, ?)", names[at], sums[names[at]])
+	err := inTransaction(counts.db, func(tx *sql.Tx) error {
+		// In the order of the names, so that two processes do not deadlock.
+		for _, counter := range names {
+			if _, err := tx.Exec("CALL counter_add(?, ?)", counter, sums[counter]); err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			committing = true
-			err = tx.Commit()
-		}
-	}
-	// If the connection is lost in COMMIT, the sums may have counted.
-	if err != nil && (repeat[number(err)] || !committing && number(err) != unknownCounter) {
+		return nil
+	})
+	// If nothing has counted, the next flush adds the sums, unless one of the counters does not exist.
+	if err != nil && !errors.Is(err, errMayHaveCounted) && number(err) != unknownCounter {
 		for counter, amount := range sums {
 			counts.count(counter, amount)
 		}
@@ -199,38 +224,41 @@ func run(counter string) error {
 		return err
 	}
 	defer db.Close()
-	if err := placeOrder(db, "a book", counter); err != nil {
+	if err := placeOrder(db, 2, counter); err != nil {
 		return err
 	}
-	ordered, err := total(db, counter)
+	orders, err := total(db, counter)
 	if err != nil {
 		return err
 	}
-	fmt.Println("total of the counter:", ordered)
+	left, err := seatsLeft(db)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("orders: %d\nseats left: %d\n", orders, left)
+
+	if err := viewArticle(db, 1); err != nil {
+		return err
+	}
+	column, exact, err := views(db, 1)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("views: %d (%d in the column)\n", exact, column)
 
 	counts := newCounts(db)
-	for view := 0; view < 1000; view++ {
-		counts.count("views", 1)
-		if view%10 == 0 {
+	for impression := 0; impression < 1000; impression++ {
+		counts.count("impressions", 1)
+		if impression%10 == 0 {
 			counts.count("clicks", 1)
 		}
 	}
 	if err := counts.close(); err != nil {
 		return err
 	}
-	read, err := totals(db, "views", "clicks")
-	if err != nil {
-		return err
-	}
-	var names []string
-	for name := range read {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		fmt.Println(name, read[name])
-	}
-	return nil
+	read, err := totals(db, "clicks", "impressions")
+	fmt.Printf("clicks: %d\nimpressions: %d\n", read["clicks"], read["impressions"])
+	return err
 }
 
 func main() {
@@ -239,19 +267,20 @@ func main() {
 		counter = os.Args[1]
 	}
 	err := run(counter)
-	switch {
-	case err == nil:
-	case number(err) == unknownCounter:
-		fmt.Fprintln(os.Stderr, "unknown counter:", err)
-		os.Exit(3)
-	case errors.Is(err, errConnectionLost):
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(4)
-	case isLost(err):
-		fmt.Fprintln(os.Stderr, "connection lost:", err)
-		os.Exit(4)
-	default:
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if err == nil {
+		return
 	}
+	meaning, code := "", 1
+	switch {
+	case errors.Is(err, errMayHaveCounted):
+		code = 4
+	case number(err) == unknownCounter:
+		meaning, code = "unknown counter: ", 3
+	case number(err) == notEnough:
+		meaning, code = "sold out: ", 5
+	case isLost(err):
+		meaning, code = "connection lost: ", 4
+	}
+	fmt.Fprintln(os.Stderr, meaning+err.Error())
+	os.Exit(code)
 }

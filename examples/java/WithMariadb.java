@@ -4,7 +4,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.Collections;
-import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -17,13 +16,15 @@ import java.util.concurrent.TimeUnit;
 /** Counts with MariaDB Connector/J. examples/README.md has the settings, the output and the rules for errors. */
 public class WithMariadb {
     static final int UNKNOWN_COUNTER = 30003;
+    static final int NOT_ENOUGH = 30016;
     // The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-    static final Set<Integer> REPEAT = Set.of(1213, 1205, 1020, 3101);
+    static final Set<Integer> REPEAT = Set.of(1213, 1205, 1020, 3101, 30021);
     static final int ATTEMPTS = 10;
 
-    static class ConnectionLost extends Exception {
-        ConnectionLost(boolean committing, SQLException cause) {
-            super("the transaction " + (committing ? "may have counted" : "has not counted") + ": " + cause.getMessage(), cause);
+    /** It is unknown whether COMMIT has succeeded. Close the connection. */
+    static class MayHaveCounted extends RuntimeException {
+        MayHaveCounted(SQLException cause) {
+            super(cause.getMessage(), cause);
         }
     }
 
@@ -48,8 +49,35 @@ public class WithMariadb {
         return DriverManager.getConnection("jdbc:mariadb://" + place + "/" + System.getenv("SLOTTED_DATABASE"), settings);
     }
 
-    /** Executes work in a transaction, and repeats the transaction if the server has rolled it back. */
-    static void inTransaction(Connection connection, Work work) throws SQLException, ConnectionLost, InterruptedException {
+    static PreparedStatement prepare(Connection connection, String sql, Object... arguments) throws SQLException {
+        PreparedStatement statement = connection.prepareStatement(sql);
+        for (int i = 0; i < arguments.length; i++) {
+            statement.setObject(i + 1, arguments[i]);
+        }
+        return statement;
+    }
+
+    static void execute(Connection connection, String sql, Object... arguments) throws SQLException {
+        try (PreparedStatement statement = prepare(connection, sql, arguments)) {
+            statement.execute();
+        }
+    }
+
+    /** The numbers in the first row of a SELECT. */
+    static long[] numbers(Connection connection, String sql, Object... arguments) throws SQLException {
+        try (PreparedStatement statement = prepare(connection, sql, arguments)) {
+            ResultSet result = statement.executeQuery();
+            result.next();
+            long[] row = new long[result.getMetaData().getColumnCount()];
+            for (int i = 0; i < row.length; i++) {
+                row[i] = result.getLong(i + 1);
+            }
+            return row;
+        }
+    }
+
+    /** Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted. */
+    static void inTransaction(Connection connection, Work work) throws SQLException, InterruptedException {
         for (int attempt = 1; ; attempt++) {
             boolean committing = false;
             try {
@@ -59,14 +87,21 @@ public class WithMariadb {
                 connection.commit();
                 connection.setAutoCommit(true);
                 return;
-            } catch (SQLException error) {
-                if (isLost(error)) {
-                    throw new ConnectionLost(committing, error);
-                }
-                // After error 1205, the transaction is still open.
+            } catch (RuntimeException error) {
                 connection.rollback();
                 connection.setAutoCommit(true);
-                if (!REPEAT.contains(error.getErrorCode()) || attempt == ATTEMPTS) {
+                throw error;
+            } catch (SQLException error) {
+                boolean repeat = REPEAT.contains(error.getErrorCode());
+                if (committing && !repeat) {
+                    throw new MayHaveCounted(error);
+                }
+                // After error 1205, the transaction is still open.
+                if (!isLost(error)) {
+                    connection.rollback();
+                    connection.setAutoCommit(true);
+                }
+                if (!repeat || attempt == ATTEMPTS) {
                     throw error;
                 }
                 System.err.println("repeat after error " + error.getErrorCode());
@@ -75,41 +110,32 @@ public class WithMariadb {
         }
     }
 
-    static void placeOrder(Connection connection, String item, String counter)
-            throws SQLException, ConnectionLost, InterruptedException {
+    /** Named counter and stock: an order, its count and its seats are committed together, or none of them. */
+    static void placeOrder(Connection connection, int seats, String counter) throws SQLException, InterruptedException {
         inTransaction(connection, () -> {
-            execute(connection, "INSERT INTO orders (item) VALUES (?)", item);
-            // Last, because the slot stays locked until COMMIT.
+            execute(connection, "INSERT INTO orders (seats) VALUES (?)", seats);
+            // Last and in this order in all transactions, because each call locks a slot until COMMIT.
             execute(connection, "CALL counter_increment(?)", counter);
+            // If fewer are left, the call takes none and fails with NOT_ENOUGH.
+            execute(connection, "CALL bounded_counter_take(?, ?)", "seats", seats);
         });
     }
 
-    static void execute(Connection connection, String sql, Object... arguments) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            for (int i = 0; i < arguments.length; i++) {
-                statement.setObject(i + 1, arguments[i]);
-            }
-            statement.execute();
-        }
+    static long seatsLeft(Connection connection) throws SQLException {
+        return numbers(connection, "SELECT bounded_counter_get(?)", "seats")[0];
     }
 
+    /** Named counter: one total. */
     static long total(Connection connection, String counter) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement("SELECT counter_get(?)")) {
-            statement.setString(1, counter);
-            ResultSet result = statement.executeQuery();
-            result.next();
-            return result.getLong(1);
-        }
+        return numbers(connection, "SELECT counter_get(?)", counter)[0];
     }
 
-    static Map<String, Long> totals(Connection connection, List<String> counters) throws SQLException {
-        String places = String.join(", ", Collections.nCopies(counters.size(), "?"));
+    /** Named counters: the totals of several in one query. */
+    static Map<String, Long> totals(Connection connection, String... counters) throws SQLException {
+        String places = String.join(", ", Collections.nCopies(counters.length, "?"));
         String sql = "SELECT counter_name, total FROM counter_totals WHERE counter_name IN (" + places + ")";
         Map<String, Long> totals = new TreeMap<>();
-        try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            for (int i = 0; i < counters.size(); i++) {
-                statement.setString(i + 1, counters.get(i));
-            }
+        try (PreparedStatement statement = prepare(connection, sql, (Object[]) counters)) {
             ResultSet result = statement.executeQuery();
             while (result.next()) {
                 totals.put(result.getString(1), result.getLong(2));
@@ -118,7 +144,17 @@ public class WithMariadb {
         return totals;
     }
 
-    /** Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second. */
+    /** Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself. */
+    static void viewArticle(Connection connection, long id) throws SQLException {
+        execute(connection, "CALL articles_views_increment(?)", id);
+    }
+
+    /** Column: the value up to the last roll-up, and the exact total. */
+    static long[] views(Connection connection, long id) throws SQLException {
+        return numbers(connection, "SELECT views, articles_views_get(id) FROM articles WHERE id = ?", id);
+    }
+
+    /** In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second. */
     static class Counts {
         private Map<String, Long> sums = new TreeMap<>();
         private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
@@ -127,7 +163,7 @@ public class WithMariadb {
             timer.scheduleAtFixedRate(() -> {
                 try {
                     flush();
-                } catch (SQLException error) {
+                } catch (SQLException | InterruptedException | MayHaveCounted error) {
                     System.err.println("flush failed: " + error.getMessage());
                 }
             }, 1, 1, TimeUnit.SECONDS);
@@ -143,24 +179,22 @@ public class WithMariadb {
             return taken;
         }
 
-        void flush() throws SQLException {
+        void flush() throws SQLException, InterruptedException {
             Map<String, Long> taken = take();
             if (taken.isEmpty()) {
                 return;
             }
-            boolean committing = false;
             // A new connection: the server closes one that is idle for long, and threads cannot share one.
             try (Connection connection = connect()) {
-                // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
-                connection.setAutoCommit(false);
-                for (Map.Entry<String, Long> sum : taken.entrySet()) {
-                    execute(connection, "CALL counter_add(?, ?)", sum.getKey(), sum.getValue());
-                }
-                committing = true;
-                connection.commit();
+                inTransaction(connection, () -> {
+                    // In the order of the names, so that two processes do not deadlock.
+                    for (Map.Entry<String, Long> sum : taken.entrySet()) {
+                        execute(connection, "CALL counter_add(?, ?)", sum.getKey(), sum.getValue());
+                    }
+                });
             } catch (SQLException error) {
-                // If the connection is lost in COMMIT, the sums may have counted.
-                if (REPEAT.contains(error.getErrorCode()) || !committing && error.getErrorCode() != UNKNOWN_COUNTER) {
+                // Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
+                if (error.getErrorCode() != UNKNOWN_COUNTER) {
                     taken.forEach(this::count);
                 }
                 throw error;
@@ -176,33 +210,44 @@ public class WithMariadb {
 
     static int run(String counter) throws SQLException, InterruptedException {
         try (Connection connection = connect()) {
-            placeOrder(connection, "a book", counter);
-            System.out.println("total of the counter: " + total(connection, counter));
+            placeOrder(connection, 2, counter);
+            System.out.println("orders: " + total(connection, counter));
+            System.out.println("seats left: " + seatsLeft(connection));
+
+            viewArticle(connection, 1);
+            long[] views = views(connection, 1);
+            System.out.println("views: " + views[1] + " (" + views[0] + " in the column)");
 
             Counts counts = new Counts();
-            for (int view = 0; view < 1000; view++) {
-                counts.count("views", 1);
-                if (view % 10 == 0) {
+            for (int impression = 0; impression < 1000; impression++) {
+                counts.count("impressions", 1);
+                if (impression % 10 == 0) {
                     counts.count("clicks", 1);
                 }
             }
             counts.close();
-            totals(connection, List.of("views", "clicks")).forEach((name, count) -> System.out.println(name + " " + count));
+            totals(connection, "clicks", "impressions").forEach((name, count) -> System.out.println(name + ": " + count));
             return 0;
-        } catch (ConnectionLost error) {
-            System.err.println("connection lost: " + error.getMessage());
-            return 4;
+        } catch (MayHaveCounted error) {
+            return failed("may have counted", 4, error);
         } catch (SQLException error) {
-            if (error.getErrorCode() == UNKNOWN_COUNTER) {
-                System.err.println("unknown counter: " + error.getMessage());
-                return 3;
+            switch (error.getErrorCode()) {
+                case UNKNOWN_COUNTER:
+                    return failed("unknown counter", 3, error);
+                case NOT_ENOUGH:
+                    return failed("sold out", 5, error);
+                default:
+                    if (!isLost(error)) {
+                        throw error;
+                    }
+                    return failed("connection lost", 4, error);
             }
-            if (isLost(error)) {
-                System.err.println("connection lost: " + error.getMessage());
-                return 4;
-            }
-            throw error;
         }
+    }
+
+    static int failed(String meaning, int code, Exception error) {
+        System.err.println(meaning + ": " + error.getMessage());
+        return code;
     }
 
     public static void main(String[] arguments) throws SQLException, InterruptedException {

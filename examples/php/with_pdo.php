@@ -3,18 +3,20 @@
 declare(strict_types=1);
 
 const UNKNOWN_COUNTER = 30003;
+const NOT_ENOUGH = 30016;
 // The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-const REPEAT = [1213, 1205, 1020, 3101];
+const REPEAT = [1213, 1205, 1020, 3101, 30021];
 // The numbers of the driver without a connection.
 const LOST = [2002, 2003, 2006, 2013, 1927];
 const ATTEMPTS = 10;
 
-class ConnectionLost extends RuntimeException
+// It is unknown whether COMMIT has succeeded. Close the connection.
+class MayHaveCounted extends RuntimeException
 {
 }
 
 // The number of the error. getCode() returns the SQLSTATE, which is 45000 for all errors of the package.
-function number(PDOException $error): int
+function number(Throwable $error): int
 {
     return (int) ($error->errorInfo[1] ?? $error->getCode());
 }
@@ -30,7 +32,14 @@ function connect(): PDO
     ]);
 }
 
-// Executes work in a transaction, and repeats the transaction if the server has rolled it back.
+function query(PDO $connection, string $sql, mixed ...$arguments): PDOStatement
+{
+    $statement = $connection->prepare($sql);
+    $statement->execute($arguments);
+    return $statement;
+}
+
+// Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
 function in_transaction(PDO $connection, callable $work): void
 {
     for ($attempt = 1; ; $attempt++) {
@@ -41,49 +50,71 @@ function in_transaction(PDO $connection, callable $work): void
             $committing = true;
             $connection->commit();
             return;
-        } catch (PDOException $error) {
+        } catch (Throwable $error) {
             $number = number($error);
-            if (in_array($number, LOST)) {
-                $counted = $committing ? 'may have counted' : 'has not counted';
-                throw new ConnectionLost("the transaction $counted: {$error->getMessage()}");
+            $repeat = in_array($number, REPEAT);
+            if ($committing && !$repeat) {
+                throw new MayHaveCounted($error->getMessage(), $number, $error);
             }
             // After error 1205, the transaction is still open. After 1213 it is not, and rollBack() would throw.
-            $connection->exec('ROLLBACK');
-            if (!in_array($number, REPEAT) || $attempt === ATTEMPTS) {
+            if (!in_array($number, LOST)) {
+                $connection->exec('ROLLBACK');
+            }
+            if (!$repeat || $attempt === ATTEMPTS) {
                 throw $error;
             }
-            fwrite(STDERR, "repeat after error $number\n");
+            error_log("repeat after error $number");
             usleep(random_int(0, 10_000 * 2 ** $attempt));
         }
     }
 }
 
-function place_order(PDO $connection, string $item, string $counter): void
+// Named counter and stock: an order, its count and its seats are committed together, or none of them.
+function place_order(PDO $connection, int $seats, string $counter): void
 {
-    in_transaction($connection, function () use ($connection, $item, $counter): void {
-        $connection->prepare('INSERT INTO orders (item) VALUES (?)')->execute([$item]);
-        // Last, because the slot stays locked until COMMIT.
-        $connection->prepare('CALL counter_increment(?)')->execute([$counter]);
+    in_transaction($connection, function () use ($connection, $seats, $counter): void {
+        query($connection, 'INSERT INTO orders (seats) VALUES (?)', $seats);
+        // Last and in this order in all transactions, because each call locks a slot until COMMIT.
+        query($connection, 'CALL counter_increment(?)', $counter);
+        // If fewer are left, the call takes none and fails with NOT_ENOUGH.
+        query($connection, 'CALL bounded_counter_take(?, ?)', 'seats', $seats);
     });
 }
 
+function seats_left(PDO $connection): int
+{
+    return (int) query($connection, 'SELECT bounded_counter_get(?)', 'seats')->fetchColumn();
+}
+
+// Named counter: one total.
 function total(PDO $connection, string $counter): int
 {
-    $statement = $connection->prepare('SELECT counter_get(?)');
-    $statement->execute([$counter]);
     // Before PHP 8.1, and with PDO::ATTR_STRINGIFY_FETCHES, the total is a string.
-    return (int) $statement->fetchColumn();
+    return (int) query($connection, 'SELECT counter_get(?)', $counter)->fetchColumn();
 }
 
-function totals(PDO $connection, array $counters): array
+// Named counters: the totals of several in one query.
+function totals(PDO $connection, string ...$counters): array
 {
     $places = implode(', ', array_fill(0, count($counters), '?'));
-    $statement = $connection->prepare("SELECT counter_name, total FROM counter_totals WHERE counter_name IN ($places)");
-    $statement->execute($counters);
-    return $statement->fetchAll(PDO::FETCH_KEY_PAIR);
+    $sql = "SELECT counter_name, total FROM counter_totals WHERE counter_name IN ($places) ORDER BY counter_name";
+    return query($connection, $sql, ...$counters)->fetchAll(PDO::FETCH_KEY_PAIR);
 }
 
-// Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second. Only a
+// Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
+function view_article(PDO $connection, int $id): void
+{
+    query($connection, 'CALL articles_views_increment(?)', $id);
+}
+
+// Column: the value up to the last roll-up, and the exact total.
+function views(PDO $connection, int $id): array
+{
+    $sql = 'SELECT views, articles_views_get(id) FROM articles WHERE id = ?';
+    return query($connection, $sql, $id)->fetch(PDO::FETCH_NUM);
+}
+
+// In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second. Only a
 // process that serves for long gains from it, such as a worker of a queue: a request has a memory of its own.
 class Counts
 {
@@ -102,8 +133,8 @@ class Counts
         if (microtime(true) - $this->flushed >= 1) {
             try {
                 $this->flush();
-            } catch (PDOException $error) {
-                fwrite(STDERR, "flush failed: {$error->getMessage()}\n");
+            } catch (RuntimeException $error) {
+                error_log("flush failed: {$error->getMessage()}");
             }
         }
     }
@@ -112,24 +143,19 @@ class Counts
     {
         $this->flushed = microtime(true);
         [$sums, $this->sums] = [$this->sums, []];
-        if (!$sums) {
-            return;
-        }
+        // In the order of the names, so that two processes do not deadlock.
         ksort($sums, SORT_STRING);
-        $committing = false;
         try {
             // A new connection: the server closes one that is idle for long.
             $connection = connect();
-            // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
-            $connection->beginTransaction();
-            foreach ($sums as $counter => $amount) {
-                $connection->prepare('CALL counter_add(?, ?)')->execute([$counter, $amount]);
-            }
-            $committing = true;
-            $connection->commit();
+            in_transaction($connection, function () use ($connection, $sums): void {
+                foreach ($sums as $counter => $amount) {
+                    query($connection, 'CALL counter_add(?, ?)', $counter, $amount);
+                }
+            });
         } catch (PDOException $error) {
-            // If the connection is lost in COMMIT, the sums may have counted.
-            if (in_array(number($error), REPEAT) || !$committing && number($error) !== UNKNOWN_COUNTER) {
+            // Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
+            if (number($error) !== UNKNOWN_COUNTER) {
                 $this->sums = $sums;
             }
             throw $error;
@@ -141,36 +167,36 @@ function main(string $counter = 'orders'): int
 {
     try {
         $connection = connect();
-        place_order($connection, 'a book', $counter);
-        echo 'total of the counter: ', total($connection, $counter), "\n";
+        place_order($connection, 2, $counter);
+        echo 'orders: ', total($connection, $counter), "\n";
+        echo 'seats left: ', seats_left($connection), "\n";
+
+        view_article($connection, 1);
+        [$column, $total] = views($connection, 1);
+        echo "views: $total ($column in the column)\n";
 
         $counts = new Counts();
-        for ($view = 0; $view < 1000; $view++) {
-            $counts->count('views');
-            if ($view % 10 === 0) {
+        for ($impression = 0; $impression < 1000; $impression++) {
+            $counts->count('impressions');
+            if ($impression % 10 === 0) {
                 $counts->count('clicks');
             }
         }
         $counts->flush();
-        $read = totals($connection, ['views', 'clicks']);
-        ksort($read);
-        foreach ($read as $name => $count) {
-            echo "$name $count\n";
+        foreach (totals($connection, 'clicks', 'impressions') as $name => $count) {
+            echo "$name: $count\n";
         }
         return 0;
-    } catch (ConnectionLost $error) {
-        fwrite(STDERR, "connection lost: {$error->getMessage()}\n");
-        return 4;
-    } catch (PDOException $error) {
-        if (number($error) === UNKNOWN_COUNTER) {
-            fwrite(STDERR, "unknown counter: {$error->getMessage()}\n");
-            return 3;
-        }
-        if (in_array(number($error), LOST)) {
-            fwrite(STDERR, "connection lost: {$error->getMessage()}\n");
-            return 4;
-        }
-        throw $error;
+    } catch (Throwable $error) {
+        [$meaning, $code] = match (true) {
+            $error instanceof MayHaveCounted => ['may have counted', 4],
+            number($error) === UNKNOWN_COUNTER => ['unknown counter', 3],
+            number($error) === NOT_ENOUGH => ['sold out', 5],
+            in_array(number($error), LOST) => ['connection lost', 4],
+            default => throw $error,
+        };
+        fwrite(STDERR, "$meaning: {$error->getMessage()}\n");
+        return $code;
     }
 }
 

@@ -9,15 +9,16 @@ import time
 import mysql.connector
 
 UNKNOWN_COUNTER = 30003
+NOT_ENOUGH = 30016
 # The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-REPEAT = {1213, 1205, 1020, 3101}
+REPEAT = {1213, 1205, 1020, 3101, 30021}
 # The numbers of the driver without a connection. -1: the connection was lost before this call.
 LOST = {-1, 2002, 2003, 2006, 2013, 2055}
 ATTEMPTS = 10
 
 
-class ConnectionLost(Exception):
-    pass
+class MayHaveCounted(Exception):
+    """It is unknown whether COMMIT has succeeded. Close the connection."""
 
 
 def connect():
@@ -35,54 +36,81 @@ def connect():
     )
 
 
+def number(error):
+    return error.errno if isinstance(error, mysql.connector.Error) else None
+
+
+def query(connection, sql, *arguments):
+    """The rows of a SELECT."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, arguments)
+        return cursor.fetchall()
+
+
 def in_transaction(connection, work):
-    """Executes work in a transaction, and repeats the transaction if the server has rolled it back."""
+    """Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted."""
     for attempt in range(1, ATTEMPTS + 1):
         committing = False
         try:
             connection.start_transaction()
-            result = work(connection.cursor())
+            with connection.cursor() as cursor:
+                work(cursor)
             committing = True
-            connection.commit()
-            return result
-        except mysql.connector.Error as error:
-            number = error.errno
-            if number in LOST:
-                counted = "may have counted" if committing else "has not counted"
-                raise ConnectionLost(f"the transaction {counted}: {error}") from error
+            return connection.commit()
+        except Exception as error:
+            if committing and number(error) not in REPEAT:
+                raise MayHaveCounted(error) from error
             # After error 1205, the transaction is still open.
-            connection.rollback()
-            if number not in REPEAT or attempt == ATTEMPTS:
+            if number(error) not in LOST:
+                connection.rollback()
+            if number(error) not in REPEAT or attempt == ATTEMPTS:
                 raise
-            print(f"repeat after error {number}", file=sys.stderr)
+            print(f"repeat after error {number(error)}", file=sys.stderr)
             time.sleep(random.uniform(0, 0.01 * 2**attempt))
 
 
-def place_order(connection, item, counter):
+def place_order(connection, seats, counter):
+    """Named counter and stock: an order, its count and its seats are committed together, or none of them."""
+
     def work(cursor):
-        cursor.execute("INSERT INTO orders (item) VALUES (%s)", (item,))
-        # Last, because the slot stays locked until COMMIT.
+        cursor.execute("INSERT INTO orders (seats) VALUES (%s)", (seats,))
+        # Last and in this order in all transactions, because each call locks a slot until COMMIT.
         cursor.execute("CALL counter_increment(%s)", (counter,))
+        # If fewer are left, the call takes none and fails with NOT_ENOUGH.
+        cursor.execute("CALL bounded_counter_take('seats', %s)", (seats,))
 
     in_transaction(connection, work)
 
 
+def seats_left(connection):
+    return query(connection, "SELECT bounded_counter_get('seats')")[0][0]
+
+
 def total(connection, counter):
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT counter_get(%s)", (counter,))
-        return cursor.fetchone()[0]
+    """Named counter: one total."""
+    return query(connection, "SELECT counter_get(%s)", counter)[0][0]
 
 
-def totals(connection, counters):
+def totals(connection, *counters):
+    """Named counters: the totals of several in one query."""
     # A placeholder for each name: the driver does not expand a list.
     places = ", ".join(["%s"] * len(counters))
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT counter_name, total FROM counter_totals WHERE counter_name IN ({places})", counters)
-        return dict(cursor.fetchall())
+    sql = f"SELECT counter_name, total FROM counter_totals WHERE counter_name IN ({places}) ORDER BY counter_name"
+    return query(connection, sql, *counters)
+
+
+def view_article(connection, id):
+    """Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself."""
+    connection.cursor().execute("CALL articles_views_increment(%s)", (id,))
+
+
+def views(connection, id):
+    """Column: the value up to the last roll-up, and the exact total."""
+    return query(connection, "SELECT views, articles_views_get(id) FROM articles WHERE id = %s", id)[0]
 
 
 class Counts:
-    """Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second."""
+    """In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second."""
 
     def __init__(self):
         self.sums = {}
@@ -100,19 +128,19 @@ class Counts:
             sums, self.sums = self.sums, {}
         if not sums:
             return
-        committing = False
+
+        def work(cursor):
+            # In the order of the names, so that two processes do not deadlock.
+            for sum in sorted(sums.items()):
+                cursor.execute("CALL counter_add(%s, %s)", sum)
+
         try:
             # A new connection: the server closes one that is idle for long, and threads cannot share one.
             with connect() as connection:
-                # One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
-                connection.start_transaction()
-                for sum in sorted(sums.items()):
-                    connection.cursor().execute("CALL counter_add(%s, %s)", sum)
-                committing = True
-                connection.commit()
+                in_transaction(connection, work)
         except mysql.connector.Error as error:
-            # If the connection is lost in COMMIT, the sums may have counted.
-            if error.errno in REPEAT or not committing and error.errno != UNKNOWN_COUNTER:
+            # Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
+            if number(error) != UNKNOWN_COUNTER:
                 for counter, amount in sums.items():
                     self.count(counter, amount)
             raise
@@ -126,36 +154,45 @@ class Counts:
         while not self.closed.wait(1):
             try:
                 self.flush()
-            except mysql.connector.Error as error:
+            except (mysql.connector.Error, MayHaveCounted) as error:
                 print(f"flush failed: {error}", file=sys.stderr)
 
 
 def main(counter="orders"):
     try:
         connection = connect()
-        place_order(connection, "a book", counter)
-        print("total of the counter:", total(connection, counter))
+        place_order(connection, 2, counter)
+        print("orders:", total(connection, counter))
+        print("seats left:", seats_left(connection))
+
+        view_article(connection, 1)
+        column, exact = views(connection, 1)
+        print(f"views: {exact} ({column} in the column)")
 
         counts = Counts()
-        for view in range(1000):
-            counts.count("views")
-            if view % 10 == 0:
+        for impression in range(1000):
+            counts.count("impressions")
+            if impression % 10 == 0:
                 counts.count("clicks")
         counts.close()
-        for name, count in sorted(totals(connection, ["views", "clicks"]).items()):
-            print(name, count)
-    except ConnectionLost as error:
-        print(f"connection lost: {error}", file=sys.stderr)
-        return 4
+        for name, count in totals(connection, "clicks", "impressions"):
+            print(f"{name}: {count}")
+    except MayHaveCounted as error:
+        meaning, message, code = "may have counted", error, 4
     except mysql.connector.Error as error:
-        number, message = error.errno, error.msg
-        if number == UNKNOWN_COUNTER:
-            print(f"unknown counter: {message}", file=sys.stderr)
-            return 3
-        if number in LOST:
-            print(f"connection lost: {message}", file=sys.stderr)
-            return 4
-        raise
+        message = error.msg
+        if number(error) == UNKNOWN_COUNTER:
+            meaning, code = "unknown counter", 3
+        elif number(error) == NOT_ENOUGH:
+            meaning, code = "sold out", 5
+        elif number(error) in LOST:
+            meaning, code = "connection lost", 4
+        else:
+            raise
+    else:
+        return 0
+    print(f"{meaning}: {message}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

@@ -2,17 +2,15 @@
 require "mysql2"
 
 UNKNOWN_COUNTER = 30003
+NOT_ENOUGH = 30016
 # The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-REPEAT = [1213, 1205, 1020, 3101]
+REPEAT = [1213, 1205, 1020, 3101, 30021]
 # The numbers of the driver without a connection.
 LOST = [2002, 2003, 2006, 2013]
 ATTEMPTS = 10
 
-class ConnectionLost < StandardError; end
-
-def lost?(error)
-  LOST.include?(error.error_number)
-end
+# It is unknown whether COMMIT has succeeded. Close the connection.
+class MayHaveCounted < StandardError; end
 
 def connect
   Mysql2::Client.new(
@@ -27,50 +25,76 @@ def connect
   )
 end
 
-# Executes the block in a transaction, and repeats the transaction if the server has rolled it back.
+# The number of an error of the server or of the driver, or nil.
+def number(error)
+  error.error_number if error.is_a?(Mysql2::Error)
+end
+
+def query(connection, sql, *arguments)
+  connection.prepare(sql).execute(*arguments)
+end
+
+# Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
 def in_transaction(connection)
   attempt = 1
   begin
     committing = false
     connection.query("BEGIN")
-    result = yield
+    yield
     committing = true
     connection.query("COMMIT")
-    result
-  rescue Mysql2::Error => error
-    if lost?(error)
-      raise ConnectionLost, "the transaction #{committing ? "may have counted" : "has not counted"}: #{error.message}"
-    end
+  rescue => error
+    repeat = REPEAT.include?(number(error))
+    raise MayHaveCounted, error.message if committing && !repeat
     # After error 1205, the transaction is still open.
-    connection.query("ROLLBACK")
-    raise if !REPEAT.include?(error.error_number) || attempt == ATTEMPTS
-    warn "repeat after error #{error.error_number}"
+    connection.query("ROLLBACK") unless LOST.include?(number(error))
+    raise if !repeat || attempt == ATTEMPTS
+    warn "repeat after error #{number(error)}"
     sleep rand * 0.01 * 2**attempt
     attempt += 1
     retry
   end
 end
 
-def place_order(connection, item, counter)
+# Named counter and stock: an order, its count and its seats are committed together, or none of them.
+def place_order(connection, seats, counter)
   in_transaction(connection) do
-    connection.prepare("INSERT INTO orders (item) VALUES (?)").execute(item)
-    # Last, because the slot stays locked until COMMIT.
-    connection.prepare("CALL counter_increment(?)").execute(counter)
+    query(connection, "INSERT INTO orders (seats) VALUES (?)", seats)
+    # Last and in this order in all transactions, because each call locks a slot until COMMIT.
+    query(connection, "CALL counter_increment(?)", counter)
+    # If fewer are left, the call takes none and fails with NOT_ENOUGH.
+    query(connection, "CALL bounded_counter_take(?, ?)", "seats", seats)
   end
 end
 
+def seats_left(connection)
+  query(connection, "SELECT bounded_counter_get(?) AS total", "seats").first["total"]
+end
+
+# Named counter: one total.
 def total(connection, counter)
-  connection.prepare("SELECT counter_get(?) AS total").execute(counter).first["total"]
+  query(connection, "SELECT counter_get(?) AS total", counter).first["total"]
 end
 
-def totals(connection, counters)
+# Named counters: the totals of several in one query.
+def totals(connection, *counters)
   places = (["?"] * counters.size).join(", ")
-  rows = connection.prepare("SELECT counter_name, total FROM counter_totals WHERE counter_name IN (#{places})").execute(*counters)
+  sql = "SELECT counter_name, total FROM counter_totals WHERE counter_name IN (#{places}) ORDER BY counter_name"
   # The total of the view is a DECIMAL.
-  rows.to_h { |row| [row["counter_name"], row["total"].to_i] }
+  query(connection, sql, *counters).to_h { |row| [row["counter_name"], row["total"].to_i] }
 end
 
-# Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second.
+# Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
+def view_article(connection, id)
+  query(connection, "CALL articles_views_increment(?)", id)
+end
+
+# Column: the value up to the last roll-up, and the exact total.
+def views(connection, id)
+  query(connection, "SELECT views, articles_views_get(id) AS total FROM articles WHERE id = ?", id).first.values
+end
+
+# In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second.
 class Counts
   def initialize
     @sums = Hash.new(0)
@@ -87,24 +111,18 @@ class Counts
   def flush
     sums = @mutex.synchronize { @sums.tap { @sums = Hash.new(0) } }
     return if sums.empty?
-    committing = false
-    begin
-      # A new connection: the server closes one that is idle for long, and threads cannot share one.
-      connection = connect
-      # One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
-      connection.query("START TRANSACTION")
-      sums.sort.each { |sum| connection.prepare("CALL counter_add(?, ?)").execute(*sum) }
-      committing = true
-      connection.query("COMMIT")
-    rescue Mysql2::Error => error
-      # If the connection is lost in COMMIT, the sums may have counted.
-      number = error.error_number
-      kept = REPEAT.include?(number) || (!committing && number != UNKNOWN_COUNTER)
-      sums.each { |counter, amount| count(counter, amount) } if kept
-      raise
-    ensure
-      connection&.close
+    # A new connection: the server closes one that is idle for long, and threads cannot share one.
+    connection = connect
+    in_transaction(connection) do
+      # In the order of the names, so that two processes do not deadlock.
+      sums.sort.each { |sum| query(connection, "CALL counter_add(?, ?)", *sum) }
     end
+  rescue Mysql2::Error => error
+    # Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
+    sums.each { |counter, amount| count(counter, amount) } if number(error) != UNKNOWN_COUNTER
+    raise
+  ensure
+    connection&.close
   end
 
   def close
@@ -129,7 +147,7 @@ class Counts
     until closed?
       begin
         flush
-      rescue Mysql2::Error => error
+      rescue Mysql2::Error, MayHaveCounted => error
         warn "flush failed: #{error.message}"
       end
     end
@@ -138,30 +156,33 @@ end
 
 def main(counter = "orders")
   connection = connect
-  place_order(connection, "a book", counter)
-  puts "total of the counter: #{total(connection, counter)}"
+  place_order(connection, 2, counter)
+  puts "orders: #{total(connection, counter)}"
+  puts "seats left: #{seats_left(connection)}"
+
+  view_article(connection, 1)
+  column, total = views(connection, 1)
+  puts "views: #{total} (#{column} in the column)"
 
   counts = Counts.new
-  1000.times do |view|
-    counts.count("views")
-    counts.count("clicks") if view % 10 == 0
+  1000.times do |impression|
+    counts.count("impressions")
+    counts.count("clicks") if impression % 10 == 0
   end
   counts.close
-  totals(connection, ["views", "clicks"]).sort.each { |name, count| puts "#{name} #{count}" }
+  totals(connection, "clicks", "impressions").each { |name, count| puts "#{name}: #{count}" }
   0
-rescue ConnectionLost => error
-  warn "connection lost: #{error.message}"
-  4
-rescue Mysql2::Error => error
-  if error.error_number == UNKNOWN_COUNTER
-    warn "unknown counter: #{error.message}"
-    3
-  elsif lost?(error)
-    warn "connection lost: #{error.message}"
-    4
-  else
-    raise
-  end
+rescue MayHaveCounted, Mysql2::Error => error
+  meaning, code =
+    case number(error)
+    when nil then ["may have counted", 4]
+    when UNKNOWN_COUNTER then ["unknown counter", 3]
+    when NOT_ENOUGH then ["sold out", 5]
+    when *LOST then ["connection lost", 4]
+    else raise
+    end
+  warn "#{meaning}: #{error.message}"
+  code
 end
 
 exit main(*ARGV)

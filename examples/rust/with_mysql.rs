@@ -13,19 +13,33 @@ use mysql::{Conn, OptsBuilder};
 use rand::RngExt;
 
 const UNKNOWN_COUNTER: u16 = 30003;
+const NOT_ENOUGH: u16 = 30016;
 // The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-const REPEAT: [u16; 4] = [1213, 1205, 1020, 3101];
+const REPEAT: [u16; 5] = [1213, 1205, 1020, 3101, 30021];
 const ATTEMPTS: u32 = 10;
 
-/// Why the program ends.
 enum Failure {
-    Lost(String),
+    /// It is unknown whether COMMIT has succeeded. Close the connection.
+    MayHaveCounted(mysql::Error),
     Other(mysql::Error),
 }
 
 impl From<mysql::Error> for Failure {
     fn from(error: mysql::Error) -> Self {
-        if is_lost(&error) { Self::Lost(error.to_string()) } else { Self::Other(error) }
+        Self::Other(error)
+    }
+}
+
+impl Failure {
+    /// The message and the exit code.
+    fn explain(&self) -> (String, u8) {
+        match self {
+            Self::MayHaveCounted(error) => (format!("may have counted: {error}"), 4),
+            Self::Other(error) if number(error) == UNKNOWN_COUNTER => (format!("unknown counter: {error}"), 3),
+            Self::Other(error) if number(error) == NOT_ENOUGH => (format!("sold out: {error}"), 5),
+            Self::Other(error) if is_lost(error) => (format!("connection lost: {error}"), 4),
+            Self::Other(error) => (error.to_string(), 1),
+        }
     }
 }
 
@@ -58,21 +72,24 @@ fn connect() -> mysql::Result<Conn> {
     Conn::new(settings)
 }
 
-/// Executes work in a transaction, and repeats the transaction if the server has rolled it back.
+/// Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
 fn in_transaction(connection: &mut Conn, work: impl Fn(&mut Conn) -> mysql::Result<()>) -> Result<(), Failure> {
     for attempt in 1.. {
-        let mut counted = "has not counted";
+        let mut committing = false;
         let result = connection.query_drop("BEGIN").and_then(|()| work(connection)).and_then(|()| {
-            counted = "may have counted";
+            committing = true;
             connection.query_drop("COMMIT")
         });
         let Err(error) = result else { break };
-        if is_lost(&error) {
-            return Err(Failure::Lost(format!("the transaction {counted}: {error}")));
+        let repeat = REPEAT.contains(&number(&error));
+        if committing && !repeat {
+            return Err(Failure::MayHaveCounted(error));
         }
         // After error 1205, the transaction is still open.
-        connection.query_drop("ROLLBACK")?;
-        if !REPEAT.contains(&number(&error)) || attempt == ATTEMPTS {
+        if !is_lost(&error) {
+            connection.query_drop("ROLLBACK")?;
+        }
+        if !repeat || attempt == ATTEMPTS {
             return Err(error.into());
         }
         eprintln!("repeat after error {}", number(&error));
@@ -81,30 +98,49 @@ fn in_transaction(connection: &mut Conn, work: impl Fn(&mut Conn) -> mysql::Resu
     Ok(())
 }
 
-fn place_order(connection: &mut Conn, item: &str, counter: &str) -> Result<(), Failure> {
+/// Named counter and stock: an order, its count and its seats are committed together, or none of them.
+fn place_order(connection: &mut Conn, seats: u32, counter: &str) -> Result<(), Failure> {
     in_transaction(connection, |connection| {
-        connection.exec_drop("INSERT INTO orders (item) VALUES (?)", (item,))?;
-        // Last, because the slot stays locked until COMMIT.
-        connection.exec_drop("CALL counter_increment(?)", (counter,))
+        connection.exec_drop("INSERT INTO orders (seats) VALUES (?)", (seats,))?;
+        // Last and in this order in all transactions, because each call locks a slot until COMMIT.
+        connection.exec_drop("CALL counter_increment(?)", (counter,))?;
+        // If fewer are left, the call takes none and fails with NOT_ENOUGH.
+        connection.exec_drop("CALL bounded_counter_take(?, ?)", ("seats", seats))
     })
 }
 
-fn total(connection: &mut Conn, counter: &str) -> mysql::Result<i64> {
-    let total = connection.exec_first("SELECT counter_get(?)", (counter,))?;
-    Ok(total.expect("a SELECT without FROM has a row"))
+fn seats_left(connection: &mut Conn) -> mysql::Result<i64> {
+    let total = connection.query_first("SELECT bounded_counter_get('seats')")?;
+    Ok(total.expect("a SELECT without FROM returns a row"))
 }
 
-fn totals(connection: &mut Conn, counters: &[&str]) -> mysql::Result<BTreeMap<String, i64>> {
+/// Named counter: one total.
+fn total(connection: &mut Conn, counter: &str) -> mysql::Result<i64> {
+    let total = connection.exec_first("SELECT counter_get(?)", (counter,))?;
+    Ok(total.expect("a SELECT without FROM returns a row"))
+}
+
+/// Named counters: the totals of several in one query.
+fn totals(connection: &mut Conn, counters: &[&str]) -> mysql::Result<Vec<(String, i64)>> {
     let places = vec!["?"; counters.len()].join(", ");
     // The total of the view is a DECIMAL without a fraction, which can be read as an integer.
-    let query = format!("SELECT counter_name, total FROM counter_totals WHERE counter_name IN ({places})");
-    let rows: Vec<(String, i64)> = connection.exec(query, counters.to_vec())?;
-    Ok(rows.into_iter().collect())
+    let query = "SELECT counter_name, total FROM counter_totals WHERE counter_name IN";
+    connection.exec(format!("{query} ({places}) ORDER BY counter_name"), counters.to_vec())
+}
+
+/// Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
+fn view_article(connection: &mut Conn, id: u64) -> mysql::Result<()> {
+    connection.exec_drop("CALL articles_views_increment(?)", (id,))
+}
+
+/// Column: the value up to the last roll-up, and the exact total. Nothing, if there is no such article.
+fn views(connection: &mut Conn, id: u64) -> mysql::Result<Option<(u64, i64)>> {
+    connection.exec_first("SELECT views, articles_views_get(id) FROM articles WHERE id = ?", (id,))
 }
 
 type Sums = Arc<Mutex<BTreeMap<String, i64>>>;
 
-/// Sums counts in memory, and adds the sums to the counters once a second. A crash loses the sums of this second.
+/// In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second.
 struct Counts {
     sums: Sums,
     stop: Sender<()>,
@@ -119,7 +155,7 @@ impl Counts {
         let thread = thread::spawn(move || {
             while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = flush(&of_thread) {
-                    eprintln!("flush failed: {error}");
+                    eprintln!("flush failed: {}", error.explain().0);
                 }
             }
         });
@@ -130,7 +166,7 @@ impl Counts {
         add(&self.sums, counter, amount);
     }
 
-    fn close(self) -> mysql::Result<()> {
+    fn close(self) -> Result<(), Failure> {
         drop(self.stop);
         self.thread.join().expect("the thread does not panic");
         flush(&self.sums)
@@ -142,25 +178,21 @@ fn add(sums: &Sums, counter: &str, amount: i64) {
     *sums.entry(counter.to_owned()).or_default() += amount;
 }
 
-fn flush(sums: &Sums) -> mysql::Result<()> {
+fn flush(sums: &Sums) -> Result<(), Failure> {
     let taken = std::mem::take(&mut *sums.lock().expect("no thread has panicked"));
     if taken.is_empty() {
         return Ok(());
     }
-    let mut committing = false;
     // A new connection: the server closes one that is idle for long, and threads cannot share one.
-    let result = connect().and_then(|mut connection| {
-        // One transaction: all sums count, or none. In the order of the names, so that two processes do not deadlock.
-        connection.query_drop("START TRANSACTION")?;
-        for sum in &taken {
-            connection.exec_drop("CALL counter_add(?, ?)", sum)?;
-        }
-        committing = true;
-        connection.query_drop("COMMIT")
+    let result = connect().map_err(Failure::from).and_then(|mut connection| {
+        in_transaction(&mut connection, |connection| {
+            // In the order of the names, so that two processes do not deadlock.
+            taken.iter().try_for_each(|sum| connection.exec_drop("CALL counter_add(?, ?)", sum))
+        })
     });
-    // If the connection is lost in COMMIT, the sums may have counted.
-    if let Err(error) = &result
-        && (REPEAT.contains(&number(error)) || !committing && number(error) != UNKNOWN_COUNTER)
+    // If nothing has counted, the next flush adds the sums, unless one of the counters does not exist.
+    if let Err(Failure::Other(error)) = &result
+        && number(error) != UNKNOWN_COUNTER
     {
         taken.iter().for_each(|(counter, amount)| add(sums, counter, *amount));
     }
@@ -169,35 +201,35 @@ fn flush(sums: &Sums) -> mysql::Result<()> {
 
 fn run(counter: &str) -> Result<(), Failure> {
     let mut connection = connect()?;
-    place_order(&mut connection, "a book", counter)?;
-    println!("total of the counter: {}", total(&mut connection, counter)?);
+    place_order(&mut connection, 2, counter)?;
+    println!("orders: {}", total(&mut connection, counter)?);
+    println!("seats left: {}", seats_left(&mut connection)?);
+
+    view_article(&mut connection, 1)?;
+    if let Some((column, total)) = views(&mut connection, 1)? {
+        println!("views: {total} ({column} in the column)");
+    }
 
     let counts = Counts::new();
-    for view in 0..1000 {
-        counts.count("views", 1);
-        if view % 10 == 0 {
+    for impression in 0..1000 {
+        counts.count("impressions", 1);
+        if impression % 10 == 0 {
             counts.count("clicks", 1);
         }
     }
     counts.close()?;
-    for (name, count) in totals(&mut connection, &["views", "clicks"])? {
-        println!("{name} {count}");
+    for (name, count) in totals(&mut connection, &["clicks", "impressions"])? {
+        println!("{name}: {count}");
     }
     Ok(())
 }
 
 fn main() -> ExitCode {
     let counter = env::args().nth(1);
-    match run(counter.as_deref().unwrap_or("orders")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Lost(error)) => {
-            eprintln!("connection lost: {error}");
-            ExitCode::from(4)
-        }
-        Err(Failure::Other(error)) => {
-            let unknown = number(&error) == UNKNOWN_COUNTER;
-            eprintln!("{}{error}", if unknown { "unknown counter: " } else { "" });
-            ExitCode::from(if unknown { 3 } else { 1 })
-        }
-    }
+    let Err(failure) = run(counter.as_deref().unwrap_or("orders")) else {
+        return ExitCode::SUCCESS;
+    };
+    let (message, code) = failure.explain();
+    eprintln!("{message}");
+    ExitCode::from(code)
 }
