@@ -21,17 +21,18 @@ pub fn promises(mut module: Module<'_>) {
 
 /// Creates the counter `a` anew, with these slots and counts.
 fn fill(connection: &mut Conn, slots: impl IntoIterator<Item = (i64, i64)>) {
-    let row = |(slot, count)| format!("('a', {slot}, NULL, '2026-01-01', {count})");
+    let row = |(slot, count)| format!("('a', {slot}, 'what', '2026-01-01', {count})");
     let rows: Vec<_> = slots.into_iter().map(row).collect();
     run(connection, "DELETE FROM counters");
     run(connection, &format!("INSERT INTO counters VALUES {}", rows.join(", ")));
 }
 
-/// The numbers of slots of `a`, and its total.
+/// The numbers of slots of `a`, and its total. Each slot keeps what `fill` said of the counter.
 fn state(connection: &mut Conn) -> (Vec<i64>, i64) {
-    let rows =
-        connection.query("SELECT counter_id, counter FROM counters WHERE counter_name = 'a' ORDER BY counter_id");
-    let rows: Vec<(i64, i64)> = rows.expect("the slots");
+    let same = "SUM(description <=> 'what' AND start_date = '2026-01-01') OVER () = COUNT(*) OVER ()";
+    let rows = format!("SELECT counter_id, counter, {same} FROM counters WHERE counter_name = 'a' ORDER BY counter_id");
+    let rows: Vec<(i64, i64, bool)> = connection.query(rows).expect("the slots");
+    assert!(rows.iter().all(|row| row.2), "a slot with another description or start_date");
     (rows.iter().map(|row| row.0).collect(), rows.iter().map(|row| row.1).sum())
 }
 
@@ -89,11 +90,25 @@ fn every_set_of_slots_is_resized_exactly(server: &Server) {
             assert_eq!(state(&mut connection), (expected, total), "{what}");
         }
     }
+    run(&mut connection, "CALL counter_reset('a', 9, FALSE)");
+    assert_eq!(state(&mut connection), ((1..=7).collect(), 9));
     // A counter without slot 1 is unknown.
     run(&mut connection, "DELETE FROM counters WHERE counter_id = 1");
     let before = state(&mut connection);
     assert_eq!(error_of(resize(&mut connection, 3)).0, 30003);
     assert_eq!(state(&mut connection), before);
+    // Slot 1 is deleted while the resize, which has found it, waits for a retired slot.
+    fill(&mut connection, [(-9, 0), (1, 1), (2, 2), (3, 3)]);
+    run(&mut connection, "START TRANSACTION");
+    run(&mut connection, "SELECT * FROM counters WHERE counter_id = -9 FOR UPDATE");
+    let mut resizer = schema.connect();
+    let call = thread::spawn(move || resize(&mut resizer, 2));
+    thread::sleep(Duration::from_millis(100));
+    run(&mut connection, "DELETE FROM counters WHERE counter_id = 1");
+    run(&mut connection, "COMMIT");
+    _ = call.join().expect("the session");
+    let (slots, total) = state(&mut connection);
+    assert_eq!((total, slots.contains(&3)), (5, true), "{slots:?}");
 }
 
 /// The resize waits for each slot in turn and is killed there.
