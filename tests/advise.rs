@@ -160,12 +160,26 @@ fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
 }
 
 fn an_account_sees_its_part_and_the_grant_for_the_rest(server: &Server) {
+    for known in ["USAGE", "SELECT"] {
+        grants_for(server, known);
+    }
+}
+
+/// An account that knows nothing of the table, or the table and not that it belongs to a package.
+fn grants_for(server: &Server, known: &str) {
     let schema = server.schema();
     let name = format!("{}_a", schema.name);
-    schema.run(&format!("CREATE USER '{name}'@'%'; CREATE TABLE pages (id INT PRIMARY KEY, hits INT NOT NULL); INSERT INTO pages VALUES (7, 0)"));
+    schema.install(&package(|_| {}));
+    schema.run(&format!(
+        "CREATE USER '{name}'@'%'; GRANT {known} ON {}.* TO '{name}'@'%';
+         CREATE TABLE pages (id INT PRIMARY KEY, hits INT NOT NULL); INSERT INTO pages VALUES (7, 0)",
+        schema.ident()
+    ));
+    let said = printed(&slotted(&["advise", "--seconds", "0.1", "--url", &server.url_of(&name, None)]));
+    assert!(!said.contains("needs a change") && said.contains("GRANT PROCESS ON *.*"), "{said}");
     under_load(&schema, &[("UPDATE pages SET hits = hits + 1 WHERE id = 7", 8)], || {
         // The account gets what the report says, and nothing else.
-        for grant in ["GRANT PROCESS ON *.*", "GRANT SELECT ON `", ""] {
+        for grant in ["GRANT PROCESS ON *.*", "GRANT SELECT, SHOW VIEW ON `", ""] {
             let (code, report) = advised(&server.url_of(&name, None));
             assert!(report["waiting"].as_f64() > Some(1.0), "{report:#}");
             let row = report["advice"].as_array().expect("a list").iter().find(|row| row["database"] == *schema.name);

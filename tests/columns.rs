@@ -1,5 +1,6 @@
 //! The commands for counts that belong to a column.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,6 +101,8 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
         let said = succeeds(&schema, status);
         assert!(said.contains("articles.views: 2 pending counts of 1 records"), "{said}");
     }
+    schema.run("CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY STARTS '2099-01-01' DO CALL articles_views_rollup(NULL)");
+    let all = objects(&schema);
     let mut open = after(&schema, &["START TRANSACTION", "CALL articles_views_add(2, 4)"]);
     let removed = thread::scope(|scope| {
         let removed = scope.spawn(|| succeeds(&schema, &["uninstall", "articles.views"]));
@@ -112,6 +115,10 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     assert!(removed.contains(kept) && removed.contains("id 77, pending 2"), "{removed}");
     assert_eq!(schema.query::<i64>("SELECT views FROM articles ORDER BY id"), [9, 10]);
     assert_eq!(objects(&schema), 2);
+    let dropped: Vec<_> = removed.lines().filter(|line| line.starts_with("drop ")).collect();
+    let each = dropped.iter().collect::<BTreeSet<_>>();
+    assert_eq!((dropped.len() as i64, each.len() as i64), (all - 2, all - 2), "{removed}");
+    assert!(dropped.contains(&"drop event articles_views_rollup"), "{removed}");
     // Counts that cannot be moved are not dropped.
     succeeds(&schema, &INSTALL);
     let said = fails(&schema, &["uninstall", "articles.views", "--with-data", "--yes"]);

@@ -128,6 +128,14 @@ fn check_names_the_files_that_differ_and_generate_writes_them() {
     assert_eq!(run(&["counters", "--slots", "64"]).0, Some(0));
     let fixed = fs::read_to_string(folder.path().join("here/mysql/counters-fixed/setup.sql")).expect("a script");
     assert!(fixed.contains("MOD(CONNECTION_ID(), 64)"), "{fixed}");
+    // Another package has another folder.
+    for (words, name) in
+        [("slotted_counters --table hits", "hits"), ("--column pages.hits --key 'id INT'", "pages_hits")]
+    {
+        let words = shlex::split(words).expect(words);
+        assert_eq!(run(&words.iter().map(String::as_str).collect::<Vec<_>>()).0, Some(0));
+        assert!(folder.path().join("here/mysql").join(name).join("setup.sql").is_file(), "{name}");
+    }
     let (code, _, stderr) = slotted(&["generate", "--out", "here/mysql/counters/setup.sql"], folder.path());
     let error = "error: cannot create the folder here/mysql/counters/setup.sql/mysql/counters: ";
     assert!(code == Some(2) && stderr.starts_with(error), "{stderr}");

@@ -9,6 +9,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::package::{Ident, Kind, MAX_SLOTS, Package, Routine, Slots, TableColumn, literal, shell_word};
+use crate::server::account;
 pub use watch::watch;
 
 /// A counter or row is reported if this number of sessions wait for it on average: one session waits half of the time.
@@ -33,8 +34,8 @@ SELECT COALESCE(indexes.INDEX_NAME, ''),
    AND tables.TABLE_NAME = ?
  ORDER BY 1";
 
-/// The installed packages with their databases.
-pub type Packages = [(String, Package)];
+/// The installed packages with their databases. None is a package that the account cannot read.
+pub type Packages = [(String, Option<Package>)];
 
 /// The database, the table and the key of [`Advice`].
 type Place = (String, String, String);
@@ -112,7 +113,7 @@ impl Watched {
         for advice in &mut all {
             match package_of(packages, &advice.database, &advice.table) {
                 Some(package) => self.advise_slots(connection, package, advice)?,
-                None => self.advise_column(connection, advice)?,
+                None => self.advise_column(connection, packages, advice)?,
             }
         }
         Ok(all)
@@ -158,13 +159,14 @@ impl Watched {
     }
 
     /// Recommends slots for the column that a statement counts in.
-    fn advise_column(&mut self, connection: &mut Conn, advice: &mut Advice) -> mysql::Result<()> {
+    fn advise_column(&mut self, connection: &mut Conn, packages: &Packages, advice: &mut Advice) -> mysql::Result<()> {
         let (database, table) = (&advice.database, &advice.table);
         let keys: Vec<(String, String)> = connection.exec(KEYS, (database, table))?;
-        if keys.is_empty() {
-            let account = watch::account(connection)?;
-            let remedy = format!("GRANT SELECT ON {}.* TO {account};", Ident::stored(database));
-            self.unseen.insert(format!("the table {database}.{table}"), remedy);
+        if keys.is_empty() || packages.contains(&(database.clone(), None)) {
+            let (what, account) = (format!("the table {database}.{table}, or its package"), account(connection)?);
+            let remedy = format!("GRANT SELECT, SHOW VIEW ON {}.* TO {account};", Ident::stored(database));
+            self.unseen.insert(what, remedy);
+            return Ok(());
         }
         let is_key = |key: &[String]| {
             let mut keys = keys.chunk_by(|one, next| one.0 == next.0);
@@ -185,8 +187,7 @@ impl Watched {
 /// The package of a table.
 fn package_of<'a>(packages: &'a Packages, database: &str, table: &str) -> Option<&'a Package> {
     let mut packages = packages.iter().filter(|(place, _)| place == database);
-    let found = packages.find(|(_, package)| package.options.table.name() == table);
-    found.map(|(_, package)| package)
+    packages.find_map(|(_, package)| package.as_ref().filter(|package| package.options.table.name() == table))
 }
 
 /// The rule for the number of slots: 4 for each connection that increments the counter at once, rounded up to a prime. Most of the

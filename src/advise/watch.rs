@@ -8,8 +8,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::{Packages, WAITING, Watched, package_of};
-use crate::package::{Family, SqlStr};
-use crate::server::Version;
+use crate::package::Family;
+use crate::server::{Version, account};
 
 /// The time between two samples. The servers refresh INNODB_TRX only if no session has read it for 0.1 s: with a second reader, MariaDB
 /// shows old waits. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; MySQL source, `trx0i_s.cc`.
@@ -93,14 +93,6 @@ pub fn watch(connection: &mut Conn, duration: Duration, packages: &Packages) -> 
         watched.unseen.entry(ROWS.into()).or_insert(remedy.into());
     }
     Ok(watched)
-}
-
-/// The account of the connection, quoted for a statement.
-pub(super) fn account(connection: &mut Conn) -> mysql::Result<String> {
-    let account: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-    let account = account.unwrap_or_default();
-    let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
-    Ok(format!("{}@{}", SqlStr(user), SqlStr(host)))
 }
 
 /// A column of [`WAITS_MYSQL`]. A name, a key or a statement can contain bytes that are not UTF-8.

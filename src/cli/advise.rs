@@ -21,7 +21,7 @@ use crate::package::Package;
 /// sessions wait on average, with which statement, and one sentence: more slots, slots for a column, or to look at it. It changes
 /// nothing.
 ///
-/// The account needs PROCESS on *.* and SELECT on the databases, and on MySQL SELECT on performance_schema.*. If it cannot see
+/// The account needs PROCESS on *.* and SELECT and SHOW VIEW on the databases, and on MySQL SELECT on performance_schema.*. If it cannot see
 /// everything, the report contains the GRANT statement. With --database, only rows of this database are reported.
 ///
 /// Exits with 0 if there is nothing to do, with 1 if sessions wait, and with 2 if the account could not see everything.
@@ -61,12 +61,12 @@ impl Advise {
 }
 
 /// The packages of the current database, or of all databases, each with its database.
-fn packages(connection: &mut Conn) -> anyhow::Result<Vec<(String, Package)>> {
+fn packages(connection: &mut Conn) -> anyhow::Result<Vec<(String, Option<Package>)>> {
     let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
     let installed = compare::installed(connection, database.is_none())?;
-    let package = |one: compare::Installed| {
-        let package = Package::parse(one.value("arguments")?).ok()?;
-        Some((one.schema, package))
+    let package = |one: compare::Installed| match one.value("arguments").map(Package::parse) {
+        None => Some((one.schema, None)),
+        Some(package) => Some((one.schema, Some(package.ok()?))),
     };
     Ok(installed.into_iter().filter_map(package).collect())
 }
@@ -103,7 +103,7 @@ fn print(watched: &Watched, advice: &[Advice]) -> io::Result<()> {
             outln!("  {}", in_line(line))?;
         }
     }
-    if advice.is_empty() {
+    if advice.is_empty() && watched.unseen.is_empty() {
         outln!("No counter and no row that this command has watched needs a change.")?;
     }
     for (what, remedy) in &watched.unseen {

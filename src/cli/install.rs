@@ -11,9 +11,15 @@ use super::package::installed;
 use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
-use crate::package::{Columns, Given, Ident, Package, Routine as R, TableColumn, shell_word};
+use crate::package::{
+    Columns, Given, Ident, Kind, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, TableColumn, shell_word,
+};
 use crate::render;
-use crate::server::Version;
+use crate::server::{Version, account};
+
+/// What an account needs to install, upgrade and remove a package.
+const INSTALLS: &str =
+    "CREATE, DROP, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, SELECT, INSERT, UPDATE, DELETE";
 
 /// Install or upgrade a package in a database.
 ///
@@ -63,29 +69,20 @@ impl Install {
         }
         if self.dry_run {
             let states = compare::states(&mut connection, &package)?;
-            let name = install::file(&package, &states).map_err(explained)?;
+            let name = install::file(&package, &states).map_err(|error| explained(error, &mut connection, &package))?;
             out!("{}", render::file(&package, name))?;
             return Ok(Outcome::Fine);
         }
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
-        let changed = match tried {
-            // accounts.sql, which creates the definer, grants privileges on what an installation creates.
-            Err(InstallError::Trial { error, .. }) if error.code == 1449 && package.options.definer.is_some() => {
-                note!("warning: {}\n  {}", in_line(&error.message), help(1449).unwrap_or_default());
-                true
-            }
-            tried => tried.map_err(explained)?,
-        };
-        let (name, database) = (package.name(), in_line(&database));
+        let changed = tried.map_err(|error| explained(error, &mut connection, &package))?;
+        let (name, database) = (package.own_name(), in_line(&database));
         let version = env!("CARGO_PKG_VERSION");
         if !changed {
             note!("{name} {version} in {database} is already installed; nothing to do");
             return Ok(Outcome::Fine);
         }
         note!("installed {name} {version} in {database}");
-        if let Some(column) = &package.options.column {
-            outln!("{}", next_steps(&package, column, &database)?)?;
-        }
+        outln!("{}", next_steps(&package, &database)?)?;
         Ok(Outcome::Fine)
     }
 }
@@ -96,7 +93,7 @@ fn rejected(Problem { what, remedy }: Problem) -> anyhow::Error {
 
 /// Why a package must not be installed, although the server would accept its files.
 fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
-    if let Some(problem) = preflight::version(connection)? {
+    if let Some(problem) = preflight::version(connection)?.or(preflight::definer(connection, package)?) {
         return Ok(Some(problem));
     }
     let Some(column) = &package.options.column else {
@@ -132,37 +129,45 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     Ok(None)
 }
 
-/// What to change in the application whose column has counts.
-fn next_steps(package: &Package, column: &TableColumn, database: &str) -> anyhow::Result<String> {
+/// What the account of the application needs, and what to change in the application.
+fn next_steps(package: &Package, database: &str) -> anyhow::Result<String> {
     #[derive(Template)]
     #[template(path = "next_steps.txt")]
     struct Steps<'a> {
         package: &'a Package,
-        column: &'a TableColumn,
-        table: String,
-        name: String,
+        o: &'a Options,
         row: String,
         arguments: String,
-        increment: &'a Ident,
-        rollup: &'a Ident,
-        database: Ident,
+        grants: Vec<String>,
         uninstall: String,
     }
-    let key = &package.options.key.0;
+    impl Steps<'_> {
+        fn name(&self, routine: R) -> String {
+            self.package.routine(routine).expect("the package contains it").typed()
+        }
+    }
+    let (o, key) = (&package.options, &package.options.key.0);
     let row = key.iter().map(|column| format!("{} = ?", column.name.typed()));
-    let routine = |routine| package.routine(routine).expect("a package with a column contains it");
-    let of = column.to_string();
+    let place = Ident::stored(database);
+    // A job that adds many counts at once has an account of its own, with grants.sql.
+    let called = package.of_applications().filter(|name| Some(*name) != package.routine(R::AddMany));
+    let mut grants: Vec<_> = called.map(|name| format!("EXECUTE ON PROCEDURE {place}.{name}")).collect();
+    grants.extend(package.routine(R::Get).map(|get| format!("EXECUTE ON FUNCTION {place}.{get}")));
+    if o.column.is_some() || !o.function {
+        grants.push(format!("SELECT ON {place}.{}", package.totals));
+    }
+    if o.security == Security::Invoker {
+        grants.push(format!("SELECT, INSERT, UPDATE ON {place}.{}", o.table));
+        grants.extend(o.column.iter().map(|column| format!("SELECT ON {place}.{}", column.table)));
+    }
+    let name = o.column.as_ref().map(ToString::to_string).unwrap_or_default();
     let steps = Steps {
         package,
-        column,
-        table: column.table.typed(),
-        name: column.column.typed(),
+        o,
         row: row.collect::<Vec<_>>().join(" AND "),
         arguments: vec!["?"; key.len()].join(", "),
-        increment: routine(R::Increment),
-        rollup: routine(R::Rollup),
-        database: Ident::stored(database),
-        uninstall: format!("{} --database {}", shell_word(&of), shell_word(database)),
+        grants,
+        uninstall: format!("{} --database {}", shell_word(&name), shell_word(database)),
     };
     Ok(steps.render()?)
 }
@@ -174,51 +179,63 @@ pub(super) fn database(connection: &mut Conn) -> anyhow::Result<String> {
         .ok_or_else(|| hinted("no database is selected", "add --database, or the name of the database to the URL"))
 }
 
-/// What to do about an error of the server.
-fn help(code: u16) -> Option<&'static str> {
-    Some(match code {
-        1044 | 1142 | 1143 => {
-            "grant the account in the message the privilege that it names: GRANT ... ON the database TO the account"
+/// What to do about an error of the server: in a trial, the definer lacks it.
+fn help(code: u16, connection: &mut Conn, package: &Package, trial: bool) -> mysql::Result<Option<String>> {
+    let definer = package.options.definer.as_ref().filter(|_| trial);
+    Ok(Some(match (code, definer) {
+        (1044 | 1142 | 1143 | 1370, Some(definer)) => {
+            let grant = preflight::grant(connection, preflight::of_definer(package), &definer.to_string())?;
+            format!("run as an administrator: {grant}")
         }
-        1227 => {
+        (1044 | 1142 | 1143 | 1370, None) => {
+            let account = account(connection)?;
+            format!("run as an administrator: {}", preflight::grant(connection, INSTALLS, &account)?)
+        }
+        (1227, _) => {
             "connect as an account with one of the privileges in the message, or as the one that installed the package"
+                .to_owned()
         }
-        1370 => {
-            "grant the account in the message CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database; MariaDB runs routines without the roles of \
-                 their definer"
+        (1418 | 1419, _) => {
+            "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function".to_owned()
         }
-        1418 | 1419 => "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function",
-        1449 => {
-            "source accounts.sql of slotted generate with the same options as an administrator: it creates the definer"
-        }
-        _ => return None,
-    })
+        (1449, _) => "name a definer that exists, or create it with accounts.sql of slotted generate".to_owned(),
+        _ => return Ok(None),
+    }))
+}
+
+/// What to do about a table that was renamed or dropped.
+pub(super) fn lost(table: &str) -> String {
+    format!(
+        "give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; for an empty table, run slotted \
+         uninstall {table} first"
+    )
 }
 
 /// The error of an installation with what to do.
-pub(super) fn explained(error: InstallError) -> anyhow::Error {
+pub(super) fn explained(error: InstallError, connection: &mut Conn, package: &Package) -> anyhow::Error {
     let rest = "what has been done stays; run the command again: it does what is left";
     let hint = match &error {
         InstallError::Rejected { lost, .. } if !lost.is_empty() => {
             format!("the routine has lost its privileges; run as an administrator: {}", lost.join("; "))
         }
-        InstallError::Rejected { error, .. } | InstallError::Trial { error, .. } => match help(error.code) {
-            Some(help) => format!("{help}; {rest}"),
-            None => rest.to_owned(),
-        },
+        InstallError::Rejected { error: cause, .. } | InstallError::Trial { error: cause, .. } => {
+            let trial = matches!(error, InstallError::Trial { .. });
+            match help(cause.code, connection, package, trial) {
+                Ok(Some(help)) => format!("{help}; {rest}"),
+                _ => rest.to_owned(),
+            }
+        }
         InstallError::Check(_) => "no routine has been changed; correct it, and run the command again".to_owned(),
-        InstallError::LostTable(table, _) => format!(
-            "nothing has been changed; give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; for an \
-             empty table, run slotted uninstall first"
-        ),
+        InstallError::LostTable(table, _) => format!("nothing has been changed; {}", lost(table)),
         InstallError::Differs(..) => {
             "nothing has been changed; correct it, run slotted install with the options of the package, which replaces routines, or source \
              uninstall.sql of slotted generate, which leaves in the table what it cannot move"
                 .to_owned()
         }
-        InstallError::HiddenGrants(..) => {
-            "run as an administrator: GRANT SELECT ON mysql.procs_priv TO this account; or let an administrator install".to_owned()
-        }
+        InstallError::HiddenGrants(..) => format!(
+            "run as an administrator: GRANT SELECT ON mysql.procs_priv TO {}; or let an administrator install",
+            account(connection).unwrap_or_else(|_| "this account".to_owned())
+        ),
         InstallError::Locked => "run the command again when the other one has ended".to_owned(),
         InstallError::MySql(_) => rest.to_owned(),
     };

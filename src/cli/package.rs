@@ -6,7 +6,7 @@ use mysql::prelude::Queryable;
 
 use super::hinted;
 use super::output::{in_line, note};
-use crate::install;
+use crate::install::{self, preflight};
 use crate::package::Package;
 
 /// The package that a command is about.
@@ -46,7 +46,10 @@ impl Name {
             let table: Option<String> = connection.query_first(query)?;
             return Err(hinted(
                 format!("the database {database} has no package{what}"),
-                format!("{}run slotted install, or give another --database", in_line(&table.unwrap_or_default())),
+                format!(
+                    "{}run slotted install PACKAGE, or give another --database",
+                    in_line(&table.unwrap_or_default())
+                ),
             ));
         }
         Ok(found)
@@ -62,10 +65,7 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
         let Some(version) = one.value("version") else {
-            return Err(hinted(
-                format!("this account cannot read the view {view}"),
-                "run as an administrator: GRANT SHOW VIEW on the database to this account",
-            ));
+            return Err(hinted(format!("this account cannot read the view {view}"), preflight::sight(connection)?));
         };
         match Package::parse(one.value("arguments").unwrap_or_default()) {
             Ok(package) => all.push(Found { package, version: version.to_owned() }),

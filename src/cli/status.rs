@@ -10,17 +10,18 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::connection::Connection;
-use super::install::database;
+use super::install::{database, lost};
 use super::output::{JSON_VERSION, in_line, out, outln};
 use super::package::{Found, Name};
+use crate::install;
 use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::preflight;
-use crate::package::{KeyType, Kind, Package, SqlStr};
+use crate::package::{KeyType, Kind, Options, Package, SqlStr};
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
-const COUNTERS: usize = 20;
+const COUNTERS: usize = 5;
 
 /// The number of characters of a name in the report.
 const NAME_MAX: usize = 255;
@@ -65,6 +66,10 @@ struct PackageReport {
     version: String,
     objects: Vec<ObjectState>,
     counters: Vec<Counter>,
+    /// The number of the other counters.
+    more: usize,
+    /// What to do about the objects that differ.
+    hints: Vec<String>,
     pending: Option<Pending>,
     problems: Vec<Problem>,
 }
@@ -110,9 +115,9 @@ impl PackageReport {
         compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
         let stores = objects.iter().any(|object| object.kind == "table" && object.state == State::Same);
-        let (mut counters, mut pending) = (Vec::new(), None);
+        let (mut counters, mut more, mut pending) = (Vec::new(), 0, None);
         if stores {
-            counters = read_counters(connection, &package)?;
+            (counters, more) = read_counters(connection, &package)?;
             if let Some(column) = &package.options.column {
                 let (records, counts) = column::remaining(connection, &package)?;
                 pending = Some(Pending { column: column.to_string(), records, counts });
@@ -121,7 +126,8 @@ impl PackageReport {
         let mut problems = column::problems(connection, &package)?;
         problems.extend(column::event_problem(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);
-        Ok(Self { package, version, objects, counters, pending, problems })
+        let hints = hints(connection, &package, &objects)?;
+        Ok(Self { package, version, objects, counters, more, hints, pending, problems })
     }
 
     /// What differs counts more than what the account cannot see.
@@ -148,6 +154,7 @@ impl PackageReport {
             "arguments": self.package.options.arguments(),
             "objects": self.objects,
             "counters": self.counters.iter().map(counter).collect::<Vec<_>>(),
+            "more_counters": self.more,
             "pending": self.pending,
             "problems": self.problems,
         })
@@ -164,8 +171,8 @@ impl PackageReport {
             }
         }
         text += &format!("  {same} of {} objects are the same\n", self.objects.len());
-        if same < self.objects.len() {
-            text += &format!("  To install what differs: slotted install {arguments}\n");
+        for hint in &self.hints {
+            text += &format!("  {}\n", in_line(hint));
         }
         for Problem { what, remedy } in &self.problems {
             text += &format!("  {}\n    {}\n", in_line(what), in_line(remedy));
@@ -175,6 +182,9 @@ impl PackageReport {
         }
         if !self.counters.is_empty() {
             text += &format!("{}\n", table(&self.counters, self.total()));
+        }
+        if self.more > 0 {
+            text += &format!("  and {} more: {}\n", self.more, all_counters(&self.package));
         }
         text
     }
@@ -193,8 +203,48 @@ fn table(counters: &[Counter], total: &str) -> Table {
     table
 }
 
-/// The counters with the highest totals.
-fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Counter>> {
+/// How to install the objects that differ, or to see those that are hidden. A table that differs is for a person, as its state says.
+fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> mysql::Result<Vec<String>> {
+    let differing: Vec<_> = objects.iter().filter(|object| object.state != State::Same).collect();
+    let is_changed = |object: &&ObjectState| object.kind == "table" && matches!(object.state, State::Changed(_));
+    if differing.is_empty() || differing.iter().any(is_changed) {
+        return Ok(vec![]);
+    }
+    if differing.iter().any(|object| object.state == State::Hidden) {
+        return Ok(vec![format!("To see it, {}", preflight::sight(connection)?)]);
+    }
+    if install::file(package, objects).is_err() {
+        return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
+    }
+    let command = preflight::command(connection, &package.options)?;
+    let rejects = "SELECT @@GLOBAL.log_bin AND NOT @@GLOBAL.log_bin_trust_function_creators";
+    if let [ObjectState { kind, .. }] = differing[..]
+        && kind == "function"
+        && connection.query_first(rejects)? == Some(true)
+    {
+        let options = Options { function: false, ..package.options.clone() };
+        let without = preflight::command(connection, &options)?;
+        return Ok(vec![
+            format!("To do without the function, with the same connection: {without}"),
+            format!("To install it, as an account with SUPER: {command}"),
+        ]);
+    }
+    Ok(vec![format!("To install what differs, with the same connection: {command}")])
+}
+
+/// The query of all counters.
+fn all_counters(package: &Package) -> String {
+    let table = &package.options.table;
+    if package.options.column.is_none() {
+        return format!("SELECT * FROM {} ORDER BY total DESC", package.totals.typed());
+    }
+    let key: Vec<_> = package.options.key.0.iter().map(|column| column.name.typed()).collect();
+    let key = key.join(", ");
+    format!("SELECT {key}, SUM(count) AS pending FROM {} GROUP BY {key} ORDER BY pending DESC", table.typed())
+}
+
+/// The counters with the highest totals, of a column those with pending counts, and the number of the others.
+fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<(Vec<Counter>, usize)> {
     let (name, count) = match package.options.kind {
         Kind::Counters => ("counter_name".to_owned(), "counter"),
         Kind::SlottedCounters => {
@@ -206,20 +256,23 @@ fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<
         }
     };
     // Bytes, because a client with the character set binary can write some that are no characters.
-    let rows: Vec<(Option<Vec<u8>>, String, u64)> = connection.query(format!(
+    let having = if package.options.column.is_some() { "HAVING SUM(`count`) <> 0" } else { "" };
+    let rows: Vec<(Option<Vec<u8>>, String, u64, usize)> = connection.query(format!(
         "SELECT LEFT(CAST({name} AS CHAR), {NAME_MAX}),
                 CAST(COALESCE(SUM({count}), 0) AS CHAR),
-                COUNT(*)
+                COUNT(*),
+                COUNT(*) OVER ()
            FROM {}
-          GROUP BY 1
+          GROUP BY 1 {having}
           ORDER BY SUM({count}) DESC
           LIMIT {COUNTERS}",
         package.options.table
     ))?;
-    let counter = |(name, total, slots): (Option<Vec<u8>>, String, u64)| Counter {
+    let more = rows.first().map_or(0, |row| row.3 - rows.len());
+    let counter = |(name, total, slots, _): (Option<Vec<u8>>, String, u64, usize)| Counter {
         name: String::from_utf8_lossy(&name.unwrap_or_default()).into_owned(),
         total: total.parse().unwrap_or_default(),
         slots,
     };
-    Ok(rows.into_iter().map(counter).collect())
+    Ok((rows.into_iter().map(counter).collect(), more))
 }

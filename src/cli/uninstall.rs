@@ -49,7 +49,8 @@ impl Uninstall {
                 format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),
             ));
         };
-        install::check_removal(&mut connection, package).map_err(explained)?;
+        let fails = |error, connection: &mut Conn| explained(error, connection, package);
+        install::check_removal(&mut connection, package).map_err(|error| fails(error, &mut connection))?;
         let table = package.options.table.name();
         if self.with_data {
             not_shared(&mut connection, package)?;
@@ -65,10 +66,10 @@ impl Uninstall {
                 }
             }
         }
-        let remain =
-            install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said))).map_err(explained)?;
+        let remain = install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said)));
+        let remain = remain.map_err(|error| fails(error, &mut connection))?;
         self.end(&mut connection, package, &remain)?;
-        note!("accounts and their privileges are kept");
+        note!("accounts are kept");
         Ok(Outcome::Fine)
     }
 

@@ -4,6 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
+use super::preflight;
 use crate::package::{Collation, Columns, Ident, Key, Package, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
@@ -180,7 +181,7 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     let mut options = package.options.clone();
     let all = columns.iter().filter(|one| one.on_update);
     options.keep = Columns(all.map(|one| Ident::stored(&one.name)).collect());
-    let remedy = format!("run slotted install {}", options.arguments());
+    let remedy = format!("run {}", preflight::command(connection, &options)?);
     let problem_of = |one: &ParentColumn| {
         let (table, name) = (column.table.plain(), &one.name);
         problem(format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP"), &*remedy)
@@ -188,17 +189,27 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     Ok(changed.map(problem_of).collect())
 }
 
-/// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.
+/// The event that calls the roll-up, with its status. None if the database has no such event, or the account cannot see it.
 ///
 /// # Errors
 /// The connection fails.
-pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
+pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<Option<(&'a Ident, String)>> {
     let Some(name) = package.event() else {
         return Ok(None);
     };
     let query = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
     let status: Option<String> = connection.exec_first(query, (name.name(),))?;
-    let Some(status) = status else { return Ok(None) };
+    Ok(status.map(|status| (name, status)))
+}
+
+/// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.
+///
+/// # Errors
+/// The connection fails.
+pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
+    let Some((name, status)) = event(connection, package)? else {
+        return Ok(None);
+    };
     if status != "ENABLED" {
         return Ok(Some(problem(
             format!("the event {} is {status}: it does not call the roll-up", name.name()),
@@ -209,7 +220,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     Ok((scheduler.as_deref() != Some("ON")).then(|| {
         problem(
             format!("the event scheduler is not ON: the event {} does not call the roll-up", name.name()),
-            "SET GLOBAL event_scheduler = ON, and the same in my.cnf",
+            "SET GLOBAL event_scheduler = ON; also write event_scheduler = ON into my.cnf",
         )
     }))
 }

@@ -10,6 +10,7 @@ mod trial;
 
 pub use installed::{Installed, installed};
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ const ROW_TIMEOUT: u32 = 2;
 
 /// The error with which a script rejects the server or a table.
 const REJECTED: u16 = 30022;
+
+const UNINSTALL: &str = "uninstall.sql";
 
 /// A package that cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
@@ -127,17 +130,17 @@ pub fn file(package: &Package, states: &[ObjectState]) -> Result<&'static str, I
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
 pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
     lock(connection)?;
-    check_removal(connection, package)?;
+    let states = check_removal(connection, package)?;
     connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
-    source(connection, package, &[], "uninstall.sql", say)
+    source(connection, package, &states, UNINSTALL, say)
 }
 
 /// Checks what an uninstallation reads and calls: a view in the place of the table, or a routine that somebody else has written, would be
-/// executed as this account, and without its unique key a row would get the counts of another.
+/// executed as this account, and without its unique key a row would get the counts of another. Returns the states of the objects.
 ///
 /// # Errors
 /// The connection fails, or something differs.
-pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<(), InstallError> {
+pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<Vec<ObjectState>, InstallError> {
     let states = compare::states(connection, package)?;
     let differs = |object: &&ObjectState| {
         let mut routines = package.routines();
@@ -152,7 +155,7 @@ pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<(), Ins
         let table = package.options.table.name().to_owned();
         return Err(InstallError::Differs(table, "it is a view".into()));
     }
-    Ok(())
+    Ok(states)
 }
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
@@ -171,15 +174,16 @@ fn source(
     say: Say<'_>,
 ) -> Result<Vec<Row>, InstallError> {
     let server = Version::of(connection)?;
-    let mut rows = Vec::new();
+    let event = if name == UNINSTALL { column::event(connection, package)? } else { None };
+    let (mut rows, mut said) = (Vec::new(), BTreeSet::new());
     for unit in units(&render::file(package, name)) {
         let state = states.iter().find(|object| unit.is_of(object)).map(|object| &object.state);
         let exists = state.is_some_and(|state| *state != State::Missing);
-        if unit.is_routine() && state == Some(&State::Same) {
+        if name != UNINSTALL && unit.is_routine() && state == Some(&State::Same) {
             continue;
         }
         let mut statements = unit.statements.clone();
-        let action = unit.action(exists);
+        let action = unit.action(exists, name);
         // MariaDB replaces a routine in one statement, which keeps the privileges.
         if server.family == Family::Mysql && exists && statements.len() > 1 {
             for grant in grants::read(connection, &unit.kind, &unit.name)? {
@@ -188,10 +192,21 @@ fn source(
                 statements.push(grant.statement());
             }
         }
-        if !unit.kind.is_empty() && !unit.name.ends_with("_script") {
+        if let Some((event, _)) = event.as_ref().filter(|_| unit.is_block()) {
+            say(&format!("drop event {}", event.name()));
+        }
+        // A file drops some routines twice: before a roll-up, and with all others.
+        let is_object = !unit.kind.is_empty() && !unit.is_internal() && (exists || unit.verb != "DROP");
+        if is_object && said.insert(action.clone()) {
             say(&action);
         }
-        let executed = execute(connection, &statements, &action, say);
+        let mut executed = execute(connection, &statements, &action, say);
+        if let Err(InstallError::Rejected { error, .. }) = &mut executed
+            && unit.is_internal()
+        {
+            // MySQL: "alter routine command denied to user 'a'@'%' for routine 'mydb._counter_script'".
+            error.message.truncate(error.message.find(" for routine").unwrap_or(error.message.len()));
+        }
         if matches!(executed, Err(InstallError::Check(_))) {
             // The routine that has rejected the server or the table. MariaDB needs none.
             let name = quoted(&format!("_{}script", package.options.prefix.name()));
@@ -218,15 +233,28 @@ impl Unit {
         ["procedure", "function"].contains(&self.kind.as_str())
     }
 
+    /// Whether it is a routine that a file creates, calls and drops.
+    fn is_internal(&self) -> bool {
+        self.name.ends_with("_script")
+    }
+
+    /// Whether it checks the server and the table, or moves pending counts.
+    fn is_block(&self) -> bool {
+        ["CALL", "BEGIN"].contains(&self.verb.as_str())
+    }
+
     /// A package has one function. The script tries before with another one whether the server accepts it.
     fn is_of(&self, object: &ObjectState) -> bool {
         let same = self.kind == "function" || self.name.to_lowercase() == object.name.to_lowercase();
         self.kind == object.kind && same
     }
 
-    /// What it does, such as `create procedure counter_add`.
-    fn action(&self, exists: bool) -> String {
+    /// What it does in a file, such as `create procedure counter_add`.
+    fn action(&self, exists: bool, file: &str) -> String {
         let verb = match self.verb.as_str() {
+            verb if self.is_internal() => return format!("{} a {}", verb.to_lowercase(), self.kind),
+            _ if self.is_block() && file == UNINSTALL => return "move the pending counts".to_owned(),
+            _ if self.is_block() => return "check the server and the table".to_owned(),
             "CREATE" if exists => "replace",
             "CREATE" => "create",
             "DROP" => "drop",

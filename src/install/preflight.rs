@@ -4,8 +4,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::column::Problem;
-use crate::package::{Family, Package};
-use crate::server::Version;
+use crate::package::{Family, Ident, Options, Package, shell_word};
+use crate::server::{Version, account};
 
 /// A version whose server accepts the scripts, and on which the routines would fail or count wrong.
 ///
@@ -26,6 +26,69 @@ pub fn version(connection: &mut Conn) -> mysql::Result<Option<Problem>> {
     })
 }
 
+/// The current database.
+fn database(connection: &mut Conn) -> mysql::Result<String> {
+    Ok(connection.query_first::<Option<String>, _>("SELECT DATABASE()")?.flatten().unwrap_or_default())
+}
+
+/// The command that installs a package with these options in the current database.
+///
+/// # Errors
+/// The connection fails.
+pub fn command(connection: &mut Conn, options: &Options) -> mysql::Result<String> {
+    Ok(format!("slotted install {} --database {}", options.arguments(), shell_word(&database(connection)?)))
+}
+
+/// The statement that grants an account what it needs in the current database.
+///
+/// # Errors
+/// The connection fails.
+pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::Result<String> {
+    Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(database(connection)?)))
+}
+
+/// How this account gets what it needs to see the objects of the packages in the current database.
+///
+/// # Errors
+/// The connection fails.
+pub fn sight(connection: &mut Conn) -> mysql::Result<String> {
+    let account = account(connection)?;
+    let routines = match Version::of(connection)?.family {
+        Family::Mysql => "SHOW_ROUTINE ON *.*",
+        Family::Mariadb => "SELECT ON mysql.proc",
+    };
+    let views = grant(connection, "SELECT, SHOW VIEW", &account)?;
+    Ok(format!("run as an administrator: {views}; GRANT {routines} TO {account}"))
+}
+
+/// What the definer of a package needs.
+pub fn of_definer(package: &Package) -> &'static str {
+    match &package.options.column {
+        Some(_) => "SELECT, INSERT, UPDATE, DELETE, EXECUTE, TRIGGER, EVENT",
+        None => "SELECT, INSERT, UPDATE, DELETE, EXECUTE",
+    }
+}
+
+/// A definer that does not exist: each call would fail (1449). If this account cannot see others, the trial finds it.
+///
+/// # Errors
+/// The connection fails.
+pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
+    let Some(definer) = &package.options.definer else {
+        return Ok(None);
+    };
+    match connection.query::<String, _>(format!("SHOW GRANTS FOR {definer}")) {
+        // "There is no such grant". Source: MySQL manual, "Server Error Message Reference".
+        Err(mysql::Error::MySqlError(error)) if error.code == 1141 => {
+            let grant = grant(connection, of_definer(package), &definer.to_string())?;
+            let remedy = format!("run as an administrator: CREATE USER {definer} ACCOUNT LOCK; {grant}");
+            Ok(Some(Problem { what: format!("the definer {} does not exist", definer.plain()), remedy }))
+        }
+        Err(mysql::Error::MySqlError(_)) | Ok(_) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// A package without slots of nodes on a node of a cluster. Its scripts reject such a server, which can have become one later.
 ///
 /// # Errors
@@ -40,8 +103,11 @@ pub fn cluster(connection: &mut Conn, package: &Package) -> mysql::Result<Option
         }
     };
     let writers: Option<bool> = connection.query_first(query)?;
-    Ok((writers == Some(true) && !package.options.cluster).then(|| Problem {
+    if writers != Some(true) || package.options.cluster {
+        return Ok(None);
+    }
+    Ok(Some(Problem {
         what: "all nodes of this cluster accept writes: calls on different nodes conflict (1213), because they use the same slots".to_owned(),
-        remedy: format!("run slotted install {} --cluster", package.options.arguments()),
+        remedy: format!("run {}", command(connection, &Options { cluster: true, ..package.options.clone() })?),
     }))
 }

@@ -262,9 +262,16 @@ impl Package {
         self.names.iter().find(|(r, _)| *r == routine).map(|(_, name)| name)
     }
 
-    /// The folder of this package in the output folder, such as `mysql/counters`.
+    /// The folder of this package in the output folder, such as `mysql/counters`. With a table of another name, it is that name.
     pub fn folder(&self) -> String {
-        format!("{}/{}", self.options.family.slug(), self.name())
+        format!("{}/{}", self.options.family.slug(), self.own_name())
+    }
+
+    /// The name that tells it from other packages in a database: that of the table, if it is not the default.
+    pub fn own_name(&self) -> &str {
+        let table = &self.options.table;
+        let is_named = self.options.column.is_none() && *table == self.options.defaults().table;
+        if is_named { self.name() } else { table.name() }
     }
 
     /// The name of the package.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use mysql::prelude::Queryable;
 
-use crate::package::Family;
+use crate::package::{Family, SqlStr};
 
 pub use find::{NoServer, Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
@@ -56,6 +56,17 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}.{}", self.family, self.major, self.minor)
     }
+}
+
+/// The account of a connection, quoted for a statement.
+///
+/// # Errors
+/// The connection fails.
+pub fn account(connection: &mut mysql::Conn) -> mysql::Result<String> {
+    let account: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
+    let account = account.unwrap_or_default();
+    let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
+    Ok(format!("{}@{}", SqlStr(user), SqlStr(host)))
 }
 
 #[cfg(test)]

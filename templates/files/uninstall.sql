@@ -49,9 +49,9 @@ CALL {{ script.temporary() }}();{% endif %}
 {% endif -%}
 {% if !o.mariadb() -%}
 DROP PROCEDURE IF EXISTS {{ script.temporary() }};
-{% endif -%}
-{% for (routine, name) in package.routines() -%}
+{% endif -%}{% for (routine, name) in package.routines() -%}
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {% endfor -%}
-DROP VIEW IF EXISTS {{ package.totals }}, {{ package.package }};;
+DROP VIEW IF EXISTS {{ package.totals }};
+DROP VIEW IF EXISTS {{ package.package }};;
 {% include "files/_end.sql" %}

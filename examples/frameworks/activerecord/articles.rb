@@ -35,7 +35,7 @@ class CreateArticles < ActiveRecord::Migration[7.2]
   end
 end
 
-# db/migrate/2_count_articles.rb. The files of db/views and db/comments_count are in `run`.
+# db/migrate/2_count_articles.rb. `run` writes the files of both columns to db.
 class CountArticles < ActiveRecord::Migration[7.2]
   def up
     execute_all("up")
@@ -51,7 +51,7 @@ class CountArticles < ActiveRecord::Migration[7.2]
 
   def execute_all(name)
     %w[views comments_count].each do |column|
-      JSON.parse(File.read("db/#{column}/#{ENV.fetch("SLOTTED_SERVER", "mysql")}/slotted_counters/#{name}.json")).each { |statement| execute statement }
+      JSON.parse(File.read("db/#{ENV.fetch("SLOTTED_SERVER", "mysql")}/articles_#{column}/#{name}.json")).each { |statement| execute statement }
     end
   end
 end

@@ -1,7 +1,7 @@
 """A column of a model that is counted by the routines of `slotted install --column`. Copy this file.
 
     views = CounterField()                                      in the model Article
-    CreateCounter("Article", "views", "sql/slotted_counters")   in a migration
+    CreateCounter("Article", "views", "sql/articles_views")   in a migration
 
     article.count_views(2)                                      counts, in the transaction of the caller
     Article.objects.annotate(total=Exact("views"))              the exact total, also in filter() and order_by()

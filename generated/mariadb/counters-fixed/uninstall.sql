@@ -24,7 +24,8 @@ DROP PROCEDURE IF EXISTS `counter_resize`;
 DROP PROCEDURE IF EXISTS `counter_delete`;
 DROP PROCEDURE IF EXISTS `counter_drop`;
 DROP FUNCTION IF EXISTS `counter_get`;
-DROP VIEW IF EXISTS `counter_totals`, `counter_package`;;
+DROP VIEW IF EXISTS `counter_totals`;
+DROP VIEW IF EXISTS `counter_package`;;
 DELIMITER ;
 SET sql_mode = @slotted_sql_mode, lock_wait_timeout = @slotted_lock_wait_timeout,
     character_set_client = @slotted_client, collation_connection = @slotted_collation;

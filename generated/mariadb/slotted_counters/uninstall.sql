@@ -22,7 +22,8 @@ DROP PROCEDURE IF EXISTS `slotted_counter_reset`;
 DROP PROCEDURE IF EXISTS `slotted_counter_compact`;
 DROP PROCEDURE IF EXISTS `slotted_counter_delete`;
 DROP FUNCTION IF EXISTS `slotted_counter_get`;
-DROP VIEW IF EXISTS `slotted_counter_totals`, `slotted_counter_package`;;
+DROP VIEW IF EXISTS `slotted_counter_totals`;
+DROP VIEW IF EXISTS `slotted_counter_package`;;
 DELIMITER ;
 SET sql_mode = @slotted_sql_mode, lock_wait_timeout = @slotted_lock_wait_timeout,
     character_set_client = @slotted_client, collation_connection = @slotted_collation;

@@ -27,7 +27,8 @@ DROP PROCEDURE IF EXISTS `bounded_counter_resize`;
 DROP PROCEDURE IF EXISTS `bounded_counter_delete`;
 DROP PROCEDURE IF EXISTS `bounded_counter_drop`;
 DROP FUNCTION IF EXISTS `bounded_counter_get`;
-DROP VIEW IF EXISTS `bounded_counter_totals`, `bounded_counter_package`;;
+DROP VIEW IF EXISTS `bounded_counter_totals`;
+DROP VIEW IF EXISTS `bounded_counter_package`;;
 DELIMITER ;
 SET sql_mode = @slotted_sql_mode, lock_wait_timeout = @slotted_lock_wait_timeout,
     character_set_client = @slotted_client, collation_connection = @slotted_collation;

@@ -16,5 +16,5 @@ class Migration(migrations.Migration):
             ],
             {"db_table": "articles"},
         ),
-        CreateCounter("Article", "views", "sql/slotted_counters"),
+        CreateCounter("Article", "views", "sql/articles_views"),
     ]

@@ -9,7 +9,7 @@ down_revision = None
 
 
 def execute(name):
-    for statement in json.loads(Path("sql/slotted_counters", name).read_text()):
+    for statement in json.loads(Path("sql/articles_views", name).read_text()):
         op.get_bind().exec_driver_sql(statement)
 
 
