@@ -10,7 +10,7 @@ use rand::RngExt;
 use slotted::package::{Options, Package, TableColumn};
 
 use crate::columns::succeeds;
-use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable};
+use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable, sql_statements};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -27,6 +27,7 @@ pub fn promises(mut module: Module<'_>) {
         .waits()
         .on_servers(a_record_that_is_locked_all_the_time_is_moved)
         .on_servers(a_rollup_reads_what_is_pending)
+        .on_servers(the_archive_of_a_column_delays_nobody)
         .on_servers(a_total_that_is_rejected_stays_pending_and_stops_no_other)
         .on_servers(only_triggers_and_constraints_of_the_column_make_a_rollup_go_record_by_record)
         .on_servers(a_reset_sets_the_total_and_loses_no_concurrent_increment)
@@ -355,6 +356,27 @@ fn a_rollup_reads_what_is_pending(server: &Server) {
     let [few, _, none] = [(); 3].map(|()| reads(ROLLUP));
     assert!(few < 80 * 20, "{few} reads for 20 pending records");
     assert!(none < 60, "{none} reads if nothing is pending");
+}
+
+fn the_archive_of_a_column_delays_nobody(server: &Server) {
+    let schema = installed(server, 20);
+    let statements = sql_statements("docs/columns.md", "Reads");
+    let from = statements.iter().position(|one| one.starts_with("CREATE TABLE archived_views")).expect("the archive");
+    let [create, rollup, isolation, copy] = &statements[from..] else { panic!("{statements:?}") };
+    schema.run("CALL articles_views_increment(1)");
+    let mut archive = after(&schema, &[create, rollup, isolation, "START TRANSACTION", copy]);
+    let mut other = impatient(&schema);
+    for id in 1..=21 {
+        for statement in ["CALL articles_views_increment(?)", "UPDATE articles SET views = views + 1 WHERE id = ?"] {
+            other.exec_drop(statement, (id,)).expect(statement);
+        }
+    }
+    other
+        .query_drop("INSERT INTO articles (id, views) VALUES (21, 0); CALL articles_views_rollup(NULL)")
+        .expect("no wait");
+    archive.query_drop("COMMIT").expect("a commit");
+    assert_eq!(schema.first::<i64>("SELECT SUM(views) FROM archived_views"), 210 + 1);
+    assert_eq!(schema.first::<i64>("SELECT SUM(views) FROM articles"), 210 + 1 + 20 + 21);
 }
 
 /// The routines run as the account of accounts.sql, which sees the triggers and constraints of the table by its privileges. An error that is
