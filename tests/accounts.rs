@@ -157,6 +157,8 @@ fn each_account_can_do_what_the_table_says(server: &Server) {
             (_, Some(_)) => format!("CALL {prefix}add(1, 30); CALL {prefix}add(2, 5)"),
             _ => format!("CALL {prefix}add(1, 1, 40)"),
         });
+        let locked = Conn::new(schema.options().user(Some(format!("{own}_d"))).pass(None::<&str>)).map(|_| ());
+        assert!([3118, 4151].contains(&error_of(locked).0), "a client can connect as the definer");
         let mut sessions = accounts.each_ref().map(Account::connect);
         for row in table.iter().filter(|row| row.is_of(&package)) {
             for (session, wanted) in sessions.iter_mut().zip(&row.of_accounts) {

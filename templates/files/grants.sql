@@ -1,6 +1,6 @@
 {% include "files/_banner.sql" %}
 -- 'app'@'%' counts and reads; 'dba'@'%' also creates, changes and deletes counters. Replace both with accounts or roles that
--- exist, which can be one account: the first GRANT to one that does not exist ends the script.{% if !o.mariadb() %}
+-- exist, because a GRANT to another ends the script. It needs GRANT OPTION on the database, which ALL does not contain (1370).{% if !o.mariadb() %}
 -- Source it again after create_procedures.sql: DROP PROCEDURE removes the privileges on a routine.{% else %}
 
 -- Without this mode, GRANT creates an account that does not exist, without a password.
