@@ -318,7 +318,8 @@ fn held(schema: &Schema<'_>) -> Vec<u32> {
     let mut connection = schema.isolated("READ COMMITTED");
     let slot = "SELECT counter FROM bounded_counters WHERE counter_name = 'seats' AND counter_id =";
     // MySQL returns 3572, MariaDB 1205.
-    let next = "SELECT counter FROM bounded_counters WHERE counter_name = 'tables' AND counter_id = 1 FOR UPDATE NOWAIT";
+    let next =
+        "SELECT counter FROM bounded_counters WHERE counter_name = 'tables' AND counter_id = 1 FOR UPDATE NOWAIT";
     assert_eq!(error(&mut connection, next), 0, "the next counter is locked");
     let mut is_held = |number: &u32| error(&mut connection, &format!("{slot} {number} FOR UPDATE NOWAIT")) != 0;
     (1..=SLOTS).filter(|number| is_held(number)).collect()
