@@ -219,9 +219,18 @@ fn a_rollup_in_a_transaction_is_a_part_of_it(server: &Server) {
     schema.run("CALL articles_views_add(3, 0)");
     let _open = after(&schema, &["SET autocommit = 0", ROLLUP]);
     impatient(&schema).query_drop("UPDATE articles_views SET count = 0 WHERE id = 3").expect("no lock");
-    // The compaction of a record waits for its slots, too.
-    let _counting = after(&schema, &["START TRANSACTION", "CALL articles_views_add(2, 1)"]);
-    assert_eq!(error_of(impatient(&schema).query_drop("CALL articles_views_compact(2)")).0, 1205);
+    // The compaction of a record waits for its slots, too. Meanwhile it locks no gap.
+    schema.run("INSERT INTO articles_views VALUES (2, 601, 1), (2, 602, 1)");
+    let _counting =
+        after(&schema, &["START TRANSACTION", "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 602"]);
+    let mut job = impatient(&schema);
+    thread::scope(|scope| {
+        let waits = scope.spawn(move || error_of(job.query_drop("CALL articles_views_compact(2)")).0);
+        thread::sleep(Duration::from_millis(300));
+        let first = impatient(&schema).query_drop("INSERT INTO articles_views VALUES (2, 600, 1)");
+        assert_eq!(waits.join().expect("a session"), 1205);
+        first.expect("a slot beside the record");
+    });
     // An error that can have ended the transaction ends the call. MariaDB answers a timeout of 0 with 1180, which has rolled back all.
     let _owner = after(&schema, &["START TRANSACTION", "SELECT * FROM articles WHERE id = 1 FOR UPDATE"]);
     schema.run("CALL articles_views_add(1, 5)");
