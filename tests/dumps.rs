@@ -52,7 +52,7 @@ fn dump(schema: &Schema<'_>) -> String {
     let page = std::fs::read_to_string(root().join("docs/operations.md")).expect("the page");
     let (_, section) = page.split_once("## Between MySQL and MariaDB").expect("the section");
     let (_, command) = section.split_once("mysqldump ").expect("a dump");
-    let (options, _) = command.split_once(" mydb > ").expect("a dump of the database");
+    let (options, _) = command.split_once(" mydb`").expect("a dump of the database");
     let client = schema.client().command(&[], root());
     // The last argument names the schema.
     let account = client.get_args().take(client.get_args().len() - 1);
