@@ -10,7 +10,7 @@ use rand::RngExt;
 use slotted::package::{Options, Package, TableColumn};
 
 use crate::columns::succeeds;
-use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable, sql_statements};
+use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable, sql_statements, until};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -170,7 +170,11 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
         is_installed.store(true, SeqCst);
         for share in [1, 3, 2, 3, 0] {
             moved.store(share, SeqCst);
+            let before = [&rolled_up, &reads].map(|number| number.load(SeqCst));
             thread::sleep(Duration::from_millis(15) * cases(50));
+            until("5 roll-ups and 20 reads", || {
+                rolled_up.load(SeqCst) >= before[0] + 5 && reads.load(SeqCst) >= before[1] + 20
+            });
         }
         is_installed.store(false, SeqCst);
         succeeds(schema, &["uninstall", "articles.views"]);
@@ -179,9 +183,7 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     for (id, counted) in counted.iter().enumerate().skip(1) {
         assert_eq!(views(schema, id as u32), Some(id as i64 + counted.load(SeqCst)), "article {id}");
     }
-    let [transactions, deadlocks, rolled_up, reads] =
-        [transactions, deadlocks, rolled_up, reads].map(|number| number.load(SeqCst));
-    assert!(rolled_up > 20 && reads > 100, "{rolled_up} roll-ups, {reads} reads");
+    let [transactions, deadlocks] = [transactions, deadlocks].map(|number| number.load(SeqCst));
     assert!(deadlocks * 500 <= transactions + 500, "{deadlocks} deadlocks in {transactions} transactions");
 }
 

@@ -24,6 +24,9 @@ static COMPUTES: Limit = (Mutex::new(0), Condvar::new());
 /// The promises that wait.
 static WAITS: Limit = (Mutex::new(0), Condvar::new());
 
+/// The promises that run alone on their servers: one at a time, from the first second, because they end last otherwise.
+static ALONE: Limit = (Mutex::new(0), Condvar::new());
+
 /// The numbers of the promises of clusters that have not ended. They run in their order, so that each cluster is started once, and one
 /// after the other, because three nodes take 0.6 to 2 GB.
 static OF_CLUSTERS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
@@ -39,6 +42,7 @@ const ATTACKS: [&str; 3] = ["ending::", "hostile::", "security::"];
 struct Promise {
     name: String,
     waits: bool,
+    alone: bool,
     of_cluster: bool,
     /// A program of `scripts/servers` that it runs.
     needs: Option<&'static str>,
@@ -120,7 +124,11 @@ impl Promise {
             drop(CLUSTER_IS_FREE.wait_while(locked(&OF_CLUSTERS), is_later));
         }
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let (limit, most) = if self.waits { (&WAITS, 2) } else { (&COMPUTES, processors + 1) };
+        let (limit, most) = match self {
+            Self { alone: true, .. } => (&ALONE, 1),
+            Self { waits: true, .. } => (&WAITS, 2),
+            _ => (&COMPUTES, processors + 1),
+        };
         let result = within(limit, most, || {
             while stopping() {
                 thread::park();
@@ -173,11 +181,12 @@ impl Module<'_> {
     }
 
     fn add(&mut self, name: String, of_cluster: bool, run: impl FnOnce() -> Result<(), String> + Send + 'static) {
-        let (waits, needs) = (self.waits, self.needs);
+        let Self { waits, alone, needs, .. } = *self;
         let is_missing = || self.private || needs.is_some_and(|program| !is_provided(program));
         self.promises.0.push(Promise {
             name: format!("{}::{name}", self.name),
             waits,
+            alone,
             of_cluster,
             needs,
             left_out: given() && is_missing(),
@@ -215,12 +224,10 @@ impl Module<'_> {
     where
         F: Fn(&Server) + Copy + Send + 'static,
     {
-        let alone = self.alone;
         for needed in servers::all().iter().filter(|needed| chosen(&needed.name)) {
             let name = format!("{}::{}", name_of(&promise), needed.name.replace(['-', '.'], "_"));
             self.add(name, false, move || {
                 let server = needed.get()?;
-                let _alone = alone.then(|| locked(&needed.alone));
                 with_server_log(&server, || promise(&server));
                 Ok(())
             });

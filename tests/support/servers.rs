@@ -25,8 +25,6 @@ static STOPPING: AtomicBool = AtomicBool::new(false);
 pub struct Needed {
     /// The name, such as `mysql-9.7`.
     pub name: String,
-    /// For promises that run alone on the server.
-    pub alone: Mutex<()>,
     /// Or why it is missing.
     started: OnceLock<Result<Arc<Server>, String>>,
 }
@@ -95,7 +93,7 @@ pub fn is_newest(name: &str) -> bool {
 
 impl Needed {
     fn new(name: &str, started: OnceLock<Result<Arc<Server>, String>>) -> Self {
-        Self { name: name.to_owned(), alone: Mutex::new(()), started }
+        Self { name: name.to_owned(), started }
     }
 
     /// The program of the server, or the reason why there is none.
