@@ -16,6 +16,7 @@ pub fn promises(mut module: Module<'_>) {
         .plain(a_manual_has_at_most_15_lines_and_says_whether_its_routine_is_private)
         .plain(the_numbers_of_errors_are_those_of_the_reference)
         .plain(a_manual_lists_the_numbers_that_its_routine_can_signal)
+        .plain(the_numbers_in_each_manual_are_as_reviewed)
         .plain(sql_for_one_server_has_no_words_for_the_other)
         .plain(no_routine_does_what_a_routine_must_not)
         .plain(scripts_need_no_client_command_but_delimiter_and_no_backslash);
@@ -216,6 +217,18 @@ fn a_manual_lists_the_numbers_that_its_routine_can_signal() {
             assert_eq!(numbers(manual), can, "{} of {}", routine.name, package.options.arguments());
         }
     }
+}
+
+/// Limits, defaults and errors of the server, too. A change of one changes the reference and the code.
+fn the_numbers_in_each_manual_are_as_reviewed() {
+    let of = |package: &Package| {
+        let line = |routine: Created| {
+            let words = routine.manual.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+            format!("{}: {}\n", routine.name, words.collect::<Vec<_>>().join(" "))
+        };
+        format!("# {}\n{}", package.folder(), created(package).into_iter().map(line).collect::<String>())
+    };
+    insta::assert_snapshot!("numbers", packages().iter().map(of).collect::<String>());
 }
 
 fn sql_for_one_server_has_no_words_for_the_other() {
