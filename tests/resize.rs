@@ -100,13 +100,13 @@ fn every_set_of_slots_is_resized_exactly(server: &Server) {
     // Slot 1 is deleted while the resize, which has found it, waits for a retired slot.
     fill(&mut connection, [(-9, 0), (1, 1), (2, 2), (3, 3)]);
     run(&mut connection, "START TRANSACTION");
-    run(&mut connection, "SELECT * FROM counters WHERE counter_id = -9 FOR UPDATE");
+    run(&mut connection, "SELECT * FROM counters WHERE counter_name = 'a' AND counter_id = -9 FOR UPDATE");
     let mut resizer = schema.connect();
     let call = thread::spawn(move || resize(&mut resizer, 2));
     thread::sleep(Duration::from_millis(100));
-    run(&mut connection, "DELETE FROM counters WHERE counter_id = 1");
+    run(&mut connection, "DELETE FROM counters WHERE counter_name = 'a' AND counter_id = 1");
     run(&mut connection, "COMMIT");
-    _ = call.join().expect("the session");
+    call.join().expect("the session").expect("a resize that has found slot 1");
     let (slots, total) = state(&mut connection);
     assert_eq!((total, slots.contains(&3)), (5, true), "{slots:?}");
 }
