@@ -14,15 +14,10 @@ pub fn promises(mut module: Module<'_>) {
     module
         // On MariaDB, a second reader of INNODB_TRX sees old waits.
         .alone()
-        .waits()
         .on_servers(a_hot_counter_needs_more_slots_and_then_no_session_waits)
-        .waits()
         .on_families(a_hot_record_needs_a_package_with_more_slots)
-        .waits()
         .on_servers(a_hot_row_is_counted_by_slots_or_left_to_a_person)
-        .waits()
         .on_families(an_account_sees_its_part_and_the_grant_for_the_rest)
-        .waits()
         .on_families(what_is_planted_is_not_executed_and_its_control_characters_are_escaped);
 }
 

@@ -24,7 +24,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_one_server(the_example_of_the_documents_is_a_contender)
         .on_one_server(a_statement_that_fails_and_a_total_that_differs_are_named)
         .on_one_server(a_schema_that_exists_is_not_touched)
-        .waits()
         .on_one_server(ctrl_c_drops_the_schema)
         .private()
         .on_one_server(without_a_server_a_private_one_is_started_and_removed);

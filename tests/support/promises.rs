@@ -161,7 +161,7 @@ impl Module<'_> {
     }
 
     /// The further promises of this module use something that exists once in a server, such as a schema with a given name, or
-    /// see the sessions of all others. One of them runs on a server at a time.
+    /// see the sessions of all others. One of them runs at a time.
     pub fn alone(&mut self) -> &mut Self {
         self.alone = true;
         self
