@@ -12,6 +12,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(a_lost_table_is_not_replaced_by_an_empty_one)
         .on_families(a_table_of_two_packages_is_not_dropped)
         .on_families(status_prints_the_bytes_of_names_and_keys)
+        .on_families(the_names_of_a_key_are_printed_and_not_executed)
         .private()
         .on_families(nothing_that_is_planted_in_a_schema_is_executed);
 }
@@ -113,4 +114,29 @@ fn status_prints_the_bytes_of_names_and_keys(server: &Server) {
     ends(&schema, 0, "install counters");
     schema.run("CALL counter_setup('x\u{1b}[31m\n\u{202e}y', NULL, NULL, 1)");
     has(&ends(&schema, 0, "status counters"), &["x\\u001b[31m\\u000a\\u202ey"]);
+}
+
+/// The owner of a schema names the key column of a table, or the options in a view. An administrator installs and uninstalls.
+fn the_names_of_a_key_are_printed_and_not_executed(server: &Server) {
+    let planted = format!("pwned_{}", std::process::id());
+    let databases = || server.schema().query::<String>("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA");
+    for place in ["", "name", "p", "v", "p text", "v text", "n", "type", "json type", "json", "value"] {
+        let schema = server.schema();
+        let key = format!("`INT);CREATE DATABASE {planted};-- {{{place}}}`");
+        schema.run(&format!("CREATE TABLE t ({key} BINARY(2) PRIMARY KEY, n INT NOT NULL) ENGINE = InnoDB; INSERT INTO t VALUES ('ab', 0)"));
+        ends(&schema, 0, "install --column t.n");
+        schema.run("CALL t_n_increment('ab'); CALL t_n_add('ab', 2); CALL t_n_add_many('[[\"6162\", 4]]')");
+        assert_eq!(schema.first::<(i64, i64)>("SELECT n, t_n_get('ab') FROM t"), (0, 7), "{place}");
+        schema.run("CALL t_n_rollup(NULL); CALL t_n_add('ab', 1); CALL t_n_compact('ab')");
+        assert_eq!(schema.first::<(i64, i64)>("SELECT n, t_n_get('ab') FROM t"), (8, 8), "{place}");
+        schema.run("CALL t_n_reset('ab', 5); CALL t_n_rollup(1); CALL t_n_add('ab', 1); CALL t_n_delete('ab')");
+        ends(&schema, 0, "status t.n");
+        ends(&schema, 0, "uninstall t.n --with-data --yes");
+        assert_eq!(schema.query::<i64>("SELECT n FROM t"), [5], "{place}");
+        let words = format!("slotted_counters --table x --prefix x_ --key ''{key} BINARY(2)''");
+        schema.run(&format!("CREATE VIEW x_package AS SELECT '0.1.0' AS version, '{words}' AS arguments"));
+        let output = slotted(&schema, "uninstall x").output().expect("slotted runs");
+        assert!(!printed(&output).contains("panicked"), "{place}: {}", printed(&output));
+        assert!(!databases().contains(&planted), "{place}");
+    }
 }

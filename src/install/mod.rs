@@ -294,7 +294,8 @@ fn execute(connection: &mut Conn, statements: &[String], action: &str, say: Say<
             Err((done, mysql::Error::MySqlError(error))) => (done, error),
             Err((_, error)) => return Err(error.into()),
         };
-        rest = &rest[done..];
+        // A statement can return several results.
+        rest = rest.get(done..).unwrap_or_default();
         match error.code {
             // 1213, and 1180 and 3101 on a cluster: the last roll-up. It can have a transaction.
             1205 | 1213 | 1180 | 3101 if attempt < TRIES => {

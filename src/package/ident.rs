@@ -22,9 +22,9 @@ pub enum IdentError {
     /// A character above U+FFFF, which the servers reject in identifiers.
     #[error("a name must not contain '{0}': MySQL and MariaDB accept only characters up to U+FFFF in names")]
     Supplementary(char),
-    /// A trailing space, which the servers reject.
-    #[error("a name must not end with a space: '{0}'")]
-    TrailingSpace(String),
+    /// A space at the end, which the servers reject, or at the beginning, which a view of MariaDB replaces.
+    #[error("a name must not begin or end with a space: '{0}'")]
+    OuterSpace(String),
     /// The end of an executable comment, in which some statements are.
     #[error("a name must not contain */: '{0}'")]
     EndOfComment(String),
@@ -41,7 +41,7 @@ impl Ident {
     /// Accepts every name that both server families accept between backticks, and that does not end a comment.
     ///
     /// # Errors
-    /// The name is empty, longer than [`IDENT_MAX`], ends with a space, contains `*/`, or a character that servers reject.
+    /// The name is empty, longer than [`IDENT_MAX`], begins or ends with a space, contains `*/`, or a character that servers reject.
     /// Source: MySQL manual, "Schema Object Names".
     pub fn new(name: impl Into<String>) -> Result<Self, IdentError> {
         let name = name.into();
@@ -59,8 +59,8 @@ impl Ident {
         if name.is_empty() {
             return Err(IdentError::Empty);
         }
-        if name.ends_with(' ') {
-            return Err(IdentError::TrailingSpace(name));
+        if name.starts_with(' ') || name.ends_with(' ') {
+            return Err(IdentError::OuterSpace(name));
         }
         let length = name.chars().count();
         if length > IDENT_MAX {

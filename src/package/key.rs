@@ -265,7 +265,7 @@ mod tests {
         assert_eq!("`v_total` INT".parse::<Key>(), Err(KeyError::Hidden("v_total".into())));
         assert_eq!("a INT, A INT".parse::<Key>(), Err(KeyError::Twice("A".into())));
         assert_eq!("a VARCHAR(768)".parse::<Key>(), Err(KeyError::TooLong(3076)));
-        assert!(matches!("`a ` INT".parse::<Key>(), Err(KeyError::Name(_))));
+        assert!(["`a ` INT", "` a` INT"].iter().all(|key| matches!(key.parse::<Key>(), Err(KeyError::Name(_)))));
         assert!(matches!(format!("{} INT", "n".repeat(63)).parse::<Key>(), Err(KeyError::Name(_))));
     }
 }
@@ -282,7 +282,7 @@ mod properties {
     proptest! {
         #[test]
         fn a_key_is_displayed_as_it_is_parsed(
-            columns in prop::collection::btree_map(r"k[a-z_]{0,8}|`[a-z ,(';é]{1,9}``[A-Z]`", select(&TYPES[..]), 1..5)
+            columns in prop::collection::btree_map(r"k[a-z_]{0,8}|`[a-z,(';é][a-z ,(';é]{0,8}``[A-Z]`", select(&TYPES[..]), 1..5)
         ) {
             let columns: Vec<_> = columns.iter().map(|(name, kind)| format!("{name}  {kind}")).collect();
             let key: Key = columns.join(" ,").parse().expect("a key");

@@ -61,18 +61,35 @@ impl<'a> Sql<'a> {
     pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
         let columns = self.package.options.key.0.iter().enumerate();
         let column = |(number, column): (usize, &KeyColumn)| {
-            let text = pattern.replace("{}", &column.name.typed()).replace("{name}", column.name.name());
-            let text = text.replace("{p}", &column.parameter.typed());
-            let text = text.replace("{v}", &column.variable().typed());
-            let text = text.replace("{p text}", &column.shown(&column.parameter));
-            let text = text.replace("{v text}", &column.shown(&column.variable()));
-            let text = text.replace("{n}", &number.to_string());
-            let text = text.replace("{type}", &self.column_type(column));
-            let [kind, json, value] = self.of_entry(number, column);
-            let text = text.replace("{json type}", &kind);
-            text.replace("{json}", &json).replace("{value}", &value)
+            // One pass over the pattern: a name, which can contain {value}, is printed and not searched.
+            let (mut text, mut rest) = (String::new(), pattern);
+            while let Some((before, after)) = rest.split_once('{') {
+                let (place, after) = after.split_once('}').expect("a pattern closes its braces");
+                text += before;
+                text += &self.of_column(number, column, place);
+                rest = after;
+            }
+            text + rest
         };
         columns.map(column).collect::<Vec<_>>().join(separator)
+    }
+
+    fn of_column(&self, number: usize, column: &KeyColumn, place: &str) -> String {
+        let [kind, json, value] = self.of_entry(number, column);
+        match place {
+            "" => column.name.typed(),
+            "name" => column.name.name().to_owned(),
+            "p" => column.parameter.typed(),
+            "v" => column.variable().typed(),
+            "p text" => column.shown(&column.parameter),
+            "v text" => column.shown(&column.variable()),
+            "n" => number.to_string(),
+            "type" => self.column_type(column),
+            "json type" => kind,
+            "json" => json,
+            "value" => value,
+            _ => unreachable!("no template has {{{place}}}"),
+        }
     }
 
     fn of_entry(&self, number: usize, column: &KeyColumn) -> [String; 3] {
