@@ -26,9 +26,9 @@
 {%- endmacro %}
 
 {#- Rejects a number of slots. -#}
-{% macro check_slots(sql, o) -%}
+{% macro check_slots(sql, o, slots) -%}
 {%- if o.per_counter() -%}
-IF COALESCE(p_slots, 0) NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
+IF {{ slots }} NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
     CALL {{ sql.routine(R::Fail) }}(30005,
       CONCAT('{{ sql.name.name() }}: p_slots must be between 1 and {{ MAX_SLOTS }}, not ', COALESCE(p_slots, 'NULL')));
   END IF;

@@ -10,6 +10,7 @@ use crate::support::{Module, Schema, Server, error_of, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(invalid_arguments_are_rejected_and_change_nothing)
+        .on_servers(a_counter_without_slot_1_is_unknown_and_keeps_its_counts)
         .on_servers(names_are_compared_by_the_collation)
         .on_servers(names_may_have_special_characters)
         .on_servers(totals_may_have_the_minimum_and_maximum_of_bigint)
@@ -121,6 +122,42 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
         schema.run("CALL counter_reset('full', 1, FALSE)");
         assert_eq!(schema.first::<i64>("SELECT counter_get('full')"), 1);
     }
+}
+
+/// Somebody has deleted its row, or KILL has interrupted a resize beside a delete, which leaves slots with negative numbers and the count 0.
+fn a_counter_without_slot_1_is_unknown_and_keeps_its_counts(server: &Server) {
+    for (damage, total) in [
+        ("DELETE FROM counters WHERE counter_id = 1", Some(7)),
+        ("UPDATE counters SET counter_id = -counter_id, counter = 0", None),
+    ] {
+        let schema = server.schema();
+        schema.install(&package(|_| {}));
+        schema.run("CALL counter_setup('x', NULL, NULL, 5); UPDATE counters SET counter = 7 WHERE counter_id = 2");
+        schema.run(damage);
+        let table = "counters".parse().expect("a name");
+        let before = schema.rows(&table);
+        for call in ["reset('x', 3, TRUE)", "increment('x')", "resize('x', 9)"] {
+            let called = schema.connect_with_id(0, 5).query_drop(format!("CALL counter_{call}"));
+            assert_eq!(error_of(called).0, 30003, "{damage}: {call}");
+            assert!(schema.rows(&table) == before, "{damage}: {call}");
+        }
+        let shown: Vec<i64> = schema.query("SELECT total FROM counter_totals");
+        assert_eq!(shown, Vec::from_iter(total), "{damage}");
+        if total.is_none() {
+            assert_eq!(error_of(schema.connect().query_first::<i64, _>("SELECT counter_get('x')")).0, 30003);
+            schema.run("CALL counter_setup('x', NULL, NULL, 5); CALL counter_resize('x', 2)");
+            assert_eq!(schema.rows(&table).len(), 2);
+        }
+    }
+    // Test data deletes no other counter.
+    let schema = server.schema();
+    schema.install(&package(|_| {}));
+    schema.run("CALL counter_setup('counterName9999', NULL, 3, 9); CALL counter_setup('counterName01', NULL, 3, 9)");
+    schema.run(&schema.file(&package(|_| {}), "test_insertdata.sql"));
+    assert_eq!(
+        schema.first::<(u64, i64)>("SELECT COUNT(DISTINCT counter_name), SUM(counter) FROM counters"),
+        (1502, 18)
+    );
 }
 
 fn names_are_compared_by_the_collation(server: &Server) {

@@ -23,6 +23,7 @@ pub fn promises(mut module: Module<'_>) {
         .waits()
         .on_servers(a_removal_ends_behind_an_open_transaction_and_is_repeated)
         .on_servers(down_follows_a_migration_that_failed_at_any_statement)
+        .on_servers(down_fails_while_counts_are_left)
         .on_servers(each_key_and_each_name_is_counted_by_each_routine)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
         .on_servers(columns_with_names_in_quotes_are_kept_and_uninstalled)
@@ -175,6 +176,51 @@ fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
     }
 }
 
+/// A record without a row, and one whose total the column rejects. A named counter, a stock and a record have no column.
+fn down_fails_while_counts_are_left(server: &Server) {
+    let orphan = "CALL articles_views_add(77, 2); CALL articles_views_add(1, 3)";
+    for (package, count, left, clear) in [
+        (package(), orphan, "77 2", "DELETE FROM articles_views WHERE id = 77"),
+        (crate::support::package(|_| {}), "CALL counter_setup('a', NULL, 3, 7)", "a 7", "CALL counter_delete('a')"),
+        (
+            crate::support::bounded(|_| {}),
+            "CALL bounded_counter_setup('b', NULL, 3, 7)",
+            "b 7",
+            "CALL bounded_counter_reset('b', 0, FALSE)",
+        ),
+        (
+            crate::support::keyed(|_| {}),
+            "CALL slotted_counter_add(1, 2, -5)",
+            "1, 2 -5",
+            "CALL slotted_counter_delete(1, 2)",
+        ),
+    ] {
+        let schema = server.schema();
+        schema.run(ARTICLES);
+        schema.install(&package);
+        schema.run(count);
+        let down = migration(server, &package, "down.json");
+        let run = || {
+            let mut connection = schema.connect();
+            down.iter().try_for_each(|statement| connection.query_drop(statement))
+        };
+        let plain = files_of(&package.clone().of_family(server.version.family), Format::Plain);
+        let plain = plain.into_iter().find(|file| file.name == "down.sql").expect("a file").text;
+        for attempt in 1..=2 {
+            let (number, text) = error_of(run());
+            assert_eq!(
+                (number, &text[..]),
+                (30022, &*format!("the table has counts, move or delete them first: {left}")),
+                "{attempt}"
+            );
+        }
+        schema.run(clear);
+        assert!(plain.contains("DROP TABLE IF EXISTS"));
+        run().expect("the rest");
+        assert_eq!(objects(&schema), 1, "{count}");
+    }
+}
+
 /// Creates a table, counts its records by each routine, and rolls them up in batches of each size.
 fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary: &str, keys: &[&str]) {
     schema.run(&format!(
@@ -221,8 +267,7 @@ fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary:
 
 /// A parameter or a variable of a routine, and the name of a table in a statement, precede a column of the same name.
 fn each_key_and_each_name_is_counted_by_each_routine(server: &Server) {
-    let names =
-        "moved, parent, idle_slot, record, number, batch, idle, locked, found, more, any_slot, place, numbered, sums";
+    let names = "moved, parent, idle_slot, record, number, batch, `locked`, found, free, `end`, own, place, round, `year_month`, `row_number`";
     let [first, second] = [1, 2].map(|last| format!("{}{last}", "7, ".repeat(names.matches(',').count())));
     let text = "slug VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
     for (name, columns, primary, keys) in [
@@ -297,7 +342,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         ("prices", "(id INT PRIMARY KEY, n DECIMAL(10, 2)) ENGINE = InnoDB"),
         ("moments", "(id TIMESTAMP(3) PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("posts", "(id INT, day DATE, n INT NOT NULL, PRIMARY KEY (id, day)) ENGINE = InnoDB"),
-        ("pools", "(Records INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
+        ("pools", "(Value INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("pages", "(V_id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("stamps", "(id INT PRIMARY KEY, n INT, `am, at` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
         ("users", "(id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
@@ -306,7 +351,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         schema.run(&format!("CREATE TABLE {name} {rest}"));
     }
     schema.run("CREATE VIEW seen AS SELECT id, 1 AS n FROM words; INSERT INTO users_n VALUES (1, 7)");
-    let (column, unchanged) = ("the column is missing, no integer or generated", "no routine has been changed");
+    let (column, unchanged) = ("the column is missing, generated or not an integer", "no routine has been changed");
     for (arguments, message, hint) in [
         (&["nothing.n"][..], "the database has no table nothing", "give TABLE.COLUMN"),
         (&["words.nothing"], column, "correct it"),
@@ -321,7 +366,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         (&["posts.n", "--key", "id INT"], "the key is not unique", unchanged),
         (&["stamps.n", "--key", "id INT"], "each roll-up changes stamps.am, at", "--keep '`am, at`'"),
         (&["words"], "expected TABLE.COLUMN", ""),
-        (&["pools.n"], "a key column cannot be named 'Records'", ""),
+        (&["pools.n"], "a key column cannot be named 'Value'", ""),
         (&["pages.n"], "a key column cannot be named 'V_id'", ""),
         (&["words.id", "counters"], "use the package slotted_counters", ""),
     ] {

@@ -78,6 +78,7 @@ fn invalid_arguments_are_rejected() {
         "generate counters --column articles.views --key 'id INT'",
         "generate --column articles.views --key 'id INT' --keep Views",
         "generate bounded_counters --slots 20",
+        &format!("generate bounded_counters --table {}", "t".repeat(59)),
         "generate counters-fixed --slots per-counter",
     ];
     let folder = tempfile::tempdir().expect("a folder");

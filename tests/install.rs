@@ -19,6 +19,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(uninstall_keeps_the_table_for_the_routines_of_the_next_installation)
         .on_families(an_uninstallation_that_stops_at_any_statement_can_be_completed)
         .on_servers(a_table_that_differs_is_rejected_before_any_change)
+        .on_servers(a_script_that_rejects_a_table_creates_nothing_after_it)
         .on_servers(counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others)
         .on_families(scripts_of_the_other_family_change_nothing)
         .on_servers(invoker_routines_run_with_the_privileges_of_the_caller)
@@ -185,15 +186,63 @@ fn a_table_that_differs_is_rejected_before_any_change(server: &Server) {
     assert!(!script.success && script.stderr.contains("ERROR 30022"), "no table: {script:?}");
 }
 
-/// Calls that do not find their slot use slot 1, so that the order of the scripts does not matter.
+/// With --force and at the prompt, the client goes on after an error. In MySQL, the procedure of the check stays.
+fn a_script_that_rejects_a_table_creates_nothing_after_it(server: &Server) {
+    let stamped = "views INT NOT NULL, changed TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP";
+    for (columns, key, why) in [
+        ("id BIGINT, KEY (id), views INT NOT NULL", "id BIGINT", "the key is not unique"),
+        ("id BIGINT PRIMARY KEY, views DOUBLE", "id BIGINT", "the column is missing"),
+        ("id INT PRIMARY KEY, views INT", "id BIGINT", "has another key"),
+        (
+            &format!("id BIGINT PRIMARY KEY, {stamped}"),
+            "id BIGINT",
+            "each roll-up would change a column with ON UPDATE CURRENT_TIMESTAMP",
+        ),
+    ] {
+        let schema = server.schema();
+        schema.run(&format!(
+            "CREATE TABLE articles ({}) ENGINE = InnoDB",
+            columns.replace("id BIGINT, KEY", "id BIGINT NOT NULL, KEY")
+        ));
+        let package = of_column("articles.views", key, |_| {});
+        for name in ["setup.sql", "create_procedures.sql"] {
+            let file = schema.file(&package, name);
+            let said = schema.client().pipe(&["--force"], &file);
+            assert!(said.stderr.contains("ERROR 30022") && said.stderr.contains(why), "{name}, {why}: {said:?}");
+            assert_eq!(said.stderr.matches("ERROR").count(), 1, "{name}, {why}: {said:?}");
+            let mut script = tempfile::NamedTempFile::new().expect("a file");
+            script.write_all(file.as_bytes()).expect("its text");
+            let command = schema.client().command(&["--pager=cat"], script.path().parent().expect("a folder"));
+            let mut prompt = rexpect::session::spawn_command(command, Some(60_000)).expect("a client at a terminal");
+            prompt.send_line(&format!("source {}", script.path().display())).expect("source");
+            prompt.exp_string("30022").expect("a rejection");
+            prompt.send_line("SELECT CONCAT('af', 'ter');").expect("a query");
+            prompt.exp_string("after").expect("the prompt goes on");
+            let all = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() UNION ALL
+                       SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1";
+            let check = if server.is_mysql() { &["_articles_views_script"][..] } else { &[] };
+            assert_eq!(schema.query::<String>(all), [check, &["articles"]].concat(), "{name}, {why}");
+        }
+    }
+}
+
+/// Calls that do not find their slot use slot 1.
 fn counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others(server: &Server) {
     let schema = server.schema();
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('few', 'five slots', NULL, 12); CALL counter_setup('gap', NULL, 64, 7)");
     schema.run("DELETE FROM counters WHERE counter_name = 'gap' AND counter_id = 3");
     let fixed = package(|options| options.slots = Slots::Fixed(20));
-    let (resize, create) = (schema.file(&fixed, "resize.sql"), schema.file(&fixed, "create_procedures.sql"));
-    for (script, slots) in [(&create, "5,63"), (&resize, "20,64"), (&create, "20,64"), (&resize, "20,64")] {
+    let create = schema.file(&fixed, "create_procedures.sql");
+    // The resize of one counter waits for no transaction of another one.
+    schema.run("CALL counter_setup('other', NULL, 64, 0)");
+    let mut other = schema.connect();
+    other
+        .query_drop("START TRANSACTION; UPDATE counters SET counter = counter + 1 WHERE counter_name = 'other'")
+        .expect("an increment");
+    let resize = "CALL counter_resize('few', NULL); CALL counter_resize('gap', NULL)";
+    for (script, slots) in [(&create[..], "5,63,64"), (resize, "20,20,64"), (&create, "20,20,64"), (resize, "20,20,64")]
+    {
         schema.run(script);
         for slot in 0..20 {
             schema.connect_with_id(slot, 20).query_drop("CALL counter_increment('few')").expect("an increment");
@@ -255,7 +304,7 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
 
     // A server on which the account of the routines does not exist.
     let restored = Schema::named(&server, "restored", "");
-    let definer = if server.is_mysql() { "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER" } else { "SET USER" };
+    let definer = server.any_definer();
     schema.run(&format!(
         "DROP USER slotted@localhost; CREATE USER dba@localhost; GRANT ALL PRIVILEGES ON restored.* TO dba@localhost;
          GRANT {definer} ON *.* TO dba@localhost"

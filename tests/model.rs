@@ -105,6 +105,11 @@ enum Form {
 }
 
 impl Form {
+    /// Whether a session ends its transaction after a KILL of the call, because the call has several statements.
+    fn is_rolled_back(self, call: &Call) -> bool {
+        self == Self::Column && matches!(call.verb, Verb::Rollup(_) | Verb::Compact | Verb::Reset(..))
+    }
+
     fn package(self) -> Package {
         let fixed = |options: &mut Options| options.slots = Slots::Fixed(FIXED as u32);
         match self {
@@ -382,7 +387,7 @@ impl<'a> Subject<'a> {
     }
 
     /// Runs a step, and adds it to the script.
-    fn run(&mut self, connection: usize, step: &Step) -> Outcome {
+    fn run(&mut self, connection: usize, in_transaction: bool, step: &Step) -> Outcome {
         let statement = match step {
             Step::Call(call) | Step::Killed(call, _) => self.form.sql(call),
             Step::Control(statement) => (*statement).to_owned(),
@@ -398,7 +403,7 @@ impl<'a> Subject<'a> {
             },
         };
         let (how, result) = match step {
-            Step::Killed(_, after) => {
+            Step::Killed(killed, after) => {
                 let (kill, killer) = (format!("KILL QUERY {}", caller.connection_id()), &mut self.killer);
                 let result = thread::scope(|scope| {
                     scope.spawn(|| {
@@ -409,6 +414,10 @@ impl<'a> Subject<'a> {
                 });
                 // A KILL after the end of the call can end the next statement.
                 let _ = caller.query_drop("DO 0");
+                // As the manuals say: the maintenance of a record can have begun a transaction, and that of a column has several statements.
+                if !in_transaction || self.form.is_rolled_back(killed) {
+                    caller.query_drop("ROLLBACK").expect("a rollback");
+                }
                 ("killed ", result)
             }
             _ => ("", call(caller)),
@@ -463,14 +472,18 @@ impl Model {
                 return if found == expected { Ok(vec![self.now().clone()]) } else { Err(expected) };
             }
         };
+        if killed && self.open.is_some() && form.is_rolled_back(call) {
+            self.open = None;
+            return Ok(vec![self.committed.clone()]);
+        }
         let before = self.now().clone();
         let mut after = before.clone();
         let expected = form.call(&mut after, call);
         let counts = matches!(call.verb, Verb::Increment | Verb::Add(_) | Verb::AddMany(_) | Verb::Take(_) | Verb::Get);
         match found {
-            // No total has changed. A session that is killed does not enter a handler, such as that of a setup (1062), of SAVEPOINT (1305), of
-            // SET TRANSACTION (1568) and of a roll-up (1690).
-            Err(30021 | 1062 | 1305 | 1568 | RANGE) if killed => Ok(vec![before]),
+            // No total has changed. A session that is killed does not enter a handler, such as that of a setup (1062), of SAVEPOINT (1305) and
+            // of a roll-up (1690).
+            Err(30021 | 1062 | 1305 | RANGE) if killed => Ok(vec![before]),
             Err(1317 | 1105 | 1329) if killed => Ok(vec![before, after]),
             Ok(_) if killed && hides_kills && !counts => Ok(vec![after, before]),
             _ if found == expected => Ok(vec![after]),
@@ -491,7 +504,7 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
     for (connection, step) in setup.iter().chain(steps).chain(&[(0, Step::Control("ROLLBACK"))]) {
         let connection = if model.open.is_some() { model.connection } else { *connection };
         model.connection = connection;
-        let found = subject.run(connection, step);
+        let found = subject.run(connection, model.open.is_some(), step);
         let hides_kills = !subject.schema.server.is_mysql();
         let states = match model.step(form, hides_kills, step, found) {
             Ok(states) => states,

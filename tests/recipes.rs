@@ -338,11 +338,14 @@ fn each_way_to_call_the_roll_up_commits_without_autocommit(server: &Server) {
     schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
     let page = text(COLUMNS);
     // As a reader runs them, in the database of the test.
+    let folder = tempfile::tempdir().expect("a folder");
+    let blocks = sql_blocks(COLUMNS, "The roll-up");
+    std::fs::write(folder.path().join("rollup.sql"), &blocks[1]).expect("the file of the page");
     let shell = |begin, end| {
         let line = between(&page, begin, end).replace("mydb", &schema.name);
-        documents::run(&schema, documents::programs(&schema).path(), root(), &line, begin);
+        documents::run(&schema, documents::programs(&schema).path(), folder.path(), &line, begin);
     };
-    let event = sql_blocks(COLUMNS, "The roll-up").remove(0).replace("10 SECOND", "1 SECOND");
+    let event = blocks[0].replace("10 SECOND", "1 SECOND");
     let ways: [&dyn Fn(); 3] =
         [&|| shell("while sleep 10; do", "; done"), &|| shell("* * * * *", "`"), &|| schema.run(&event)];
     for (way, total) in ways.iter().zip(1..) {

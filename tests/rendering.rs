@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slotted::package::{Family, Package, SqlStr, committed};
+use slotted::package::{Family, Package, SqlStr, TAKEN, committed};
 use slotted::render::{self, Format};
 use slotted::script;
 
@@ -13,6 +13,7 @@ pub fn promises(mut module: Module<'_>) {
         .plain(chosen_variants_are_as_reviewed)
         .plain(an_option_changes_only_its_own_words)
         .plain(a_package_is_short_enough_to_be_reviewed)
+        .plain(a_key_column_has_no_name_of_the_package)
         .plain(a_manual_has_at_most_15_lines_and_says_whether_its_routine_is_private)
         .plain(the_numbers_of_errors_are_those_of_the_reference)
         .plain(a_manual_lists_the_numbers_that_its_routine_can_signal)
@@ -115,9 +116,24 @@ fn an_option_changes_only_its_own_words() {
         assert!(text == expected, "{option} also changes: {first:#?}");
     }
     let without = text(&package("counters --no-function"));
-    let (before, rest) = default.split_once(";;\n\n-- Without SUPER").expect("the function is the last");
+    let (before, rest) = default.split_once(";\n\n-- Without SUPER").expect("the function is the last");
     let (_, after) = rest.split_once(";;\n").expect("the end of the script");
     assert!(without == format!("{before};;\n{after}"), "--no-function changes more");
+}
+
+/// The names that a key column cannot have: a parameter would be declared twice, or a column.
+fn a_key_column_has_no_name_of_the_package() {
+    let packages = ["slotted_counters --key 'zz INT'", "--column t.n --key 'zz INT'"]
+        .map(|words| ["", " --cluster"].map(|cluster| package(&format!("{words}{cluster}"))));
+    let mut names = BTreeSet::from(["slot", "count", "slots", "total", "entry", "array", "amount"].map(str::to_owned));
+    for routine in packages.iter().flatten().flat_map(created).filter(|routine| routine.head.contains("p_zz")) {
+        let words = routine.head.split(|c: char| !c.is_alphanumeric() && c != '_');
+        names.extend(words.filter_map(|word| word.strip_prefix("p_")).filter(|name| *name != "zz").map(str::to_owned));
+        let variables = routine.body.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let keys: BTreeSet<_> = variables.filter(|word| word.starts_with("v_key_")).collect();
+        assert!(keys.iter().all(|name| *name == "v_key_zz"), "{}: {keys:?}", routine.name);
+    }
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), TAKEN);
 }
 
 /// What a DBA reviews in an hour.
@@ -125,19 +141,19 @@ fn a_package_is_short_enough_to_be_reviewed() {
     for package in packages().into_iter().filter(|package| !package.options.cluster) {
         let name = package.folder();
         let most = match package.name() {
-            "slotted_counters" if package.options.column.is_some() => 420,
-            "slotted_counters" => 260,
-            "counters" => 380,
-            "counters-fixed" => 360,
-            _ => 560,
+            "slotted_counters" if package.options.column.is_some() => 400,
+            "slotted_counters" => 249,
+            "counters" => 347,
+            "counters-fixed" => 332,
+            _ => 460,
         };
         let lines = render::setup(&package).lines().count();
         assert!(lines <= most, "{name}: setup.sql has {lines} lines");
         let routines = created(&package);
         let mut bodies: Vec<_> = routines.iter().map(|routine| routine.body.lines().count()).collect();
         bodies.sort_unstable();
-        let long = bodies.iter().filter(|lines| **lines > 60).count();
-        assert!(bodies[bodies.len() / 2] <= 12 && bodies.last() <= Some(&100) && long <= 2, "{name}: {bodies:?}");
+        let median = (bodies[(bodies.len() - 1) / 2] + bodies[bodies.len() / 2]) / 2;
+        assert!(median <= 12 && bodies.last() <= Some(&60), "{name}: {bodies:?}");
         let mut in_routines: BTreeMap<&str, usize> = BTreeMap::new();
         for line in routines.iter().flat_map(|routine| routine.body.lines().map(str::trim).collect::<BTreeSet<_>>()) {
             *in_routines.entry(line).or_default() += 1;
@@ -156,7 +172,7 @@ fn a_manual_has_at_most_15_lines_and_says_whether_its_routine_is_private() {
         for (number, Created { name, manual, .. }) in routines.iter().enumerate() {
             let is_private = number < first_public;
             let says = name.starts_with('_') == is_private && manual.starts_with("Private. ") == is_private;
-            let fits = manual.lines().count() <= if is_private { 2 } else { 15 };
+            let fits = manual.lines().count() <= if is_private { 3 } else { 15 };
             assert!(says && fits && manual.lines().all(|line| line.len() <= 120), "{name}: {manual}");
         }
     }
@@ -214,6 +230,10 @@ fn a_manual_lists_the_numbers_that_its_routine_can_signal() {
                 // Of a bounded counter, it takes an amount that is at least 1.
                 can.remove(&30017);
             }
+            if ["_reset", "_delete"].iter().any(|end| routine.name.ends_with(end)) {
+                // Of a column, only compact moves counts.
+                can.remove(&30013);
+            }
             assert_eq!(numbers(manual), can, "{} of {}", routine.name, package.options.arguments());
         }
     }
@@ -252,7 +272,8 @@ fn sql_for_one_server_has_no_words_for_the_other() {
     // The routines of counters are the same, apart from the settings of a statement.
     let [mysql, mariadb] =
         [Family::Mysql, Family::Mariadb].map(|family| created(&package("counters").of_family(family)));
-    for (mysql, mariadb) in mysql.iter().zip(&mariadb) {
+    let is_other = |routine: &Created| routine.name == "counter_reset";
+    for (mysql, mariadb) in mysql.iter().zip(&mariadb).filter(|(mysql, _)| !is_other(mysql)) {
         let code = mariadb.code().lines().filter(|line| !line.contains("SET STATEMENT")).collect::<Vec<_>>().join("\n");
         assert_eq!(mysql.code(), code, "{}", mysql.name);
     }
@@ -263,7 +284,12 @@ fn no_routine_does_what_a_routine_must_not() {
     for routine in variants.flat_map(|package| created(&package)) {
         // A savepoint tells whether there is a transaction.
         let code = routine.code().replace("ROLLBACK TO SAVEPOINT", "").replace("RELEASE SAVEPOINT", "");
-        let forbidden = "START TRANSACTION|COMMIT|ROLLBACK|GET_LOCK|PREPARE|EXECUTE|TRUNCATE|TEMPORARY|SQLEXCEPTION|CREATE |DROP |ALTER ";
+        let mut forbidden = "GET_LOCK|PREPARE|EXECUTE|TRUNCATE|TEMPORARY|CREATE |DROP |ALTER |STRAIGHT_JOIN|FORCE INDEX|SET_VAR|/*|information_schema".to_owned();
+        // What moves the counts of a column, or changes all slots of a record, begins a transaction if the caller has none.
+        let moves = ["begin", "move", "maintain", "rollup"].iter().any(|end| routine.name.ends_with(end));
+        if !moves {
+            forbidden += "|START TRANSACTION|COMMIT|ROLLBACK|SQLEXCEPTION";
+        }
         let found = forbidden.split('|').find(|word| code.replace("READ COMMITTED", "").contains(word));
         assert_eq!(found, None, "{}:\n{code}", routine.name);
         // Session variables: only the server's own, which begin with two.

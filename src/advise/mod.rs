@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::{Ident, Kind, MAX_SLOTS, Package, Routine, Slots, TableColumn, literal, shell_word};
+use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, TableColumn, literal, shell_word};
 use crate::server::account;
 pub use watch::watch;
 
@@ -148,9 +148,7 @@ impl Watched {
                 }
                 _ => {
                     options.slots = Slots::Fixed(needed);
-                    let named = options.kind == Kind::Counters;
-                    let resize = if named { "resize.sql, then " } else { "" };
-                    advice.sentence += &format!(": source {resize}create_procedures.sql of");
+                    advice.sentence += ": source create_procedures.sql of";
                     format!("slotted generate {} --out more-slots", options.arguments())
                 }
             });
@@ -178,7 +176,11 @@ impl Watched {
             let column = TableColumn { table, column }.to_string();
             let [database, column] = [database, &column].map(|word| shell_word(word));
             advice.run = Some(format!("slotted install --database {database} --column {column}"));
-            advice.sentence = "slots can count it, and the column stays the total".into();
+            // A sample cannot show what the program does next.
+            advice.sentence =
+                "look at it: if no program uses the new value, as for the number of an invoice, slots can count it, \
+                               and the column stays the total"
+                    .into();
         }
         Ok(())
     }

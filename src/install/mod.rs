@@ -32,7 +32,7 @@ const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a statement of the last roll-up waits for a row, in seconds.
-const ROW_TIMEOUT: u32 = 2;
+const ROW_TIMEOUT: u32 = 1;
 
 /// The error with which a script rejects the server or a table.
 const REJECTED: u16 = 30022;

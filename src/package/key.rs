@@ -57,6 +57,9 @@ pub enum KeyError {
     TooLong(u64),
 }
 
+/// The beginning of the names of variables for the columns.
+const VARIABLE: &str = "v_key_";
+
 const INTEGERS: [&str; 10] = [
     "TINYINT",
     "SMALLINT",
@@ -73,11 +76,10 @@ const DATES: [&str; 2] = ["DATE", "DATETIME"];
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
 const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
-/// The names of the other columns and parameters of the package, and of columns of its views and statements.
-const TAKEN: [&str; 17] = [
-    "slot", "count", "amount", "value", "entry", "pending", "slots", "total", "records", "wait", "round", "size",
-    "inside", "end", "free", "message", "rejected",
-];
+/// The names of the other columns of the table, the view and JSON_TABLE, and after `p_`, of the other parameters of the routines that have
+/// the key. A promise compares them with the SQL.
+pub const TAKEN: [&str; 12] =
+    ["amount", "array", "count", "entry", "final", "idle", "rejected", "slot", "slots", "step", "total", "value"];
 
 impl KeyType {
     /// None if the text is not a type of a key column.
@@ -131,16 +133,16 @@ impl KeyColumn {
         Self { name: ident("counter_name"), parameter: ident("p_counter_name"), kind: KeyType::Name }
     }
 
-    /// The name of a variable for the column: `v_` and the column's name.
+    /// The name of a variable for the column: `v_key_` and the column's name. No other variable begins with `v_key_`.
     pub(crate) fn variable(&self) -> Ident {
-        Ident::stored(format!("v_{}", self.name.name()))
+        Ident::stored(format!("{VARIABLE}{}", self.name.name()))
     }
 
-    /// A parameter or variable for the column as a text of a message.
-    pub(crate) fn shown(&self, variable: &Ident) -> String {
+    /// The column, its parameter or its variable as a text of a message.
+    pub(crate) fn shown(&self, name: String) -> String {
         match self.kind {
-            KeyType::Binary(..) => format!("HEX({})", variable.typed()),
-            _ => variable.typed(),
+            KeyType::Binary(..) => format!("HEX({name})"),
+            _ => name,
         }
     }
 }
@@ -170,10 +172,10 @@ impl FromStr for Key {
             if columns.iter().any(|column| column.name.name().to_lowercase() == lower) {
                 return Err(KeyError::Twice(name));
             }
-            let parameter = format!("p_{name}");
-            if parameter.chars().count() > IDENT_MAX {
-                let length = name.chars().count() + 2;
-                return Err(IdentError::TooLong(parameter, length).into());
+            let (parameter, variable) = (format!("p_{name}"), format!("{VARIABLE}{name}"));
+            let length = variable.chars().count();
+            if length > IDENT_MAX {
+                return Err(IdentError::TooLong(variable, length).into());
             }
             columns.push(KeyColumn { name: Ident::new(name)?, parameter: Ident::new(parameter)?, kind });
         }

@@ -10,7 +10,7 @@ mod words;
 pub use column::{ColumnError, Columns, TableColumn};
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, SqlStr, USER_MAX};
 pub(crate) use ident::{literal, quoted};
-pub use key::{Key, KeyColumn, KeyError, KeyType};
+pub use key::{Key, KeyColumn, KeyError, KeyType, TAKEN};
 pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, OptionsError, RECORD_SLOTS};
 pub use values::{Collation, Family, Kind, Pick, Security, Slots, slot_count};
 pub use words::Given;
@@ -22,11 +22,8 @@ pub const MAX_SLOTS: u32 = 10_000;
 /// The maximum length of a counter's name, in characters.
 pub const NAME_MAX: u32 = 100;
 
-/// The maximum of `p_records`: the records of a batch of a roll-up.
-pub const RECORDS_MAX: u32 = 10_000;
-
-/// The default of `p_records` in a roll-up: the records of a batch.
-pub const BATCH: u32 = 1_000;
+/// The default of `p_records` in a roll-up: the records of a transaction.
+pub const BATCH: u32 = 100;
 
 /// The maximum number of entries of `p_amounts` in `add_many`. All their rows are locked until the transaction ends.
 pub const ENTRIES_MAX: u32 = 10_000;
@@ -43,14 +40,18 @@ pub enum Routine {
     MustExist,
     /// Adds to another slot than that of the connection.
     AddElsewhere,
+    /// Takes from several slots in one statement.
+    Collect,
     /// Takes from other slots than that of the connection.
     TakeElsewhere,
-    /// Lets the next statement run without gap locks, outside a transaction.
-    ReadCommitted,
     /// Changes one slot in each statement, on a node of a cluster.
     Steps,
-    /// Moves counts into the column.
+    /// Begins a transaction, unless one is open.
+    Begin,
+    /// Moves the counts of a record into the column.
     Move,
+    /// Resets, compacts or deletes a record.
+    Maintain,
     /// Creates a counter with all its slots.
     Setup,
     /// Adds 1 to one slot.
@@ -90,17 +91,19 @@ enum Caller {
 
 /// All routines in the order in which scripts create them, each with the end of its name and its callers. The function comes last: a server
 /// can reject it for an account without privileges (1418, 1419), and then all the rest is there.
-const ROUTINES: [(Routine, &str, Caller); 19] = {
+const ROUTINES: [(Routine, &str, Caller); 21] = {
     use Caller::{Admin, Application};
     use Routine as R;
     [
         (R::Fail, "fail", Caller::Routine),
         (R::MustExist, "must_exist", Caller::Routine),
         (R::AddElsewhere, "add_elsewhere", Caller::Routine),
+        (R::Collect, "collect", Caller::Routine),
         (R::TakeElsewhere, "take_elsewhere", Caller::Routine),
-        (R::ReadCommitted, "read_committed", Caller::Routine),
         (R::Steps, "steps", Caller::Routine),
+        (R::Begin, "begin", Caller::Routine),
         (R::Move, "move", Caller::Routine),
+        (R::Maintain, "maintain", Caller::Routine),
         (R::Setup, "setup", Admin),
         (R::Increment, "increment", Application),
         (R::Add, "add", Application),
@@ -145,10 +148,10 @@ impl Routine {
             Self::Fail | Self::Increment | Self::Add | Self::Reset | Self::Delete => true,
             Self::MustExist | Self::AddElsewhere | Self::Setup | Self::Resize | Self::Drop => named,
             Self::AddMany | Self::Compact => !named,
-            Self::ReadCommitted => !named && (!options.cluster || options.column.is_some()),
-            Self::TakeElsewhere | Self::Take => options.bounded,
+            Self::Collect | Self::TakeElsewhere | Self::Take => options.bounded,
             Self::Steps => options.cluster && !options.bounded,
             Self::Rollup | Self::Move => options.column.is_some(),
+            Self::Begin | Self::Maintain => !named && (!options.cluster || options.column.is_some()),
             Self::Get => options.function,
         }
     }

@@ -150,6 +150,9 @@ pub enum OptionsError {
     /// Names in a character set that lacks characters.
     #[error("--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin")]
     CollationOfNamed(Collation),
+    /// MySQL adds `_chk_1` to the name of the table for its CHECK.
+    #[error("--table {0}: the name of a table of bounded_counters has at most 58 characters")]
+    LongTable(String),
     /// A fixed number of slots of named bounded counters.
     #[error("--slots {0} cannot be used with bounded_counters: each counter has its own number of slots")]
     FixedOfBounded(u32),
@@ -245,6 +248,7 @@ impl Options {
             (Kind::SlottedCounters, Slots::PerCounter) => Err(E::PerRecord),
             (Kind::Counters, _) if self.key.0 != [KeyColumn::name()] => Err(E::KeyOfNamed),
             (Kind::Counters, _) if !self.collation().has_all_characters() => Err(E::CollationOfNamed(self.collation())),
+            _ if self.bounded && self.table.name().len() > 58 => Err(E::LongTable(self.table.name().to_owned())),
             (Kind::Counters, Slots::Fixed(n)) if self.bounded => Err(E::FixedOfBounded(n)),
             _ if self.bounded && self.random() => Err(E::RandomOfBounded),
             _ => Ok(()),

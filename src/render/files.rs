@@ -6,7 +6,7 @@ use super::sql::Sql;
 use super::{filters, fragment};
 use crate::package::{
     BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, NAME_MAX, Options, Package,
-    RECORDS_MAX, Routine as R, Security,
+    Routine as R, Security,
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -58,12 +58,12 @@ templates! {
         (_, _, R::Fail) => "counters/fail.sql",
         (Counters, _, R::MustExist) => "counters/must_exist.sql",
         (Counters, _, R::AddElsewhere) => "counters/add_elsewhere.sql",
-        (_, _, R::ReadCommitted) => "records/read_committed.sql",
         (Counters, _, R::Steps) => "cluster/counter_steps.sql",
         (Counters, _, R::Setup) => "counters/setup.sql",
         (Counters, _, R::Increment) => "counters/increment.sql",
         (Counters, _, R::Add) => "counters/add.sql",
         (_, _, R::Take) => "bounded/take.sql",
+        (_, _, R::Collect) => "bounded/collect.sql",
         (_, _, R::TakeElsewhere) => "bounded/take_elsewhere.sql",
         (Counters, _, R::Reset) => "counters/reset.sql",
         (Counters, _, R::Resize) => "counters/resize.sql",
@@ -78,6 +78,9 @@ templates! {
         (Records, _, R::Reset) => "records/reset.sql",
         (_, _, R::Compact) if column => "column/compact.sql",
         (_, _, R::Compact) => "records/compact.sql",
+        (_, _, R::Begin) => "records/begin.sql",
+        (_, _, R::Maintain) if column => "column/maintain.sql",
+        (_, _, R::Maintain) => "records/maintain.sql",
         (_, _, R::Move) => "column/move.sql",
         (_, _, R::Rollup) => "column/rollup.sql",
         (Records, _, R::Delete) => "records/delete.sql",
@@ -89,8 +92,8 @@ templates! {
 /// The files: the name, the template and the packages that contain it.
 macro_rules! files {
     ($($name:literal $path:literal if $condition:expr;)*) => {
-        /// All files of a package.
-        pub fn files(package: &Package) -> Vec<File> {
+        /// All files of a package. `with_table`: uninstall.sql also drops the table, unless it has counts.
+        pub(super) fn all(package: &Package, with_table: bool) -> Vec<File> {
             let mut files = Vec::new();
             let o = &package.options;
             let script = &Script { package };
@@ -103,9 +106,10 @@ macro_rules! files {
                     package: &'a Package,
                     sql: Sql<'a>,
                     o: &'a Options,
+                    with_table: bool,
                 }
                 let sql = Sql { package, name: &o.table, replaces: false };
-                files.push(File { name: $name, text: text(&Text { script, package, sql, o }) });
+                files.push(File { name: $name, text: text(&Text { script, package, sql, o, with_table }) });
             })*
             files
         }
@@ -119,9 +123,13 @@ files! {
     "uninstall.sql" "files/uninstall.sql" if always;
     "grants.sql" "files/grants.sql" if always;
     "accounts.sql" "files/accounts.sql" if |o: &Options| o.definer.is_some();
-    "resize.sql" "files/resize.sql" if |o: &Options| o.kind == Counters && !o.per_counter();
     "test_insertdata.sql" "files/test_insertdata.sql" if |o: &Options| o.kind == Counters;
     "queries.sql" "files/queries.sql" if always;
+}
+
+/// All files of a package.
+pub fn files(package: &Package) -> Vec<File> {
+    all(package, false)
 }
 
 fn always(_: &Options) -> bool {
@@ -155,9 +163,11 @@ pub fn table_check(package: &Package) -> String {
 const TABLE_DIFFERS: &str =
     "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
 const COLUMN_DIFFERS: &str =
-    "the column is missing, no integer or generated, or its table is not InnoDB or its key differs: render again";
+    "the column is missing, generated or not an integer, or its table is not InnoDB or has another key: render again";
 const KEY_NOT_UNIQUE: &str =
     "the key is not unique: a roll-up would add the counts to several rows. Render it with a unique key";
+const NOT_KEPT: &str =
+    "each roll-up would change a column with ON UPDATE CURRENT_TIMESTAMP: render again with it in --keep";
 
 /// Renders a file, which ends with one line end.
 fn text(template: &impl Template) -> String {

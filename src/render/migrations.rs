@@ -1,6 +1,6 @@
 //! The files for migration tools, which send statements through a driver: DELIMITER is a command of the client.
 
-use super::files::{File, files};
+use super::files::{File, all};
 use crate::package::Package;
 use crate::script;
 
@@ -18,16 +18,13 @@ pub enum Format {
 
 /// The files of a package in a format.
 pub fn files_of(package: &Package, format: Format) -> Vec<File> {
-    let client = files(package);
+    let client = all(package, format != Format::Client);
     let statements = |name: &str| -> Vec<String> {
         let file = client.iter().find(|file| file.name == name);
         script::statements(&file.expect("every package has it").text)
     };
     let up = statements("setup.sql");
-    let mut down = statements("uninstall.sql");
-    // Before the session has its own time to wait for a table again.
-    let drop = format!("DROP TABLE IF EXISTS {}", package.options.table);
-    down.insert(down.len() - 1, drop);
+    let down = statements("uninstall.sql");
     // The banner of setup.sql says how the file is rendered.
     let banner = client[0].text.lines().take(2).collect::<Vec<_>>().join("\n");
     let plain = |name, purpose: &str, statements: &[String]| File {
@@ -42,7 +39,7 @@ pub fn files_of(package: &Package, format: Format) -> Vec<File> {
         Format::Client => client,
         Format::Plain => vec![
             plain("up.sql", "Creates the table, the routines and the views.", &up),
-            plain("down.sql", "Drops the routines, the views and the table WITH ALL COUNTS.", &down),
+            plain("down.sql", "Drops the routines, the views and the table, unless the table has counts.", &down),
         ],
         Format::Statements => vec![json("up.json", &up), json("down.json", &down)],
     }

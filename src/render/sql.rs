@@ -55,7 +55,7 @@ impl<'a> Sql<'a> {
         self.set("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF", indent)
     }
 
-    /// The columns of the key, each as in `pattern`: `{}` is the name, `{name}` without backticks, `{p}` the parameter, `{v}` a variable, `{p text}` and `{v text}` the
+    /// The columns of the key, each as in `pattern`: `{}` is the name, `{name}` without backticks, `{p}` the parameter, `{v}` a variable, `{text}`, `{p text}` and `{v text}` the
     /// same in a message, `{type}` the type of all, `{n}` the number of the column from 0 on. Of an entry of `add_many`, `{json type}` is the type that `JSON_TABLE` reads,
     /// `{json}` the value as it must be in the JSON, and `{value}` that of the column.
     pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
@@ -77,12 +77,13 @@ impl<'a> Sql<'a> {
     fn of_column(&self, number: usize, column: &KeyColumn, place: &str) -> String {
         let [kind, json, value] = self.of_entry(number, column);
         match place {
-            "" => column.name.typed(),
+            "" => column.name.to_string(),
             "name" => column.name.name().to_owned(),
             "p" => column.parameter.typed(),
             "v" => column.variable().typed(),
-            "p text" => column.shown(&column.parameter),
-            "v text" => column.shown(&column.variable()),
+            "text" => column.shown(column.name.to_string()),
+            "p text" => column.shown(column.parameter.typed()),
+            "v text" => column.shown(column.variable().typed()),
             "n" => number.to_string(),
             "type" => self.column_type(column),
             "json type" => kind,
@@ -93,7 +94,7 @@ impl<'a> Sql<'a> {
     }
 
     fn of_entry(&self, number: usize, column: &KeyColumn) -> [String; 3] {
-        let (name, mariadb) = (column.name.typed(), self.package.options.mariadb());
+        let (name, mariadb) = (column.name.to_string(), self.package.options.mariadb());
         let of_text = |kind: &str| text_type(kind, &self.package.options.collation());
         match column.kind {
             // JSON_EQUALS distinguishes a character and its escape sequence, such as \u00e4.

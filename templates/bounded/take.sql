@@ -1,34 +1,29 @@
 {% import "macros.sql" as m -%}
-{{ sql.create("PROCEDURE") }}(
-  IN p_counter_name {{ sql.key("{type}", "") }},
-  IN p_amount BIGINT
-)
+{{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
   {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait
   if what is committed is too little. A transaction locks until it ends
-  - after a take, the slot of its connection; if that had too little, slot 1 alone or all slots that were free
-  - after a rejection, all slots; at REPEATABLE READ a setup or resize of the names next to it waits, too
-  Other changes of these slots wait for it (1205).
+  - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
+  - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
+  Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213) unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  30021 not taken: others lock what is left, or the slots are damaged; call again
   1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}
 BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. MAX() returns NULL without a row.
-  {{ sql.exempt(2) }}SELECT MAX(counter_id), MAX(counter)
-    INTO v_slot, v_have
+  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. Without a row, MAX() avoids 1329.
+  {{ sql.exempt(2) }}SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id = (
-       SELECT {{ m::slot(o, "1 + ", "MAX(counter_id)") }}
-         FROM {{ o.table }}
+       SELECT {{ m::slot(o, "1 + ", "MAX(counter_id)") }} FROM {{ o.table }}
         WHERE counter_name = p_counter_name);
   IF v_have >= p_amount AND p_amount > 0 THEN
     {{ sql.exempt(4) }}UPDATE {{ o.table }}
@@ -39,6 +34,7 @@ BEGIN
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
+    {{ sql.exempt(4) -}}
     CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
   END IF;
 END

@@ -1,10 +1,8 @@
-{{ sql.create("PROCEDURE") }}(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+{{ sql.create("PROCEDURE") }}(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_slots INT,
   IN p_value BIGINT,
-  IN p_restart BOOLEAN
-)
+  IN p_restart BOOLEAN)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Resets, resizes or deletes a counter, one slot in each statement: a change of all slots would
   conflict with the writers of other nodes. Outside of a transaction, it repeats a statement at most 20 times.'

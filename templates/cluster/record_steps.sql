@@ -1,8 +1,6 @@
-{{ sql.create("PROCEDURE") }}(
-  IN p_step VARCHAR(7) CHARACTER SET utf8mb4,
+{{ sql.create("PROCEDURE") }}(IN p_step VARCHAR(7) CHARACTER SET utf8mb4,
   {{ sql.key("IN {p} {type}", ",\n  ") }},
-  IN p_value BIGINT
-)
+  IN p_value BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Resets, compacts or deletes a record, one slot in each statement: a change of all slots would
   conflict with the writers of other nodes. Outside of a transaction, it repeats a statement at most 20 times.'
@@ -44,8 +42,8 @@ BEGIN
         ) AS highest;
       IF p_step = 'reset' THEN
         {{ sql.exempt(8) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
-        VALUES ({{ sql.key("{p}", ", ") }}, v_next, IF(v_next = 0, p_value, 0))
-        ON DUPLICATE KEY UPDATE `count` = IF(v_next = 0, p_value, 0);
+        VALUES ({{ sql.key("{p}", ", ") }}, v_next, IF(v_next = 0, COALESCE(p_value, 0), 0))
+        ON DUPLICATE KEY UPDATE `count` = IF(v_next = 0, COALESCE(p_value, 0), 0);
       ELSEIF p_step = 'compact' THEN
         {{ sql.exempt(8) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
         SELECT {{ sql.key("{p}", ", ") }}, slot, moved
@@ -62,7 +60,7 @@ BEGIN
                     FOR UPDATE)
               ) AS locked
           ) AS folded
-        ON DUPLICATE KEY UPDATE `count` = moved;
+        ON DUPLICATE KEY UPDATE `count` = folded.moved;
       END IF;
       {{ sql.exempt_many(6) }}DELETE FROM {{ o.table }}
        WHERE {{ sql.key("{} = {p}", " AND ") }}

@@ -1,24 +1,22 @@
 {%- let of = o.column.as_ref().expect("the package has a column") -%}
-{{ sql.create("FUNCTION") }}(
-  {{ sql.key("{p} {type}", ",\n  ") }}
-)
+{%- let row = sql.key("parent.{} = {p}", " AND ") -%}
+{%- let slots = sql.key("slots.{} = {p}", " AND ") -%}
+{{ sql.create("FUNCTION") }}({{ sql.key("{p} {type}", ",\n  ") }})
   RETURNS BIGINT
   READS SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Returns the total of a record: the column and its pending counts. The total of a record without rows is 0.
-  In REPEATABLE READ, it reads the snapshot of the transaction, and what the transaction itself has changed.{% if o.mariadb() %}
-  Unless binlog_format is ROW, SET @t = {{ sql.name.typed() }}(..) locks rows until COMMIT.
-  Use SELECT {{ sql.name.typed() }}(..) INTO @t.{% endif %}
+  In REPEATABLE READ, it reads the snapshot of the transaction, and what the transaction itself has changed.
+  SET @t = {{ sql.name.typed() }}(..) locks rows until COMMIT unless binlog_format is ROW: SELECT it INTO @t.
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
 Errors: 1264 the total exceeds the range of BIGINT
 Example: SELECT {{ sql.name.typed() }}({{ sql.example() }}) AS total;
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-
-  {{ sql.exempt(2) }}SELECT COALESCE((SELECT parent.{{ of.column }} FROM {{ of.table }} AS parent WHERE {{ sql.key("parent.{} = {p}", " AND ") }}), 0)
-       + COALESCE((SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = {p}", " AND ") }}), 0)
+  {{ sql.exempt(2) }}SELECT COALESCE((SELECT parent.{{ of.column }} FROM {{ of.table }} AS parent WHERE {{ row }}), 0)
+       + COALESCE((SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ slots }}), 0)
     INTO v_total;
   RETURN v_total;
 END

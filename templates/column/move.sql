@@ -1,76 +1,74 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column.as_ref().expect("the package has a column") -%}
-{{ sql.create("PROCEDURE") }}(
-  {{ sql.key("IN {p} {type}", ",\n  ") }},
-  IN p_records INT,
-  IN p_wait BOOLEAN,
-  OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4
-)
+{%- let record = sql.key("{} = {p}", " AND ") -%}
+{%- macro update(o, of, record, indent) %}
+{{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
+{%- for name in o.keep.0 %},
+{{ indent }}  parent.{{ name }} = parent.{{ name }}
+{%- endfor %}
+{{ indent }}  WHERE {{ record }};
+{%- endmacro -%}
+{{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
+  IN p_idle BOOLEAN,
+  IN p_final BOOLEAN,
+  OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. One UPDATE moves the pending counts of p_records records from this one on, and skips what is locked.
-  With 1, those of this record: waits for the row, with p_wait for the slots. p_rejected: why the row rejects the total.'
-BEGIN
-  -- What a total can be rejected with. All other errors end the call: locks, KILL, privileges, missing objects.
-  DECLARE EXIT HANDLER FOR NOT FOUND, SQLSTATE '22001', SQLSTATE '22003', SQLSTATE '22012', SQLSTATE '23000', SQLSTATE '45000', 1526
-  {%- if !o.mariadb() %}, 3819{% endif %}
-    GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-  DECLARE EXIT HANDLER FOR 1048 SET p_rejected = 'a trigger has changed the value';
+  COMMENT 'Private. Adds the counts of a record to its row. Skips slots that are locked, and all if the row is. p_idle: deletes
+  the slots that are 0. p_rejected: why the row rejects the total; with p_final, even if others hold slots.'
+moving: BEGIN
+  DECLARE v_slot, v_free INT;
+  DECLARE v_count BIGINT;
+  DECLARE v_sum, v_all DECIMAL(65, 0) DEFAULT 0;
+  DECLARE v_end BOOLEAN DEFAULT FALSE;
+  DECLARE v_slots CURSOR FOR
+    SELECT slot, `count`
+      FROM {{ o.table }}
+     WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }}
+       FOR UPDATE SKIP LOCKED;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
+  -- After a deadlock, there is no savepoint.
+  DECLARE EXIT HANDLER FOR 1020, 1213 RESIGNAL;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+      ROLLBACK TO SAVEPOINT slotted_move;
+      RESIGNAL;
+    END;
 
-{% if !o.mariadb() %}  IF LOCATE('hypergraph_optimizer=on', @@SESSION.optimizer_switch) THEN
-    -- It reads rows before it locks them, and would move counts twice. Not SQLSTATE 45000, which is a rejected total.
-    SIGNAL SQLSTATE '0A000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = 'the roll-up needs hypergraph_optimizer=off';
-  END IF;
-{% endif %}  CALL {{ sql.routine(R::ReadCommitted) }}();
-  {%- if o.mariadb() %}
-  -- MariaDB crashes if an UPDATE of two tables waits for a RENAME. With lock_wait_timeout=0 it fails at once (1205).
-  {%- endif %}
-  IF p_records > 1 THEN
-  {%- if !o.mariadb() && !o.keep.0.is_empty() %}
-    -- In local time, a TIMESTAMP of the hour that occurs twice in autumn would not be kept.
-  {%- endif %}
-    {{ sql.set("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, lock_wait_timeout=0, join_cache_level=0, max_seeks_for_key=1", 4) -}}
-    UPDATE{% if !o.mariadb() %} /*+ NO_BNL(){% if !o.keep.0.is_empty() %} SET_VAR(time_zone = '+00:00'){% endif %} */{% endif %} (
-      SELECT {{ sql.key("slots.{}", ", ") }}, slots.slot, slots.`count` AS pending,
-             SUM(slots.`count`) OVER (PARTITION BY {{ sql.key("slots.{}", ", ") }}) AS total
-        FROM (SELECT DISTINCT {{ sql.key("{}", ", ") }} FROM {{ o.table }} WHERE `count` <> 0 AND {% for column in o.key.0 -%}
-             {%- let (name, parameter) = (column.name.typed(), column.parameter.typed()) -%}
-             {%- if loop.last %}{{ name }} >= {{ parameter }}{% else %}({{ name }} > {{ parameter }} OR {{ name }} = {{ parameter }} AND {% endif -%}
-             {%- endfor %}{% for _ in o.key.0.iter().skip(1) %}){% endfor %}{{ m::own(o, "slot") }}
-               ORDER BY {{ sql.key("{}", ", ") }} LIMIT p_records FOR UPDATE SKIP LOCKED) AS batch
-       STRAIGHT_JOIN {{ o.table }} AS slots FORCE INDEX (PRIMARY) ON {{ sql.key("slots.{} = batch.{}", " AND ") }}
-       STRAIGHT_JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
-       WHERE slots.`count` <> 0{{ m::own(o, "slots.slot") }}
-         FOR UPDATE SKIP LOCKED
-    ) AS moved
-     STRAIGHT_JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = moved.{}", " AND ") }}
-     STRAIGHT_JOIN {{ o.table }} AS slots FORCE INDEX (PRIMARY) ON {{ sql.key("slots.{} = moved.{}", " AND ") }} AND slots.slot = moved.slot
-       SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + moved.total,
-{%- for name in o.keep.0 %}
-           parent.{{ name }} = parent.{{ name }},
-{%- endfor %}
-           slots.`count` = slots.`count` - moved.pending;
-  ELSE
-    -- The row is the first table: it is locked first, and what it has accepted decides about the slots.
-    {{ sql.set("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF, lock_wait_timeout=0, join_cache_level=0", 4) -}}
-    UPDATE {{ of.table }} AS parent
-     STRAIGHT_JOIN (
-       SELECT slot, pending, SUM(pending) OVER () + COALESCE((
-                SELECT parent.{{ of.column }} FROM {{ of.table }} AS parent WHERE {{ sql.key("parent.{} = {p}", " AND ") }} FOR UPDATE
-              ), 0) AS total
-         FROM (
-           (SELECT slot, `count` AS pending FROM {{ o.table }}
-             WHERE {{ sql.key("{} = {p}", " AND ") }} AND `count` <> 0 AND NOT p_wait{{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED) UNION ALL
-           (SELECT slot, `count` FROM {{ o.table }}
-             WHERE {{ sql.key("{} = {p}", " AND ") }} AND `count` <> 0 AND p_wait{{ m::own(o, "slot") }} FOR UPDATE)
-         ) AS locked
-     ) AS moved
-     STRAIGHT_JOIN {{ o.table }} AS slots FORCE INDEX (PRIMARY) ON {{ sql.key("slots.{} = {p}", " AND ") }} AND slots.slot = moved.slot
-       SET parent.{{ of.column }} = moved.total,
-{%- for name in o.keep.0 %}
-           parent.{{ name }} = parent.{{ name }},
-{%- endfor %}
-           -- NULL is error 1048: a trigger has changed the value.
-           slots.`count` = IF(parent.{{ of.column }} = moved.total, slots.`count` - moved.pending, NULL)
-     WHERE {{ sql.key("parent.{} = {p}", " AND ") }};
+  SAVEPOINT slotted_move;
+  SELECT COUNT(*) INTO v_free FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF NOT v_free THEN LEAVE moving; END IF;
+  OPEN v_slots;
+  FETCH v_slots INTO v_slot, v_count;
+  WHILE NOT v_end DO
+    IF v_count = 0 THEN
+      DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot;
+    ELSE
+      UPDATE {{ o.table }} SET `count` = 0 WHERE {{ record }} AND slot = v_slot;
+      SET v_sum = v_sum + v_count{% if o.mariadb() %} * (ROW_COUNT() > 0){% endif %};
+    END IF;
+    FETCH v_slots INTO v_slot, v_count;
+  END WHILE;
+  CLOSE v_slots;
+  IF v_sum <> 0 THEN
+    BEGIN
+      -- Not rejections by the row: locks, KILL, missing objects or privileges.
+      DECLARE EXIT HANDLER FOR 1020, 1205, 1213, 1317, 1969, 3024, 1044, 1054, 1142, 1143, 1146, 1305, 1370 RESIGNAL;
+      -- A trigger can signal NOT FOUND. With max_error_count = 0, MESSAGE_TEXT stays NULL.
+      DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
+        BEGIN
+          GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
+          ROLLBACK TO SAVEPOINT slotted_move;
+          -- Not final if others hold slots: with their counts, the row may accept the total.
+          SELECT SUM(`count`) INTO v_all FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }};
+          SET p_rejected = IF(p_final OR v_all = v_sum, COALESCE(p_rejected, 'no message'), NULL);
+        END;
+{%- call update(o, of, record, "      ") %}{% endcall %}
+{%- if o.mariadb() %}
+      -- KILL QUERY can end an UPDATE without an error and without a change (MariaDB 11.8).
+      IF ROW_COUNT() = 0 THEN
+{%- call update(o, of, record, "        ") %}{% endcall %}
+      END IF;
+{%- endif %}
+    END;
   END IF;
 END

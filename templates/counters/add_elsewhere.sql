@@ -1,8 +1,6 @@
-{{ sql.create("PROCEDURE") }}(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+{{ sql.create("PROCEDURE") }}(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name {{ sql.key("{type}", "") }},
-  IN p_amount BIGINT
-)
+  IN p_amount BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Called if the UPDATE of the slot of the connection changed no row: a resize has removed that slot,
   p_amount is 0, or the counter is unknown.

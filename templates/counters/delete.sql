@@ -1,6 +1,4 @@
-{{ sql.create("PROCEDURE") }}(
-  IN p_counter_name {{ sql.key("{type}", "") }}
-)
+{{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }})
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}

@@ -1,7 +1,5 @@
-{{ sql.create("PROCEDURE") }}(
-  IN p_number INT,
-  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
-)
+{{ sql.create("PROCEDURE") }}(IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Ends the call with an error of the package. A message has at most 128 characters.'
 BEGIN

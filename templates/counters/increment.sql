@@ -1,11 +1,9 @@
 {% import "macros.sql" as m -%}
-{{ sql.create("PROCEDURE") }}(
-  IN p_counter_name {{ sql.key("{type}", "") }}
-)
+{{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }})
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.{% if o.mariadb() && o.per_counter() %}
+Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.{% if o.per_counter() %}
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.{% endif %}
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
@@ -21,7 +19,5 @@ BEGIN{% if o.selects_slot() %}
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
      AND counter_id = {% if o.selects_slot() %}v_slot{% else %}{{ m::slot(o, "1 + ", o.setup_slots()) }}{% endif %};
-  IF ROW_COUNT() = 0 THEN
-    CALL {{ sql.routine(R::AddElsewhere) }}('{{ sql.name.name() }}', p_counter_name, 1);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL {{ sql.routine(R::AddElsewhere) }}('{{ sql.name.name() }}', p_counter_name, 1); END IF;
 END

@@ -1,8 +1,6 @@
-{{ sql.create("PROCEDURE") }}(
-  IN p_counter_name {{ sql.key("{type}", "") }},
+{{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_value BIGINT,
-  IN p_restart BOOLEAN
-)
+  IN p_restart BOOLEAN)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -10,7 +8,7 @@ Sets the total of a counter: slot 1 gets the value, all other slots get 0
 {%- if o.in_steps() %}, one slot in each statement.
   Outside of a transaction, it repeats a statement that conflicts with another node; others can read a part.
 {%- else %}. Locks all slots.
-  An increment at the same time takes effect before the reset, which overwrites it, or after the reset.{% if o.mariadb() %}
+  A concurrent change takes effect before the reset, which overwrites it, or after the reset.{% if o.mariadb() %}
   KILL QUERY can end the call without an error and without effect.{% endif %}{% endif %}
 Parameters: p_counter_name, the name of the counter; p_value, the new total, NULL means 0
   p_restart, TRUE sets start_date to NOW(), FALSE or NULL keeps it
@@ -20,15 +18,19 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0, TRUE);
 {%- endfilter %}
 {%- if o.in_steps() %}
 CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, p_value, p_restart){% else %}
-BEGIN{% if o.bounded %}
-  -- Checks first, because without slot 1 the UPDATE would lose p_value.
-  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);{% endif %}
+BEGIN
+{%- if !o.mariadb() %}
+  -- Without slot 1, the UPDATE would lose p_value.
+  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
+{%- endif %}
   {% if o.bounded %}{{ sql.set("innodb_snapshot_isolation=OFF, check_constraint_checks=ON", 2) }}{% else %}{{ sql.exempt(2) }}{% endif %}UPDATE {{ o.table }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
-   WHERE counter_name = p_counter_name;{% if !o.bounded %}
-  -- Checks last, because CALL would also report the row of a check before the UPDATE (MariaDB).
-  IF ROW_COUNT() = 0 THEN
-    CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
-  END IF;{% endif %}
+   WHERE counter_name = p_counter_name
+{%- if o.mariadb() %}
+     -- Without slot 1, the UPDATE would lose p_value. CALL would report a check before it as one more row.
+     AND EXISTS (SELECT * FROM (SELECT counter_id FROM {{ o.table }}
+           WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1)
+{%- endif %};
+  IF ROW_COUNT() = 0 THEN CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name); END IF;
 END{% endif %}

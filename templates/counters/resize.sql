@@ -1,9 +1,7 @@
 {% import "macros.sql" as m -%}
 {% let slots = sql.slots() -%}
-{{ sql.create("PROCEDURE") }}(
-  IN p_counter_name {{ sql.key("{type}", "") }},
-  IN p_slots INT
-)
+{{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
+  IN p_slots INT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -25,7 +23,7 @@ Errors: 30003 unknown counter;
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, {% if o.per_counter() %}64{% else %}NULL{% endif %});
 {%- endfilter %}
 BEGIN
-  {{ m::check_slots(sql, o) }}{% if o.in_steps() %}
+  {{ m::check_slots(sql, o, "COALESCE(p_slots, 0)") }}{% if o.in_steps() %}
   CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, {{ slots }}, NULL, NULL);
 END{% else %}
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
@@ -42,16 +40,12 @@ END{% else %}
     FROM (
       SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
-          (SELECT counter_id AS slot, counter AS amount
-             FROM {{ o.table }}
-            WHERE counter_name = p_counter_name
-              AND counter_id = 1
+          (SELECT counter_id AS slot, counter AS amount FROM {{ o.table }}
+            WHERE counter_name = p_counter_name AND counter_id = 1
               FOR UPDATE)
           UNION ALL
-          (SELECT counter_id, counter
-             FROM {{ o.table }}
-            WHERE counter_name = p_counter_name
-              AND counter_id > {{ slots }}
+          (SELECT counter_id, counter FROM {{ o.table }}
+            WHERE counter_name = p_counter_name AND counter_id > {{ slots }}
             -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT {{ MAX_SLOTS }}

@@ -1,11 +1,9 @@
 {% import "macros.sql" as m -%}
 {% let slots = sql.slots() -%}
-{{ sql.create("PROCEDURE") }}(
-  IN p_counter_name {{ sql.key("{type}", "") }},
+{{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_description {{ sql.varchar(DESCRIPTION_MAX) }},
   IN p_slots INT,
-  IN p_value BIGINT
-)
+  IN p_value BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -13,7 +11,7 @@ Creates a counter with all its slots.
 Parameters: p_counter_name, at most {{ NAME_MAX }} characters, compared by the collation {{ o.collation() }}
   p_description, at most {{ DESCRIPTION_MAX }} characters, or NULL{% if !o.per_counter() %}
   p_slots, NULL or {{ slots }}, because every counter of this package has {{ slots }} slots{% else if o.bounded %}
-  p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}; choose the stock / 30, but at most 4 for each connection{% else if o.cluster %}
+  p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}; choose stock / 30, at most 4 for each concurrent connection{% else if o.cluster %}
   p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}, or the number of nodes if it is greater{% else %}
   p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}; choose 4 slots for each connection that counts at the same time{% endif %}
   p_value, the initial total, NULL means 0
@@ -33,7 +31,7 @@ BEGIN
     CALL {{ sql.routine(R::Fail) }}(30004, CONCAT('{{ sql.name.name() }}: there is already a counter ', QUOTE(p_counter_name)));
 
 {% if o.per_counter() %}  SET p_slots = COALESCE(p_slots, {% if o.in_steps() %}GREATEST({{ o.setup_slots() }}, @@GLOBAL.auto_increment_increment){% else %}{{ o.setup_slots() }}{% endif %});
-{% endif %}  {{ m::check_slots(sql, o) }}
+{% endif %}  {{ m::check_slots(sql, o, "p_slots") }}
   -- JSON_TABLE returns the numbers of the slots, because a recursive query stops at 1,000.
   {% if o.bounded %}{{ sql.set("innodb_snapshot_isolation=OFF, check_constraint_checks=ON", 2) }}{% else %}{{ sql.exempt(2) }}{% endif %}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)

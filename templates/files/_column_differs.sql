@@ -8,9 +8,7 @@
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
 {%- endfor %}))
   OR NOT EXISTS (
-    SELECT *
-      FROM information_schema.COLUMNS
+    SELECT * FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME) = (DATABASE(), {{ column.table.name()|sql_string }}, {{ column.column.name()|sql_string }})
-       AND DATA_TYPE IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal')
        AND NUMERIC_SCALE = 0
        AND COALESCE(GENERATION_EXPRESSION, '') = '')

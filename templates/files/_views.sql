@@ -1,10 +1,7 @@
 CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.totals }} AS{% if let Some(column) = o.column.as_ref() %}
 SELECT {{ sql.key("parent.{}", ", ") }},
        CAST(COALESCE(parent.{{ column.column }}, 0) + COALESCE((
-         SELECT SUM(slots.`count`)
-           FROM {{ o.table }} AS slots
-          WHERE {{ sql.key("slots.{} = parent.{}", "\n            AND ") }}
-       ), 0) AS SIGNED) AS total
+         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = parent.{}", " AND ") }}), 0) AS SIGNED) AS total
   FROM {{ column.table }} AS parent{% else if o.kind == Counters %}
 SELECT counter_name,
        MAX(description) AS description,
@@ -12,6 +9,7 @@ SELECT counter_name,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
   FROM {{ o.table }}
+ WHERE counter_id > 0
  GROUP BY counter_name{% else %}
 SELECT {{ sql.key("{}", ", ") }},
        COUNT(*) AS slots,

@@ -4,10 +4,11 @@
 -- Source it as an administrator after setup.sql, and again after a dump is restored on another server.
 
 CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
+ALTER USER {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column.as_ref() %}
 GRANT SELECT ON {{ column.table }} TO {{ definer }};
 GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO {{ definer }};
--- On the database, so that a roll-up sees the triggers of the table, and on MariaDB its CHECK constraints, and its event runs.
-GRANT TRIGGER, EVENT ON * TO {{ definer }};{% endif %}
+-- On the database, so that the event of the roll-up runs.
+GRANT EVENT ON * TO {{ definer }};{% endif %}
 -- On the database, because routines call each other, and DROP PROCEDURE removes the privileges on one routine.
 GRANT EXECUTE ON * TO {{ definer }};

@@ -14,9 +14,7 @@ GRANT SELECT ON {{ package.package }} TO 'app'@'%', 'dba'@'%';{% if o.security =
 GRANT SELECT, INSERT, UPDATE ON {{ o.table }} TO 'app'@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO 'dba'@'%';{% if let Some(column) = o.column.as_ref() %}
 GRANT SELECT ON {{ column.table }} TO 'app'@'%', 'dba'@'%';
-GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO 'dba'@'%';
--- So that a roll-up sees the triggers and constraints of the table.
-GRANT TRIGGER ON * TO 'dba'@'%';{% endif %}
+GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO 'dba'@'%';{% endif %}
 {%- else if o.column.is_some() %}
 GRANT SELECT ON {{ o.table }} TO 'app'@'%', 'dba'@'%';{% endif %}
 

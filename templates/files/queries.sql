@@ -54,12 +54,14 @@ SELECT MAX(counter_id) AS slots
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM {{ o.table }}
- WHERE counter_name = ?;
+ WHERE counter_name = ?
+   AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none
 SELECT counter_name, SUM(counter) AS total
   FROM {{ o.table }}
+ WHERE counter_id > 0
  GROUP BY counter_name;{% else %}
 -- {% if o.column.is_some() %}Roll-up, reset{% else %}Reset, compact{% endif %} and delete go by the routines.
 

@@ -1,12 +1,11 @@
 {% import "macros.sql" as m -%}
 {% include "files/_banner.sql" %}
--- Creates the table, the routines and the views in the current database: mysql DATABASE < setup.sql
--- CREATE fails if an object exists, so that the script replaces nothing, not even at the prompt, where the client continues
--- after an error. To replace the routines of an existing table, source create_procedures.sql.
+-- Creates the table, the routines and the views in the current database, and replaces nothing: mysql DATABASE < setup.sql
 
 {% let replaces = false -%}
-{% let end = ";;" -%}
+{% let end = ";" -%}
 DELIMITER ;;
+-- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 {% include "files/_begin.sql" %}
 {% include "files/_check.sql" -%}
 {% include "files/_table.sql" %}{{ end }}

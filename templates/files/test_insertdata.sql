@@ -4,11 +4,14 @@
 -- Changes no other counter.
 
 DELETE FROM {{ o.table }}
- WHERE counter_name REGEXP '^counterName[0-9]+$'
+ WHERE counter_name REGEXP '^counterName[1-9][0-9]{0,3}$'
+   AND SUBSTRING(counter_name, 12) + 0 <= 1500
  LIMIT 1000000;
 INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
 SELECT CONCAT('counterName', one.number), slot.number, CONCAT('counterDescription', one.number), NOW()
+{%- if o.per_counter() %}
   -- LIMIT materializes the subquery: RAND() is evaluated once for each counter.
+{%- endif %}
   FROM (SELECT number, {% if o.per_counter() %}1 + FLOOR(RAND() * 50){% else %}{{ o.setup_slots() }}{% endif %} AS slots FROM {{ m::numbers(1500) }} AS names LIMIT 1500) AS one
   JOIN {% if o.per_counter() %}{{ m::numbers(50) }}{% else %}{{ m::numbers(o.setup_slots()) }}{% endif %} AS slot
     ON slot.number <= one.slots

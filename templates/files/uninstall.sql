@@ -12,6 +12,8 @@ DELIMITER ;;
 {% for name in package.of_applications() -%}
 DROP PROCEDURE IF EXISTS {{ name }};
 {% endfor %}
+{% endif -%}
+{% if package.routine(R::Rollup).is_some() || with_table -%}
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
@@ -19,11 +21,12 @@ DROP PROCEDURE IF EXISTS {{ script.temporary() }};
 CREATE PROCEDURE {{ script.temporary() }}()
 BEGIN{% endif %}
   DECLARE v_rows BIGINT;
+  DECLARE v_left VARCHAR(128) CHARACTER SET utf8mb4;
   -- 30013: the column rejects a total. 1054, 1146, 1305: the column was renamed, a table or the roll-up was dropped.
   DECLARE CONTINUE HANDLER FOR 1054, 1146, 1305, 30013
     BEGIN
     END;
-
+{% if let Some(rollup) = package.routine(R::Rollup) %}
   -- DROP EVENT IF EXISTS would need the privilege EVENT even without an event.
   IF EXISTS (
     SELECT *
@@ -39,10 +42,28 @@ BEGIN{% endif %}
     FROM {{ o.table }}
     LOCK IN SHARE MODE;
   CALL {{ rollup }}(NULL);
+{%- if !with_table %}
   SELECT {{ sql.key("{}", ", ") }}, SUM(`count`) AS pending
     FROM {{ o.table }}
    GROUP BY {{ sql.key("{}", ", ") }}
   HAVING SUM(`count`) <> 0;
+{%- endif %}
+{%- endif %}
+{%- if with_table %}
+  SELECT LEFT(CONCAT('the table has counts, move or delete them first: ', GROUP_CONCAT(entry, ' ', total SEPARATOR '; ')), 128)
+    INTO v_left
+    FROM (
+      SELECT CONCAT_WS(', ', {{ sql.key("{text}", ", ") }}) AS entry,
+             SUM({% if o.kind == Counters %}counter{% else %}`count`{% endif %}) AS total
+        FROM {{ o.table }}
+       GROUP BY {{ sql.key("{}", ", ") }}
+      HAVING total <> 0
+       LIMIT 5
+    ) AS counts;
+  IF v_left IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_left;
+  END IF;
+{%- endif %}
 END;{% if !o.mariadb() %}
 CALL {{ script.temporary() }}();{% endif %}
 
@@ -53,5 +74,8 @@ DROP PROCEDURE IF EXISTS {{ script.temporary() }};
 DROP {{ routine.kind() }} IF EXISTS {{ name }};
 {% endfor -%}
 DROP VIEW IF EXISTS {{ package.totals }};
-DROP VIEW IF EXISTS {{ package.package }};;
+DROP VIEW IF EXISTS {{ package.package }};
+{%- if with_table %}
+DROP TABLE IF EXISTS {{ o.table }};
+{%- endif %};
 {% include "files/_end.sql" %}

@@ -1,13 +1,10 @@
 {% import "macros.sql" as m -%}
-{{ sql.create("PROCEDURE") }}(
-  {{ sql.key("IN {p} {type}", ",\n  ") }},
-  IN p_amount BIGINT
-)
+{{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Adds an amount to a record, in the transaction of the caller, if there is one. Locks one slot until its end.{% if o.column.is_some() %}
-  In a transaction, call it after the changes of the row, which a roll-up locks before the slots.{% endif %}
+Adds an amount to a record, in the transaction of the caller, if there is one. Locks one slot until its end.
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_amount, positive, negative or 0
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 10);

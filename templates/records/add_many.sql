@@ -1,7 +1,5 @@
 {% import "macros.sql" as m -%}
-{{ sql.create("PROCEDURE") }}(
-  IN p_amounts LONGTEXT CHARACTER SET utf8mb4
-)
+{{ sql.create("PROCEDURE") }}(IN p_amounts LONGTEXT CHARACTER SET utf8mb4)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -23,18 +21,20 @@ BEGIN
       '{{ sql.name.name() }}: p_amounts must be a JSON array of at most {{ ENTRIES_MAX }} entries');
   END IF;
   -- JSON_TABLE also reads 4.6, true and "5" as integers: an entry must be equal to what was read from it.
-  SELECT MIN(entry)
-    INTO v_entry
+  SELECT MIN(entry) INTO v_entry
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
-           entry FOR ORDINALITY, array JSON PATH '$',
-           {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n           ") }},
-           amount BIGINT PATH '$[{{ o.key.0.len() }}]'
-         )) AS entries{% if o.mariadb() %}
+           entry FOR ORDINALITY, array JSON PATH '$', amount BIGINT PATH '$[{{ o.key.0.len() }}]',
+           {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n           ") }})) AS entries{% if o.mariadb() %}
    WHERE NOT JSON_EQUALS(array, JSON_ARRAY({{ sql.key("{json}", ", ") }}, amount))
 {%- for column in o.key.0 %}{% if column.kind.is_text() %}
       OR JSON_TYPE(JSON_EXTRACT(array, '$[{{ loop.index0 }}]')) <> 'STRING'
+{%- endif %}{% if let KeyType::Binary(..) = column.kind %}
+      OR {{ column.name }} NOT REGEXP '^([0-9A-Fa-f]{2})*$'
 {%- endif %}{% endfor %};{% else %}
-   WHERE CAST(array AS CHAR) <> CAST(JSON_ARRAY({{ sql.key("{json}", ", ") }}, amount) AS CHAR);{% endif %}
+   WHERE CAST(array AS CHAR) <> CAST(JSON_ARRAY({{ sql.key("{json}", ", ") }}, amount) AS CHAR)
+{%- for column in o.key.0 %}{% if let KeyType::Binary(..) = column.kind %}
+      OR {{ column.name }} NOT REGEXP '^([0-9A-Fa-f]{2})*$'
+{%- endif %}{% endfor %};{% endif %}
   IF v_entry > 0 THEN
     CALL {{ sql.routine(R::Fail) }}(30015,
       CONCAT('{{ sql.name.name() }}: entry ', v_entry, ' must be an array of the key and an integer'));
@@ -43,9 +43,8 @@ BEGIN
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
   SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
-           {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n           ") }},
-           amount BIGINT PATH '$[{{ o.key.0.len() }}]'
-         )) AS entries
+           amount BIGINT PATH '$[{{ o.key.0.len() }}]',
+           {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n           ") }})) AS entries
    ORDER BY {{ sql.key("{}", ", ") }}
   ON DUPLICATE KEY UPDATE `count` = {{ o.table }}.`count` + amount;
 END

@@ -1,6 +1,4 @@
-{{ sql.create("PROCEDURE") }}(
-  {{ sql.key("IN {p} {type}", ",\n  ") }}
-)
+{{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }})
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -9,26 +7,12 @@ Moves the counts of a record to slot 0 and deletes the slots that are 0, one slo
   Outside of a transaction, it repeats a statement that conflicts with another node.
 {%- else -%}
 Moves the counts of a record to its lowest slot and deletes the slots that are 0. The total stays the same.
-  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.{% endif %}
+  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
+  After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1264 the total is out of range; 1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} call again
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{%- if o.in_steps() %}
-CALL {{ sql.routine(R::Steps) }}('compact', {{ sql.key("{p}", ", ") }}, NULL){% else %}
-BEGIN
-  CALL {{ sql.routine(R::ReadCommitted) }}();
-  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
-  SELECT {{ sql.key("{p}", ", ") }}, slot, moved
-    FROM (
-      SELECT slot, IF(slot = MIN(slot) OVER (), SUM(`count`) OVER (), 0) AS moved
-        FROM {{ o.table }}
-       WHERE {{ sql.key("{} = {p}", " AND ") }}
-         FOR UPDATE
-    ) AS locked
-  ON DUPLICATE KEY UPDATE `count` = moved;
-  CALL {{ sql.routine(R::ReadCommitted) }}();
-  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
-   WHERE {{ sql.key("{} = {p}", " AND ") }}
-     AND `count` = 0;
-END{% endif %}
+{% if !o.in_steps() %}{{ sql.exempt_many(0) }}{% endif -%}
+CALL {% if o.in_steps() %}{{ sql.routine(R::Steps) }}{% else %}{{ sql.routine(R::Maintain) }}{% endif -%}
+('compact', {{ sql.key("{p}", ", ") }}, NULL)

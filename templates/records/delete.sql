@@ -1,6 +1,4 @@
-{{ sql.create("PROCEDURE") }}(
-  {{ sql.key("IN {p} {type}", ",\n  ") }}
-)
+{{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }})
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -8,17 +6,12 @@ Deletes all slots of a record; it is no error if there are none
 {%- if o.in_steps() %}. It deletes one slot in each statement.
   Outside of a transaction, it repeats a statement that conflicts with another node.
 {%- else %}.
-  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.{% endif %}
-{%- if o.mariadb() %}
-  KILL QUERY can end the call without an error and without effect.{% endif %}
+  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
+  After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{%- if o.in_steps() %}
-CALL {{ sql.routine(R::Steps) }}('delete', {{ sql.key("{p}", ", ") }}, NULL){% else %}
-BEGIN
-  CALL {{ sql.routine(R::ReadCommitted) }}();
-  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
-   WHERE {{ sql.key("{} = {p}", " AND ") }};
-END{% endif %}
+{% if !o.in_steps() %}{{ sql.exempt_many(0) }}{% endif -%}
+CALL {% if o.in_steps() %}{{ sql.routine(R::Steps) }}{% else %}{{ sql.routine(R::Maintain) }}{% endif -%}
+('delete', {{ sql.key("{p}", ", ") }}, NULL)

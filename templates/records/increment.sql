@@ -1,12 +1,9 @@
 {% import "macros.sql" as m -%}
-{{ sql.create("PROCEDURE") }}(
-  {{ sql.key("IN {p} {type}", ",\n  ") }}
-)
+{{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }})
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Adds 1 to a record, in the transaction of the caller, if there is one. Locks one slot until its end.{% if o.column.is_some() %}
-  In a transaction, call it after the changes of the row, which a roll-up locks before the slots.{% endif %}
+Adds 1 to a record, in the transaction of the caller, if there is one. Locks one slot until its end.
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});

@@ -1,7 +1,5 @@
-{{ sql.create("PROCEDURE") }}(
-  {{ sql.key("IN {p} {type}", ",\n  ") }},
-  IN p_value BIGINT
-)
+{{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
+  IN p_value BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
@@ -9,28 +7,12 @@ Sets the total of a record:
 {%- if o.in_steps() %} slot 0 gets the value, all other slots get 0, one slot in each statement.
   Outside of a transaction, it repeats a statement that conflicts with another node; others can read a part.
 {%- else %} its lowest slot gets the value, all other slots get 0. Locks all slots.
-  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.{% endif %}
-{%- if o.mariadb() %}
-  KILL QUERY can end the call without an error and without effect.{% endif %}
+  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
+  After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_value, the new total, NULL means 0
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0);
 {%- endfilter %}
-{%- if o.in_steps() %}
-CALL {{ sql.routine(R::Steps) }}('reset', {{ sql.key("{p}", ", ") }}, COALESCE(p_value, 0)){% else %}
-BEGIN
-  CALL {{ sql.routine(R::ReadCommitted) }}();
-  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
-  SELECT {{ sql.key("{p}", ", ") }}, slot, value
-    FROM (
-      SELECT COALESCE(slot, 0) AS slot, IF(slot > MIN(slot) OVER (), 0, COALESCE(p_value, 0)) AS value
-        FROM (SELECT 1) AS one
-        LEFT JOIN (
-          SELECT slot
-            FROM {{ o.table }}
-           WHERE {{ sql.key("{} = {p}", " AND ") }}
-             FOR UPDATE
-        ) AS locked ON TRUE
-    ) AS slots
-  ON DUPLICATE KEY UPDATE `count` = value;
-END{% endif %}
+{% if !o.in_steps() %}{{ sql.exempt_many(0) }}{% endif -%}
+CALL {% if o.in_steps() %}{{ sql.routine(R::Steps) }}{% else %}{{ sql.routine(R::Maintain) }}{% endif -%}
+('reset', {{ sql.key("{p}", ", ") }}, p_value)

@@ -114,7 +114,7 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
     for (connection, step) in setup.chain(steps.iter().cloned()).chain(commits) {
         // Which calls a KILL ends is not a matter of locks.
         let step = if let Step::Killed(call, _) = step { Step::Call(call) } else { step };
-        let found = subject.run(connection, &step);
+        let found = subject.run(connection, true, &step);
         let expected = model.step(connection, &step, found);
         if found != expected {
             return Err(subject.fails("result", found, expected));
@@ -128,7 +128,7 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
             Form::Records => Verb::Compact,
             Form::Column => Verb::Rollup(None),
         };
-        let found = subject.run(0, &Step::Call(Call { key, verb }));
+        let found = subject.run(0, true, &Step::Call(Call { key, verb }));
         // A column cannot have a negative total.
         if found != Ok(None) && (form != Form::Column || found != Err(30013)) {
             return Err(subject.fails("maintenance", found, "no error"));

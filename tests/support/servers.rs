@@ -188,6 +188,15 @@ impl Server {
         self.version.family == Family::Mysql
     }
 
+    /// The privileges on `*.*` for an account that names a definer, which can be missing.
+    pub fn any_definer(&self) -> &'static str {
+        match (self.is_mysql(), self.version.major, self.version.minor) {
+            (false, ..) => "SET USER",
+            (true, 8, 0..=1) => "SET_USER_ID",
+            _ => "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER",
+        }
+    }
+
     /// Whether innodb_snapshot_isolation is on by default, as on MariaDB 11.8. Such a server rejects the change of a row
     /// that another connection has changed since the snapshot of the transaction (1020).
     pub fn has_snapshot_isolation(&self) -> bool {

@@ -5,10 +5,9 @@
 DELIMITER ;;
 -- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
 -- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
-    @slotted_lock_wait_timeout = @@lock_wait_timeout,
+SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
     sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
     character_set_client = utf8mb4, collation_connection = utf8mb4_unicode_520_ci;
@@ -16,10 +15,7 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
   IF 1 < (
-    SELECT VARIABLE_VALUE
-      FROM information_schema.GLOBAL_STATUS
-     WHERE VARIABLE_NAME = 'wsrep_cluster_size'
-  ) THEN
+    SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
@@ -28,8 +24,7 @@ BEGIN NOT ATOMIC
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
-       AND CONCAT_WS(' ', COLUMN_NAME, REGEXP_REPLACE(COLUMN_TYPE, '(?<=int)[(][0-9]+[)]', ''),
-                     COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+       AND CONCAT_WS(' ', COLUMN_NAME, REGEXP_REPLACE(COLUMN_TYPE, '(?<=int)[(][0-9]+[)]', ''), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
@@ -44,10 +39,8 @@ BEGIN NOT ATOMIC
   END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `_counter_fail`(
-  IN p_number INT,
-  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
-)
+CREATE OR REPLACE PROCEDURE `_counter_fail`(IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4)
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error of the package. A message has at most 128 characters.'
 BEGIN
@@ -55,32 +48,23 @@ BEGIN
   SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = p_number, MESSAGE_TEXT = p_message;
 END;
 
-CREATE OR REPLACE PROCEDURE `_counter_must_exist`(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
-)
+CREATE OR REPLACE PROCEDURE `_counter_must_exist`(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci)
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if there is no such counter. FOR UPDATE, because a SELECT can read an old snapshot.'
 BEGIN
   DECLARE v_rows BIGINT;
 
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
-  SELECT COUNT(*)
-    INTO v_rows
-    FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id = 1
-     FOR UPDATE;
+  SELECT COUNT(*) INTO v_rows FROM `counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE;
   IF v_rows = 0 THEN
     CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ', QUOTE(p_counter_name)));
   END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `_counter_add_elsewhere`(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+CREATE OR REPLACE PROCEDURE `_counter_add_elsewhere`(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
-  IN p_amount BIGINT
-)
+  IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. Called if the UPDATE of the slot of the connection changed no row: a resize has removed that slot,
   p_amount is 0, or the counter is unknown. Every counter has slot 1.'
@@ -98,12 +82,10 @@ BEGIN
   END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_setup`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+CREATE OR REPLACE PROCEDURE `counter_setup`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
   IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
   IN p_slots INT,
-  IN p_value BIGINT
-)
+  IN p_value BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Creates a counter with all its slots.
@@ -129,9 +111,7 @@ BEGIN
     FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 20 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_increment`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
-)
+CREATE OR REPLACE PROCEDURE `counter_increment`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
@@ -146,15 +126,11 @@ BEGIN
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
      AND counter_id = 1 + MOD(CONNECTION_ID(), 20);
-  IF ROW_COUNT() = 0 THEN
-    CALL `_counter_add_elsewhere`('counter_increment', p_counter_name, 1);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_counter_add_elsewhere`('counter_increment', p_counter_name, 1); END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_add`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
-  IN p_amount BIGINT
-)
+CREATE OR REPLACE PROCEDURE `counter_add`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
@@ -170,20 +146,16 @@ BEGIN
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name
      AND counter_id = 1 + MOD(CONNECTION_ID(), 20);
-  IF ROW_COUNT() = 0 THEN
-    CALL `_counter_add_elsewhere`('counter_add', p_counter_name, p_amount);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_counter_add_elsewhere`('counter_add', p_counter_name, p_amount); END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_reset`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+CREATE OR REPLACE PROCEDURE `counter_reset`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
   IN p_value BIGINT,
-  IN p_restart BOOLEAN
-)
+  IN p_restart BOOLEAN)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Sets the total of a counter: slot 1 gets the value, all other slots get 0. Locks all slots.
-  An increment at the same time takes effect before the reset, which overwrites it, or after the reset.
+  A concurrent change takes effect before the reset, which overwrites it, or after the reset.
   KILL QUERY can end the call without an error and without effect.
 Parameters: p_counter_name, the name of the counter; p_value, the new total, NULL means 0
   p_restart, TRUE sets start_date to NOW(), FALSE or NULL keeps it
@@ -195,17 +167,15 @@ BEGIN
   UPDATE `counters`
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
-   WHERE counter_name = p_counter_name;
-  -- Checks last, because CALL would also report the row of a check before the UPDATE (MariaDB).
-  IF ROW_COUNT() = 0 THEN
-    CALL `_counter_must_exist`('counter_reset', p_counter_name);
-  END IF;
+   WHERE counter_name = p_counter_name
+     -- Without slot 1, the UPDATE would lose p_value. CALL would report a check before it as one more row.
+     AND EXISTS (SELECT * FROM (SELECT counter_id FROM `counters`
+           WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1);
+  IF ROW_COUNT() = 0 THEN CALL `_counter_must_exist`('counter_reset', p_counter_name); END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_resize`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
-  IN p_slots INT
-)
+CREATE OR REPLACE PROCEDURE `counter_resize`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
+  IN p_slots INT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Gives a counter 20 slots if it has another number. The total stays the same, and no increment is lost.
@@ -235,16 +205,12 @@ BEGIN
     FROM (
       SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
-          (SELECT counter_id AS slot, counter AS amount
-             FROM `counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id = 1
+          (SELECT counter_id AS slot, counter AS amount FROM `counters`
+            WHERE counter_name = p_counter_name AND counter_id = 1
               FOR UPDATE)
           UNION ALL
-          (SELECT counter_id, counter
-             FROM `counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id > 20
+          (SELECT counter_id, counter FROM `counters`
+            WHERE counter_name = p_counter_name AND counter_id > 20
             -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT 10000
@@ -274,9 +240,7 @@ BEGIN
   ON DUPLICATE KEY UPDATE counter = counter;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_delete`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
-)
+CREATE OR REPLACE PROCEDURE `counter_delete`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes a counter with all its slots.
@@ -295,9 +259,7 @@ BEGIN
   END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `counter_drop`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
-)
+CREATE OR REPLACE PROCEDURE `counter_drop`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'The same as counter_delete.'
@@ -310,6 +272,7 @@ SELECT counter_name,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
   FROM `counters`
+ WHERE counter_id > 0
  GROUP BY counter_name;
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
@@ -322,9 +285,7 @@ SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
 DROP FUNCTION IF EXISTS `_counter_script`;
 CREATE FUNCTION `_counter_script`() RETURNS INT NO SQL RETURN 0;
 DROP FUNCTION `_counter_script`;
-CREATE OR REPLACE FUNCTION `counter_get`(
-  p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci
-)
+CREATE OR REPLACE FUNCTION `counter_get`(p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci)
   RETURNS BIGINT
   READS SQL DATA
   SQL SECURITY DEFINER
@@ -340,10 +301,7 @@ BEGIN
   DECLARE v_total BIGINT;
 
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
-  SELECT SUM(counter)
-    INTO v_total
-    FROM `counters`
-   WHERE counter_name = p_counter_name;
+  SELECT SUM(counter) INTO v_total FROM `counters` WHERE counter_name = p_counter_name AND counter_id > 0;
   IF v_total IS NULL THEN
     CALL `_counter_fail`(30003, CONCAT('counter_get: unknown counter ', QUOTE(p_counter_name)));
   END IF;

@@ -3,11 +3,11 @@
 -- Changes no other counter.
 
 DELETE FROM `counters`
- WHERE counter_name REGEXP '^counterName[0-9]+$'
+ WHERE counter_name REGEXP '^counterName[1-9][0-9]{0,3}$'
+   AND SUBSTRING(counter_name, 12) + 0 <= 1500
  LIMIT 1000000;
 INSERT INTO `counters` (counter_name, counter_id, description, start_date)
 SELECT CONCAT('counterName', one.number), slot.number, CONCAT('counterDescription', one.number), NOW()
-  -- LIMIT materializes the subquery: RAND() is evaluated once for each counter.
   FROM (SELECT number, 20 AS slots FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', 1500 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS names LIMIT 1500) AS one
   JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 20 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS slot
     ON slot.number <= one.slots

@@ -35,10 +35,12 @@ UPDATE `counters`
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM `counters`
- WHERE counter_name = ?;
+ WHERE counter_name = ?
+   AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none
 SELECT counter_name, SUM(counter) AS total
   FROM `counters`
+ WHERE counter_id > 0
  GROUP BY counter_name;

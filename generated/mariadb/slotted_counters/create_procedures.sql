@@ -5,10 +5,9 @@
 DELIMITER ;;
 -- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
 -- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
-    @slotted_lock_wait_timeout = @@lock_wait_timeout,
+SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
     sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
     character_set_client = utf8mb4, collation_connection = utf8mb4_bin;
@@ -16,10 +15,7 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
   IF 1 < (
-    SELECT VARIABLE_VALUE
-      FROM information_schema.GLOBAL_STATUS
-     WHERE VARIABLE_NAME = 'wsrep_cluster_size'
-  ) THEN
+    SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
@@ -28,8 +24,7 @@ BEGIN NOT ATOMIC
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
-       AND CONCAT_WS(' ', COLUMN_NAME, REGEXP_REPLACE(COLUMN_TYPE, '(?<=int)[(][0-9]+[)]', ''),
-                     COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+       AND CONCAT_WS(' ', COLUMN_NAME, REGEXP_REPLACE(COLUMN_TYPE, '(?<=int)[(][0-9]+[)]', ''), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'record_type int NOT NULL',
          'record_id bigint NOT NULL',
          'slot smallint unsigned NOT NULL',
@@ -43,10 +38,8 @@ BEGIN NOT ATOMIC
   END IF;
 END;
 
-CREATE OR REPLACE PROCEDURE `_slotted_counter_fail`(
-  IN p_number INT,
-  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
-)
+CREATE OR REPLACE PROCEDURE `_slotted_counter_fail`(IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4)
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error of the package. A message has at most 128 characters.'
 BEGIN
@@ -54,22 +47,66 @@ BEGIN
   SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = p_number, MESSAGE_TEXT = p_message;
 END;
 
-CREATE OR REPLACE PROCEDURE `_slotted_counter_read_committed`()
+CREATE OR REPLACE PROCEDURE `_slotted_counter_begin`(OUT p_own BOOLEAN)
   SQL SECURITY DEFINER
-  COMMENT 'Private. Lets the next statement run in READ COMMITTED; REPEATABLE READ also locks the gaps around the record.'
+  COMMENT 'Private. Begins a transaction that locks no gaps, unless one is open. p_own: whether it has begun one.'
 BEGIN
-  -- A transaction is open, and its level cannot be changed.
-  DECLARE CONTINUE HANDLER FOR 1568
-    BEGIN END;
-  IF @@SESSION.autocommit THEN
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  END IF;
+  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
+  DECLARE EXIT HANDLER FOR 1305
+    BEGIN
+      SET p_own = TRUE;
+      SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+      START TRANSACTION;
+    END;
+
+  SET p_own = FALSE;
+  SAVEPOINT slotted_begin;
+  RELEASE SAVEPOINT slotted_begin;
 END;
 
-CREATE OR REPLACE PROCEDURE `slotted_counter_increment`(
+CREATE OR REPLACE PROCEDURE `_slotted_counter_maintain`(IN p_step VARCHAR(7) CHARACTER SET utf8mb4,
   IN p_record_type INT,
-  IN p_record_id BIGINT
-)
+  IN p_record_id BIGINT,
+  IN p_value BIGINT)
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Resets, compacts or deletes a record, in transactions of its own, unless one is open.'
+BEGIN
+  DECLARE v_own BOOLEAN DEFAULT FALSE;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+      IF v_own THEN ROLLBACK AND NO CHAIN NO RELEASE; END IF;
+      RESIGNAL;
+    END;
+
+  CALL `_slotted_counter_begin`(v_own);
+  IF p_step = 'reset' THEN
+    -- One statement locks all slots in their order. A second one could deadlock with another call at a slot that is new.
+    INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
+    SELECT p_record_type, p_record_id, slot, value
+      FROM (
+        SELECT COALESCE(slot, 0) AS slot, IF(slot > MIN(slot) OVER (), 0, COALESCE(p_value, 0)) AS value
+          FROM (SELECT 1) AS one
+          LEFT JOIN (SELECT slot FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE) AS locked ON TRUE
+      ) AS slots
+    ON DUPLICATE KEY UPDATE `count` = slots.value;
+  ELSEIF p_step = 'compact' THEN
+    INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
+    SELECT p_record_type, p_record_id, slot, moved
+      FROM (
+        SELECT slot, IF(slot = MIN(slot) OVER (), SUM(`count`) OVER (), 0) AS moved
+          FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE
+      ) AS locked
+    ON DUPLICATE KEY UPDATE `count` = locked.moved;
+    IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; CALL `_slotted_counter_begin`(v_own); END IF;
+    DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id AND `count` = 0;
+  ELSE
+    DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
+  END IF;
+  IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; END IF;
+END;
+
+CREATE OR REPLACE PROCEDURE `slotted_counter_increment`(IN p_record_type INT,
+  IN p_record_id BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds 1 to a record, in the transaction of the caller, if there is one. Locks one slot until its end.
@@ -77,15 +114,13 @@ Parameters: p_record_type, p_record_id, the key of the record
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_increment(123, 456);'
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
-INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
 VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
-CREATE OR REPLACE PROCEDURE `slotted_counter_add`(
-  IN p_record_type INT,
+CREATE OR REPLACE PROCEDURE `slotted_counter_add`(IN p_record_type INT,
   IN p_record_id BIGINT,
-  IN p_amount BIGINT
-)
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a record, in the transaction of the caller, if there is one. Locks one slot until its end.
@@ -93,13 +128,11 @@ Parameters: p_record_type, p_record_id, the key of the record; p_amount, positiv
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_add(123, 456, 10);'
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
-INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
 VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), p_amount)
 ON DUPLICATE KEY UPDATE `count` = `count` + p_amount;
 
-CREATE OR REPLACE PROCEDURE `slotted_counter_add_many`(
-  IN p_amounts LONGTEXT CHARACTER SET utf8mb4
-)
+CREATE OR REPLACE PROCEDURE `slotted_counter_add_many`(IN p_amounts LONGTEXT CHARACTER SET utf8mb4)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds amounts to many records in one statement: all of them or, after an error, none.
@@ -116,118 +149,74 @@ BEGIN
       'slotted_counter_add_many: p_amounts must be a JSON array of at most 10000 entries');
   END IF;
   -- JSON_TABLE also reads 4.6, true and "5" as integers: an entry must be equal to what was read from it.
-  SELECT MIN(entry)
-    INTO v_entry
+  SELECT MIN(entry) INTO v_entry
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
-           entry FOR ORDINALITY, array JSON PATH '$',
-           record_type INT PATH '$[0]',
-           record_id BIGINT PATH '$[1]',
-           amount BIGINT PATH '$[2]'
-         )) AS entries
-   WHERE NOT JSON_EQUALS(array, JSON_ARRAY(record_type, record_id, amount));
+           entry FOR ORDINALITY, array JSON PATH '$', amount BIGINT PATH '$[2]',
+           `record_type` INT PATH '$[0]',
+           `record_id` BIGINT PATH '$[1]')) AS entries
+   WHERE NOT JSON_EQUALS(array, JSON_ARRAY(`record_type`, `record_id`, amount));
   IF v_entry > 0 THEN
     CALL `_slotted_counter_fail`(30015,
       CONCAT('slotted_counter_add_many: entry ', v_entry, ' must be an array of the key and an integer'));
   END IF;
   -- In the order of the key, so that calls with the same records do not deadlock.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
-  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  SELECT record_type, record_id, MOD(CONNECTION_ID(), 521), amount
+  INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
+  SELECT `record_type`, `record_id`, MOD(CONNECTION_ID(), 521), amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
-           record_type INT PATH '$[0]',
-           record_id BIGINT PATH '$[1]',
-           amount BIGINT PATH '$[2]'
-         )) AS entries
-   ORDER BY record_type, record_id
+           amount BIGINT PATH '$[2]',
+           `record_type` INT PATH '$[0]',
+           `record_id` BIGINT PATH '$[1]')) AS entries
+   ORDER BY `record_type`, `record_id`
   ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
 END;
 
-CREATE OR REPLACE PROCEDURE `slotted_counter_reset`(
-  IN p_record_type INT,
+CREATE OR REPLACE PROCEDURE `slotted_counter_reset`(IN p_record_type INT,
   IN p_record_id BIGINT,
-  IN p_value BIGINT
-)
+  IN p_value BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Sets the total of a record: its lowest slot gets the value, all other slots get 0. Locks all slots.
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
-  KILL QUERY can end the call without an error and without effect.
+  After KILL, a transaction can be open: ROLLBACK.
 Parameters: p_record_type, p_record_id, the key of the record; p_value, the new total, NULL means 0
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_reset(123, 456, 0);'
-BEGIN
-  CALL `_slotted_counter_read_committed`();
-  SET STATEMENT innodb_snapshot_isolation=OFF FOR
-  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  SELECT p_record_type, p_record_id, slot, value
-    FROM (
-      SELECT COALESCE(slot, 0) AS slot, IF(slot > MIN(slot) OVER (), 0, COALESCE(p_value, 0)) AS value
-        FROM (SELECT 1) AS one
-        LEFT JOIN (
-          SELECT slot
-            FROM `slotted_counters`
-           WHERE record_type = p_record_type AND record_id = p_record_id
-             FOR UPDATE
-        ) AS locked ON TRUE
-    ) AS slots
-  ON DUPLICATE KEY UPDATE `count` = value;
-END;
+SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
+CALL `_slotted_counter_maintain`('reset', p_record_type, p_record_id, p_value);
 
-CREATE OR REPLACE PROCEDURE `slotted_counter_compact`(
-  IN p_record_type INT,
-  IN p_record_id BIGINT
-)
+CREATE OR REPLACE PROCEDURE `slotted_counter_compact`(IN p_record_type INT,
+  IN p_record_id BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Moves the counts of a record to its lowest slot and deletes the slots that are 0. The total stays the same.
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
+  After KILL, a transaction can be open: ROLLBACK.
 Parameters: p_record_type, p_record_id, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1264 the total is out of range; 1205, 1213 call again
 Example: CALL slotted_counter_compact(123, 456);'
-BEGIN
-  CALL `_slotted_counter_read_committed`();
-  SET STATEMENT innodb_snapshot_isolation=OFF FOR
-  INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-  SELECT p_record_type, p_record_id, slot, moved
-    FROM (
-      SELECT slot, IF(slot = MIN(slot) OVER (), SUM(`count`) OVER (), 0) AS moved
-        FROM `slotted_counters`
-       WHERE record_type = p_record_type AND record_id = p_record_id
-         FOR UPDATE
-    ) AS locked
-  ON DUPLICATE KEY UPDATE `count` = moved;
-  CALL `_slotted_counter_read_committed`();
-  SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
-  DELETE FROM `slotted_counters`
-   WHERE record_type = p_record_type AND record_id = p_record_id
-     AND `count` = 0;
-END;
+SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
+CALL `_slotted_counter_maintain`('compact', p_record_type, p_record_id, NULL);
 
-CREATE OR REPLACE PROCEDURE `slotted_counter_delete`(
-  IN p_record_type INT,
-  IN p_record_id BIGINT
-)
+CREATE OR REPLACE PROCEDURE `slotted_counter_delete`(IN p_record_type INT,
+  IN p_record_id BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes all slots of a record; it is no error if there are none.
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
-  KILL QUERY can end the call without an error and without effect.
+  After KILL, a transaction can be open: ROLLBACK.
 Parameters: p_record_type, p_record_id, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_delete(123, 456);'
-BEGIN
-  CALL `_slotted_counter_read_committed`();
-  SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
-  DELETE FROM `slotted_counters`
-   WHERE record_type = p_record_type AND record_id = p_record_id;
-END;
+SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
+CALL `_slotted_counter_maintain`('delete', p_record_type, p_record_id, NULL);
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_totals` AS
-SELECT record_type, record_id,
+SELECT `record_type`, `record_id`,
        COUNT(*) AS slots,
        CAST(SUM(`count`) AS SIGNED) AS total
   FROM `slotted_counters`
- GROUP BY record_type, record_id;
+ GROUP BY `record_type`, `record_id`;
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
@@ -239,10 +228,8 @@ SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
 DROP FUNCTION IF EXISTS `_slotted_counter_script`;
 CREATE FUNCTION `_slotted_counter_script`() RETURNS INT NO SQL RETURN 0;
 DROP FUNCTION `_slotted_counter_script`;
-CREATE OR REPLACE FUNCTION `slotted_counter_get`(
-  p_record_type INT,
-  p_record_id BIGINT
-)
+CREATE OR REPLACE FUNCTION `slotted_counter_get`(p_record_type INT,
+  p_record_id BIGINT)
   RETURNS BIGINT
   READS SQL DATA
   SQL SECURITY DEFINER
@@ -260,7 +247,7 @@ BEGIN
   SELECT COALESCE(SUM(`count`), 0)
     INTO v_total
     FROM `slotted_counters`
-   WHERE record_type = p_record_type AND record_id = p_record_id;
+   WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
   RETURN v_total;
 END;;
 DELIMITER ;

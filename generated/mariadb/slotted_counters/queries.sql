@@ -6,14 +6,14 @@
 -- name: increment
 -- Parameters: record_type, record_id
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
-INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
 VALUES (?, ?, MOD(CONNECTION_ID(), 521), 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
 -- name: add
 -- Parameters: record_type, record_id, amount, amount
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
-INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
+INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
 VALUES (?, ?, MOD(CONNECTION_ID(), 521), ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 
@@ -22,14 +22,14 @@ ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 -- Two of these statements in one transaction can deadlock with another (1213).
 -- Parameters: amounts
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
-INSERT INTO `slotted_counters` (record_type, record_id, slot, `count`)
-SELECT record_type, record_id, MOD(CONNECTION_ID(), 521), amount
+INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
+SELECT `record_type`, `record_id`, MOD(CONNECTION_ID(), 521), amount
   FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
-         record_type INT PATH '$[0]',
-         record_id BIGINT PATH '$[1]',
+         `record_type` INT PATH '$[0]',
+         `record_id` BIGINT PATH '$[1]',
          amount BIGINT PATH '$[2]'
        )) AS entries
- ORDER BY record_type, record_id
+ ORDER BY `record_type`, `record_id`
 ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
 
 -- name: get
@@ -37,11 +37,11 @@ ON DUPLICATE KEY UPDATE `count` = `slotted_counters`.`count` + amount;
 -- Parameters: record_type, record_id
 SELECT COALESCE(SUM(`count`), 0) AS total
   FROM `slotted_counters`
- WHERE record_type = ?
-   AND record_id = ?;
+ WHERE `record_type` = ?
+   AND `record_id` = ?;
 
 -- name: totals
 -- Parameters: none
-SELECT record_type, record_id, SUM(`count`) AS total
+SELECT `record_type`, `record_id`, SUM(`count`) AS total
   FROM `slotted_counters`
- GROUP BY record_type, record_id;
+ GROUP BY `record_type`, `record_id`;

@@ -6,10 +6,9 @@
 DELIMITER ;;
 -- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
 -- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
-    @slotted_lock_wait_timeout = @@lock_wait_timeout,
+SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
     sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
     character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
@@ -19,10 +18,8 @@ DROP PROCEDURE IF EXISTS `_bounded_counter_script`;
 CREATE PROCEDURE `_bounded_counter_script`()
 BEGIN
   IF EXISTS (
-    SELECT *
-      FROM performance_schema.global_variables
-     WHERE VARIABLE_NAME = 'group_replication_single_primary_mode'
-       AND VARIABLE_VALUE = 'OFF'
+    SELECT * FROM performance_schema.global_variables
+     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
   ) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
@@ -32,8 +29,7 @@ BEGIN
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
-       AND CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE,
-                     COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+       AND CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE, COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
@@ -56,10 +52,8 @@ CALL `_bounded_counter_script`();
 DROP PROCEDURE `_bounded_counter_script`;
 
 DROP PROCEDURE IF EXISTS `_bounded_counter_fail`;
-CREATE PROCEDURE `_bounded_counter_fail`(
-  IN p_number INT,
-  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
-)
+CREATE PROCEDURE `_bounded_counter_fail`(IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4)
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error of the package. A message has at most 128 characters.'
 BEGIN
@@ -68,32 +62,23 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `_bounded_counter_must_exist`;
-CREATE PROCEDURE `_bounded_counter_must_exist`(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `_bounded_counter_must_exist`(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if there is no such counter. FOR UPDATE, because a SELECT can read an old snapshot.'
 BEGIN
   DECLARE v_rows BIGINT;
 
-  SELECT COUNT(*)
-    INTO v_rows
-    FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id = 1
-     FOR UPDATE;
+  SELECT COUNT(*) INTO v_rows FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE;
   IF v_rows = 0 THEN
     CALL `_bounded_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ', QUOTE(p_counter_name)));
   END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `_bounded_counter_add_elsewhere`;
-CREATE PROCEDURE `_bounded_counter_add_elsewhere`(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+CREATE PROCEDURE `_bounded_counter_add_elsewhere`(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_amount BIGINT
-)
+  IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. Called if the UPDATE of the slot of the connection changed no row: a resize has removed that slot,
   p_amount is 0, or the counter is unknown. Every counter has slot 1.'
@@ -110,115 +95,106 @@ BEGIN
   END IF;
 END;
 
+DROP PROCEDURE IF EXISTS `_bounded_counter_collect`;
+CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_amount BIGINT,
+  IN p_wait BOOLEAN,
+  OUT p_taken BOOLEAN)
+  SQL SECURITY DEFINER
+  COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest over them, or
+  leaves a small rest in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+BEGIN
+  -- Locks slot 1 first. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
+  SELECT p_counter_name, slot, NOW(), 0
+    FROM (
+      SELECT slot,
+             SUM(amount) OVER () - p_amount AS rest,
+             COUNT(*) OVER () AS slots,
+             MIN(slot) OVER () AS first,
+             ROW_NUMBER() OVER (ORDER BY slot) AS number
+        FROM (
+          (SELECT counter_id AS slot, counter AS amount FROM `bounded_counters`
+            WHERE counter_name = p_counter_name AND counter_id = 1
+              FOR UPDATE)
+          UNION ALL
+          (SELECT counter_id, counter FROM `bounded_counters`
+            WHERE counter_name = p_counter_name AND counter_id > 1 AND NOT p_wait
+            -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
+            ORDER BY counter_id DESC LIMIT 10000
+              FOR UPDATE SKIP LOCKED)
+          UNION ALL
+          (SELECT counter_id, counter FROM `bounded_counters`
+            WHERE counter_name = p_counter_name AND counter_id > 1 AND p_wait
+            ORDER BY counter_id DESC LIMIT 10000
+              FOR UPDATE)
+        ) AS locked
+    ) AS summed
+   WHERE rest >= 0
+     AND first = 1
+  -- Fewer than 10 left per slot: slot 1 gets all. Otherwise all get the same, the first slots 1 more.
+  ON DUPLICATE KEY UPDATE
+    counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
+  SET p_taken = ROW_COUNT() > 0;
+END;
+
 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere`;
-CREATE PROCEDURE `_bounded_counter_take_elsewhere`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_amount BIGINT
-)
+CREATE PROCEDURE `_bounded_counter_take_elsewhere`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. A take whose slot has too little: fails if the total is too small, otherwise takes from the other slots.
-  Each statement that locks several slots locks slot 1 first, so that calls outside of transactions do not deadlock.'
-BEGIN
+  Locks slot 1 first: outside of transactions and triggers, takes deadlock only with a resize (1213).'
+taking: BEGIN
   DECLARE v_total DECIMAL(65, 0);
-  DECLARE v_slots, v_rounds, v_rows BIGINT DEFAULT 0;
-  DECLARE v_certain BOOLEAN DEFAULT FALSE;
+  DECLARE v_slots BIGINT;
+  DECLARE v_certain, v_taken BOOLEAN DEFAULT FALSE;
 
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Certain: no transaction is open, so that a SELECT reads what is committed now. No function of the server tells this, but
-  -- outside of a transaction a savepoint ends at once, so that RELEASE fails (1305).
+  -- v_certain: no transaction is open, so a SELECT reads what is committed now. Outside of one, a savepoint ends at once,
+  -- and RELEASE fails.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
       SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
     SAVEPOINT slotted_take;
     RELEASE SAVEPOINT slotted_take;
   END;
-
-  WHILE v_rows = 0 DO
-    SELECT SUM(counter), COUNT(*)
-      INTO v_total, v_slots
-      FROM `bounded_counters`
-     WHERE counter_name = p_counter_name;
-    -- Locks all slots and reads what is committed, because others have locked what is left, or the snapshot can be old.
-    IF v_rounds > 0 OR (v_total < p_amount AND NOT v_certain) THEN
-      SELECT SUM(counter)
-        INTO v_total
-        FROM `bounded_counters`
-       WHERE counter_name = p_counter_name
-         FOR UPDATE;
-    END IF;
-    IF v_total IS NULL THEN
-      -- If this returns, the snapshot is older than the counter, and the INSERT below reads what is committed.
-      CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
-    ELSEIF v_total < p_amount THEN
-      CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ', v_total, ' left of ', QUOTE(p_counter_name)));
-    ELSEIF v_rounds > 10 THEN
-      CALL `_bounded_counter_fail`(30021, 'bounded_counter_take: not taken, because others lock what is left, or the slots are damaged');
-    END IF;
-    -- If less than 10 a slot would be left, takes from slot 1 alone, where the next statement collects what is left.
+  SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
+  -- NULL: the counter is unknown, or not in the snapshot.
+  IF (v_certain AND v_total < p_amount) IS NOT TRUE THEN
+    -- With fewer than 10 left per slot, slot 1 often has it all.
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name
          AND counter_id = 1
          AND counter >= p_amount;
-      SET v_rows = ROW_COUNT();
+      SET v_taken = ROW_COUNT() > 0;
     END IF;
-    IF v_rows = 0 THEN
-      -- Takes p_amount from slot 1 and all unlocked slots, and spreads the rest (the first get 1 more), or leaves it in slot 1.
-      -- Changes nothing if that is too little. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
-      INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
-      SELECT p_counter_name, slot, NOW(), share
-        FROM (
-          SELECT slot, rest, first,
-                 IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0)) AS share
-            FROM (
-              SELECT slot,
-                     SUM(amount) OVER () - p_amount AS rest,
-                     COUNT(*) OVER () AS slots,
-                     MIN(slot) OVER () AS first,
-                     ROW_NUMBER() OVER (ORDER BY slot) AS number
-                FROM (
-                  (SELECT counter_id AS slot, counter AS amount
-                     FROM `bounded_counters`
-                    WHERE counter_name = p_counter_name
-                      AND counter_id = 1
-                      FOR UPDATE)
-                  UNION ALL
-                  (SELECT counter_id, counter
-                     FROM `bounded_counters`
-                    WHERE counter_name = p_counter_name
-                      AND counter_id > 1
-                    -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
-                    ORDER BY counter_id DESC
-                    LIMIT 10000
-                      FOR UPDATE SKIP LOCKED)
-                ) AS locked
-            ) AS summed
-        ) AS spread
-       WHERE rest >= 0
-         AND first = 1
-      ON DUPLICATE KEY UPDATE counter = share;
-      SET v_rows = ROW_COUNT();
-    END IF;
-    SET v_rounds = v_rounds + 1;
-  END WHILE;
+    IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, FALSE, v_taken); END IF;
+    IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, TRUE, v_taken); END IF;
+    IF v_taken THEN LEAVE taking; END IF;
+    CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
+    SELECT COALESCE(SUM(counter), 0) INTO v_total
+      FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
+  END IF;
+  -- Others can have added something since the decision.
+  CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ',
+    IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_setup`;
-CREATE PROCEDURE `bounded_counter_setup`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+CREATE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_slots INT,
-  IN p_value BIGINT
-)
+  IN p_value BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_0900_ai_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose the stock / 30, but at most 4 for each connection
+  p_slots, 1 to 10000, NULL means 5; choose stock / 30, at most 4 for each concurrent connection
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   3819 p_value is less than 0
@@ -230,7 +206,7 @@ BEGIN
     CALL `_bounded_counter_fail`(30004, CONCAT('bounded_counter_setup: there is already a counter ', QUOTE(p_counter_name)));
 
   SET p_slots = COALESCE(p_slots, 5);
-  IF COALESCE(p_slots, 0) NOT BETWEEN 1 AND 10000 THEN
+  IF p_slots NOT BETWEEN 1 AND 10000 THEN
     CALL `_bounded_counter_fail`(30005,
       CONCAT('bounded_counter_setup: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
   END IF;
@@ -241,12 +217,11 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_increment`;
-CREATE PROCEDURE `bounded_counter_increment`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `bounded_counter_increment`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
+  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
   30021 not counted: the counter was deleted and created again at the same time; call again
@@ -263,20 +238,16 @@ BEGIN
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
      AND counter_id = v_slot;
-  IF ROW_COUNT() = 0 THEN
-    CALL `_bounded_counter_add_elsewhere`('bounded_counter_increment', p_counter_name, 1);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_bounded_counter_add_elsewhere`('bounded_counter_increment', p_counter_name, 1); END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_add`;
-CREATE PROCEDURE `bounded_counter_add`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_amount BIGINT
-)
+CREATE PROCEDURE `bounded_counter_add`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
-  A total has no upper bound. A negative amount is taken: see bounded_counter_take.
+  A total has no upper bound. A negative amount is a take: see bounded_counter_take.
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter; 30016 not enough
   30021 not counted: the counter was deleted and created again at the same time; call again
@@ -298,40 +269,33 @@ addition: BEGIN
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name
      AND counter_id = v_slot;
-  IF ROW_COUNT() = 0 THEN
-    CALL `_bounded_counter_add_elsewhere`('bounded_counter_add', p_counter_name, p_amount);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_bounded_counter_add_elsewhere`('bounded_counter_add', p_counter_name, p_amount); END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_take`;
-CREATE PROCEDURE `bounded_counter_take`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_amount BIGINT
-)
+CREATE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
   bounded_counter_add. Outside of a transaction, a rejection locks nothing and does not wait
   if what is committed is too little. A transaction locks until it ends
-  - after a take, the slot of its connection; if that had too little, slot 1 alone or all slots that were free
-  - after a rejection, all slots; at REPEATABLE READ a setup or resize of the names next to it waits, too
-  Other changes of these slots wait for it (1205).
+  - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
+  - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
+  Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213) unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  30021 not taken: others lock what is left, or the slots are damaged; call again
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL bounded_counter_take(''seats'', 2);'
 BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. MAX() returns NULL without a row.
-  SELECT MAX(counter_id), MAX(counter)
-    INTO v_slot, v_have
+  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. Without a row, MAX() avoids 1329.
+  SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM `bounded_counters`
    WHERE counter_name = p_counter_name
      AND counter_id = (
-       SELECT 1 + MOD(CONNECTION_ID(), MAX(counter_id))
-         FROM `bounded_counters`
+       SELECT 1 + MOD(CONNECTION_ID(), MAX(counter_id)) FROM `bounded_counters`
         WHERE counter_name = p_counter_name);
   IF v_have >= p_amount AND p_amount > 0 THEN
     UPDATE `bounded_counters`
@@ -347,34 +311,31 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_reset`;
-CREATE PROCEDURE `bounded_counter_reset`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+CREATE PROCEDURE `bounded_counter_reset`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_value BIGINT,
-  IN p_restart BOOLEAN
-)
+  IN p_restart BOOLEAN)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Sets the total of a counter: slot 1 gets the value, all other slots get 0. Locks all slots.
-  An increment at the same time takes effect before the reset, which overwrites it, or after the reset.
+  A concurrent change takes effect before the reset, which overwrites it, or after the reset.
 Parameters: p_counter_name, the name of the counter; p_value, the new total, NULL means 0
   p_restart, TRUE sets start_date to NOW(), FALSE or NULL keeps it
 Errors: 30003 unknown counter; 3819 p_value is less than 0
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL bounded_counter_reset(''seats'', 0, TRUE);'
 BEGIN
-  -- Checks first, because without slot 1 the UPDATE would lose p_value.
+  -- Without slot 1, the UPDATE would lose p_value.
   CALL `_bounded_counter_must_exist`('bounded_counter_reset', p_counter_name);
   UPDATE `bounded_counters`
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
+  IF ROW_COUNT() = 0 THEN CALL `_bounded_counter_must_exist`('bounded_counter_reset', p_counter_name); END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_resize`;
-CREATE PROCEDURE `bounded_counter_resize`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_slots INT
-)
+CREATE PROCEDURE `bounded_counter_resize`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_slots INT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Changes the number of slots of a counter. The total stays the same, and no increment is lost.
@@ -403,16 +364,12 @@ BEGIN
     FROM (
       SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
-          (SELECT counter_id AS slot, counter AS amount
-             FROM `bounded_counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id = 1
+          (SELECT counter_id AS slot, counter AS amount FROM `bounded_counters`
+            WHERE counter_name = p_counter_name AND counter_id = 1
               FOR UPDATE)
           UNION ALL
-          (SELECT counter_id, counter
-             FROM `bounded_counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id > p_slots
+          (SELECT counter_id, counter FROM `bounded_counters`
+            WHERE counter_name = p_counter_name AND counter_id > p_slots
             -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT 10000
@@ -441,9 +398,7 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_delete`;
-CREATE PROCEDURE `bounded_counter_delete`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `bounded_counter_delete`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes a counter with all its slots.
@@ -462,9 +417,7 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `bounded_counter_drop`;
-CREATE PROCEDURE `bounded_counter_drop`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `bounded_counter_drop`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'The same as bounded_counter_delete.'
@@ -479,6 +432,7 @@ SELECT counter_name,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
   FROM `bounded_counters`
+ WHERE counter_id > 0
  GROUP BY counter_name;
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `bounded_counter_package` AS
@@ -492,25 +446,22 @@ DROP FUNCTION IF EXISTS `_bounded_counter_script`;
 CREATE FUNCTION `_bounded_counter_script`() RETURNS INT NO SQL RETURN 0;
 DROP FUNCTION `_bounded_counter_script`;
 DROP FUNCTION IF EXISTS `bounded_counter_get`;
-CREATE FUNCTION `bounded_counter_get`(
-  p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE FUNCTION `bounded_counter_get`(p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   RETURNS BIGINT
   READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Returns the total of a counter, which is the sum of its slots. Locks nothing.
   In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
   if another session has moved counts since (take, resize, reset): read before your changes or after COMMIT.
+  Unless binlog_format is ROW, SET @t = bounded_counter_get(..) locks slots until COMMIT.
+  Use SELECT bounded_counter_get(..) INTO @t.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter; 1264 the total exceeds the range of BIGINT
 Example: SELECT bounded_counter_get(''seats'') AS total;'
 BEGIN
   DECLARE v_total BIGINT;
 
-  SELECT SUM(counter)
-    INTO v_total
-    FROM `bounded_counters`
-   WHERE counter_name = p_counter_name;
+  SELECT SUM(counter) INTO v_total FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id > 0;
   IF v_total IS NULL THEN
     CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_get: unknown counter ', QUOTE(p_counter_name)));
   END IF;

@@ -42,10 +42,12 @@ UPDATE `bounded_counters`
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM `bounded_counters`
- WHERE counter_name = ?;
+ WHERE counter_name = ?
+   AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none
 SELECT counter_name, SUM(counter) AS total
   FROM `bounded_counters`
+ WHERE counter_id > 0
  GROUP BY counter_name;

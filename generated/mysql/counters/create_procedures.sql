@@ -6,10 +6,9 @@
 DELIMITER ;;
 -- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- The server stores sql_mode and the character set with each routine. A CREATE or DROP that waits for a lock also makes other
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
 -- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
-    @slotted_lock_wait_timeout = @@lock_wait_timeout,
+SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
     sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
     character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
@@ -19,10 +18,8 @@ DROP PROCEDURE IF EXISTS `_counter_script`;
 CREATE PROCEDURE `_counter_script`()
 BEGIN
   IF EXISTS (
-    SELECT *
-      FROM performance_schema.global_variables
-     WHERE VARIABLE_NAME = 'group_replication_single_primary_mode'
-       AND VARIABLE_VALUE = 'OFF'
+    SELECT * FROM performance_schema.global_variables
+     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
   ) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
@@ -32,8 +29,7 @@ BEGIN
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
-       AND CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE,
-                     COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+       AND CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE, COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
@@ -51,10 +47,8 @@ CALL `_counter_script`();
 DROP PROCEDURE `_counter_script`;
 
 DROP PROCEDURE IF EXISTS `_counter_fail`;
-CREATE PROCEDURE `_counter_fail`(
-  IN p_number INT,
-  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4
-)
+CREATE PROCEDURE `_counter_fail`(IN p_number INT,
+  IN p_message VARCHAR(1000) CHARACTER SET utf8mb4)
   SQL SECURITY DEFINER
   COMMENT 'Private. Ends the call with an error of the package. A message has at most 128 characters.'
 BEGIN
@@ -63,32 +57,23 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `_counter_must_exist`;
-CREATE PROCEDURE `_counter_must_exist`(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `_counter_must_exist`(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   SQL SECURITY DEFINER
   COMMENT 'Private. Fails if there is no such counter. FOR UPDATE, because a SELECT can read an old snapshot.'
 BEGIN
   DECLARE v_rows BIGINT;
 
-  SELECT COUNT(*)
-    INTO v_rows
-    FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id = 1
-     FOR UPDATE;
+  SELECT COUNT(*) INTO v_rows FROM `counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE;
   IF v_rows = 0 THEN
     CALL `_counter_fail`(30003, CONCAT(p_routine, ': unknown counter ', QUOTE(p_counter_name)));
   END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `_counter_add_elsewhere`;
-CREATE PROCEDURE `_counter_add_elsewhere`(
-  IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
+CREATE PROCEDURE `_counter_add_elsewhere`(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_amount BIGINT
-)
+  IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. Called if the UPDATE of the slot of the connection changed no row: a resize has removed that slot,
   p_amount is 0, or the counter is unknown. Every counter has slot 1.'
@@ -106,12 +91,10 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `counter_setup`;
-CREATE PROCEDURE `counter_setup`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+CREATE PROCEDURE `counter_setup`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_description VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_slots INT,
-  IN p_value BIGINT
-)
+  IN p_value BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Creates a counter with all its slots.
@@ -128,7 +111,7 @@ BEGIN
     CALL `_counter_fail`(30004, CONCAT('counter_setup: there is already a counter ', QUOTE(p_counter_name)));
 
   SET p_slots = COALESCE(p_slots, 5);
-  IF COALESCE(p_slots, 0) NOT BETWEEN 1 AND 10000 THEN
+  IF p_slots NOT BETWEEN 1 AND 10000 THEN
     CALL `_counter_fail`(30005,
       CONCAT('counter_setup: p_slots must be between 1 and 10000, not ', COALESCE(p_slots, 'NULL')));
   END IF;
@@ -139,12 +122,11 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `counter_increment`;
-CREATE PROCEDURE `counter_increment`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `counter_increment`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds 1 to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
+  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter
   30021 not counted: the counter was deleted and created again at the same time; call again
@@ -161,19 +143,16 @@ BEGIN
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
      AND counter_id = v_slot;
-  IF ROW_COUNT() = 0 THEN
-    CALL `_counter_add_elsewhere`('counter_increment', p_counter_name, 1);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_counter_add_elsewhere`('counter_increment', p_counter_name, 1); END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `counter_add`;
-CREATE PROCEDURE `counter_add`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_amount BIGINT
-)
+CREATE PROCEDURE `counter_add`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
+  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter
   30021 not counted: the counter was deleted and created again at the same time; call again
@@ -191,42 +170,35 @@ BEGIN
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name
      AND counter_id = v_slot;
-  IF ROW_COUNT() = 0 THEN
-    CALL `_counter_add_elsewhere`('counter_add', p_counter_name, p_amount);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_counter_add_elsewhere`('counter_add', p_counter_name, p_amount); END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `counter_reset`;
-CREATE PROCEDURE `counter_reset`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+CREATE PROCEDURE `counter_reset`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
   IN p_value BIGINT,
-  IN p_restart BOOLEAN
-)
+  IN p_restart BOOLEAN)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Sets the total of a counter: slot 1 gets the value, all other slots get 0. Locks all slots.
-  An increment at the same time takes effect before the reset, which overwrites it, or after the reset.
+  A concurrent change takes effect before the reset, which overwrites it, or after the reset.
 Parameters: p_counter_name, the name of the counter; p_value, the new total, NULL means 0
   p_restart, TRUE sets start_date to NOW(), FALSE or NULL keeps it
 Errors: 30003 unknown counter
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL counter_reset(''downloads'', 0, TRUE);'
 BEGIN
+  -- Without slot 1, the UPDATE would lose p_value.
+  CALL `_counter_must_exist`('counter_reset', p_counter_name);
   UPDATE `counters`
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name;
-  -- Checks last, because CALL would also report the row of a check before the UPDATE (MariaDB).
-  IF ROW_COUNT() = 0 THEN
-    CALL `_counter_must_exist`('counter_reset', p_counter_name);
-  END IF;
+  IF ROW_COUNT() = 0 THEN CALL `_counter_must_exist`('counter_reset', p_counter_name); END IF;
 END;
 
 DROP PROCEDURE IF EXISTS `counter_resize`;
-CREATE PROCEDURE `counter_resize`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
-  IN p_slots INT
-)
+CREATE PROCEDURE `counter_resize`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci,
+  IN p_slots INT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Changes the number of slots of a counter. The total stays the same, and no increment is lost.
@@ -255,16 +227,12 @@ BEGIN
     FROM (
       SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
         FROM (
-          (SELECT counter_id AS slot, counter AS amount
-             FROM `counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id = 1
+          (SELECT counter_id AS slot, counter AS amount FROM `counters`
+            WHERE counter_name = p_counter_name AND counter_id = 1
               FOR UPDATE)
           UNION ALL
-          (SELECT counter_id, counter
-             FROM `counters`
-            WHERE counter_name = p_counter_name
-              AND counter_id > p_slots
+          (SELECT counter_id, counter FROM `counters`
+            WHERE counter_name = p_counter_name AND counter_id > p_slots
             -- DESC: ASC would also lock slot 1 of the next counter. LIMIT: without it, UNION ignores ORDER BY.
             ORDER BY counter_id DESC
             LIMIT 10000
@@ -293,9 +261,7 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `counter_delete`;
-CREATE PROCEDURE `counter_delete`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `counter_delete`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes a counter with all its slots.
@@ -314,9 +280,7 @@ BEGIN
 END;
 
 DROP PROCEDURE IF EXISTS `counter_drop`;
-CREATE PROCEDURE `counter_drop`(
-  IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE PROCEDURE `counter_drop`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'The same as counter_delete.'
@@ -331,6 +295,7 @@ SELECT counter_name,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
   FROM `counters`
+ WHERE counter_id > 0
  GROUP BY counter_name;
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
@@ -344,25 +309,22 @@ DROP FUNCTION IF EXISTS `_counter_script`;
 CREATE FUNCTION `_counter_script`() RETURNS INT NO SQL RETURN 0;
 DROP FUNCTION `_counter_script`;
 DROP FUNCTION IF EXISTS `counter_get`;
-CREATE FUNCTION `counter_get`(
-  p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci
-)
+CREATE FUNCTION `counter_get`(p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci)
   RETURNS BIGINT
   READS SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Returns the total of a counter, which is the sum of its slots. Locks nothing.
   In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
   if another session has moved counts since (resize, reset): read before your changes or after COMMIT.
+  Unless binlog_format is ROW, SET @t = counter_get(..) locks slots until COMMIT.
+  Use SELECT counter_get(..) INTO @t.
 Parameters: p_counter_name, the name of the counter
 Errors: 30003 unknown counter; 1264 the total exceeds the range of BIGINT
 Example: SELECT counter_get(''downloads'') AS total;'
 BEGIN
   DECLARE v_total BIGINT;
 
-  SELECT SUM(counter)
-    INTO v_total
-    FROM `counters`
-   WHERE counter_name = p_counter_name;
+  SELECT SUM(counter) INTO v_total FROM `counters` WHERE counter_name = p_counter_name AND counter_id > 0;
   IF v_total IS NULL THEN
     CALL `_counter_fail`(30003, CONCAT('counter_get: unknown counter ', QUOTE(p_counter_name)));
   END IF;

@@ -2,11 +2,11 @@
 -- Creates the table. Fails with 1050 if it exists. create_procedures.sql creates the views and the routines.
 
 CREATE TABLE `slotted_counters` (
-  record_type INT NOT NULL COMMENT 'Key of the record',
-  record_id BIGINT NOT NULL COMMENT 'Key of the record',
+  `record_type` INT NOT NULL COMMENT 'Key of the record',
+  `record_id` BIGINT NOT NULL COMMENT 'Key of the record',
   slot SMALLINT UNSIGNED NOT NULL COMMENT 'Number of the slot, from 0; the first increment of a slot inserts its row',
   `count` BIGINT NOT NULL COMMENT 'Count of the slot, which may be negative; the total of the record is the sum of its slots',
-  PRIMARY KEY (record_type, record_id, slot)
+  PRIMARY KEY (`record_type`, `record_id`, slot)
 ) ENGINE = InnoDB
   DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
   COMMENT = 'Version and options: view slotted_counter_package';
