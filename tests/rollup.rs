@@ -45,6 +45,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_of_any_size_moves_all)
         .on_servers(killed_rollups_move_each_count_once)
         .on_servers(an_error_in_a_transaction_takes_the_move_back)
+        .on_servers(a_copy_of_the_table_with_its_triggers_keeps_the_counts)
         .waits()
         .on_servers(a_rollup_beside_a_rename_ends_no_server);
 }
@@ -798,6 +799,39 @@ fn an_error_in_a_transaction_takes_the_move_back(server: &Server) {
             );
         }
     }
+}
+
+/// The statements of pt-online-schema-change with --preserve-triggers, which copies the trigger of columns.md to the new table.
+fn a_copy_of_the_table_with_its_triggers_keeps_the_counts(server: &Server) {
+    let schema = installed(server, 4);
+    let blocks = sql_statements("docs/columns.md", "Deleted rows");
+    let trigger = blocks.iter().find(|one| one.starts_with("CREATE TRIGGER articles_deleted")).expect("the trigger");
+    let of_copy =
+        trigger.replacen("articles_deleted AFTER DELETE ON articles", "of_copy AFTER DELETE ON articles_new", 1);
+    assert_ne!(&of_copy, trigger);
+    let replace = "REPLACE INTO articles_new (id, title, views) VALUES (NEW.id, NEW.title, NEW.views)";
+    for statement in [
+        trigger,
+        "CREATE TABLE articles_new LIKE articles",
+        &of_copy,
+        &format!("CREATE TRIGGER pt_ins AFTER INSERT ON articles FOR EACH ROW {replace}"),
+        &format!("CREATE TRIGGER pt_upd AFTER UPDATE ON articles FOR EACH ROW {replace}"),
+        "CREATE TRIGGER pt_del AFTER DELETE ON articles FOR EACH ROW DELETE IGNORE FROM articles_new WHERE id = OLD.id",
+        "INSERT INTO articles_views SELECT id, 7, 10 FROM articles",
+        "INSERT IGNORE INTO articles_new SELECT * FROM articles",
+    ] {
+        after(&schema, &[statement]);
+    }
+    for _ in 0..2 {
+        schema.run("UPDATE articles SET title = CONCAT(title, 'x'); CALL articles_views_increment(1)");
+        schema.run(ROLLUP);
+        schema.run("CALL articles_views_add(2, 5)");
+    }
+    schema.run("CALL articles_views_add(3, 1); DELETE FROM articles WHERE id = 3");
+    schema.run("DROP TRIGGER pt_ins; DROP TRIGGER pt_upd; DROP TRIGGER pt_del; RENAME TABLE articles TO articles_old, articles_new TO articles");
+    schema.run(ROLLUP);
+    assert_eq!(schema.query::<i64>("SELECT views FROM articles ORDER BY id"), [1 + 10 + 2, 2 + 10 + 10, 4 + 10]);
+    assert_eq!(pending(&schema), 0);
 }
 
 fn a_rollup_of_any_size_moves_all(server: &Server) {
