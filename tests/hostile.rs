@@ -13,6 +13,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(a_table_of_two_packages_is_not_dropped)
         .on_families(status_prints_the_bytes_of_names_and_keys)
         .on_families(the_names_of_a_key_are_printed_and_not_executed)
+        .on_families(status_adds_up_the_slots_of_one_counter)
         .private()
         .on_families(nothing_that_is_planted_in_a_schema_is_executed);
 }
@@ -114,6 +115,29 @@ fn status_prints_the_bytes_of_names_and_keys(server: &Server) {
     ends(&schema, 0, "install counters");
     schema.run("CALL counter_setup('x\u{1b}[31m\n\u{202e}y', NULL, NULL, 1)");
     has(&ends(&schema, 0, "status counters"), &["x\\u001b[31m\\u000a\\u202ey"]);
+}
+
+/// Keys that are displayed or compared alike, and a total that no integer of JSON can have.
+fn status_adds_up_the_slots_of_one_counter(server: &Server) {
+    let schema = server.schema();
+    ends(&schema, 0, "install slotted_counters --key 'a VARCHAR(20), b VARCHAR(20)'");
+    schema.run(&format!(
+        "INSERT INTO slotted_counters VALUES ('/A', '', 1, 5), ('/a', '', 1, 7), ('x, y', 'z', 1, 3), ('x', 'y, z', 1, 4),
+                                             ('most', '', 1, {0}), ('most', '', 2, {0}), ('most', '', 3, {0})",
+        i64::MAX
+    ));
+    ends(&schema, 0, "install counters");
+    schema.run("CALL counter_setup('\u{1F600}', NULL, 3, 10); CALL counter_setup('\u{1F680}', NULL, 3, 100)");
+    let said: serde_json::Value = serde_json::from_str(&ends(&schema, 0, "status --json")).expect("JSON");
+    let totals = |package: usize, total: &str| {
+        let counters = said["packages"][package]["counters"].as_array().expect("counters").iter();
+        counters.map(|counter| counter[total].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(totals(0, "total"), ["100", "10"], "{said:#}");
+    assert_eq!(totals(1, "total"), ["\"27670116110564327421\"", "7", "5", "4", "3"], "{said:#}");
+    // What is the same is not printed for the client.
+    let dry = ends(&schema, 0, "install counters --dry-run");
+    assert!(dry.contains("nothing to do") && !dry.contains("CREATE"), "{dry}");
 }
 
 /// The owner of a schema names the key column of a table, or the options in a view. An administrator installs and uninstalls.

@@ -121,6 +121,8 @@ fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server
             let said = by_client.client().pipe(&[], &sql);
             assert!(said.success, "{said:?}");
             has(&ends(&by_client, 0, &install), &[INSTALLED]);
+            assert!(!ends(&by_client, 0, &format!("{install} --dry-run")).contains("CREATE"), "{words}");
+            by_client.run(&format!("DROP VIEW {}", package.totals));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A source and a replica with the default formats of the binary log: ROW on MySQL, MIXED on MariaDB.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -192,4 +193,30 @@ fn a_replica_has_the_same_rows_and_rejects_calls(server: &Server) {
     }
     let total: Option<i64> = connection.query_first("SELECT counter_get('counted')").expect("a read");
     assert_eq!(total, Some(schema.first("SELECT counter_get('counted')")));
+
+    // The event of a replica is disabled, and that is right. After a failover it is not.
+    schema.run("ALTER DEFINER = slotted@localhost EVENT pages_views_rollup ENABLE");
+    pair.wait();
+    let status = |code| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+        let output =
+            command.args(["status", "pages.views", "--url", &pair.replica.url(), "--database", SCHEMA]).output();
+        let output = output.expect("slotted runs");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    assert!(!status(0).contains("ALTER"));
+    let mut root = Conn::new(pair.replica.options().db_name(Some(SCHEMA))).expect("a connection");
+    for statement in ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = 0"] {
+        root.query_drop(statement).expect(statement);
+    }
+    let said = status(1);
+    let remedy = "ALTER DEFINER = `slotted`@`localhost` EVENT `pages_views_rollup` ENABLE";
+    assert!(said.contains(remedy), "{said}");
+    root.query_drop(remedy).expect(remedy);
+    status(0);
+    let definer: Option<String> = root
+        .query_first("SELECT DEFINER FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'app'")
+        .expect("the event");
+    assert_eq!(definer.as_deref(), Some("slotted@localhost"));
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use super::Setting;
-use crate::package::{Family, Options, OptionsError, Package, Slots};
+use crate::package::{ENTRIES_MAX, Family, Options, OptionsError, Package, Slots};
 use crate::{render, script};
 
 /// The sections of a file, each after a line such as `-- setup`. All except the first contain one statement.
@@ -79,7 +79,7 @@ pub enum ContenderError {
     #[error("{0}: the package {1} is unknown: use counters, counters-fixed, slotted_counters or bounded_counters")]
     Package(String, String),
     /// The number of counts is not a number.
-    #[error("{0}: '{1}' in -- counts: is not a number from 1")]
+    #[error("{0}: '{1}' in -- counts: is not a number from 1 to {ENTRIES_MAX}")]
     Counts(String, String),
 }
 
@@ -111,7 +111,7 @@ impl Contender {
             Ok([statement]) => Ok(statement),
             Err(all) => Err(ContenderError::Statements(name.to_owned(), of(section)?.0, section, all.len())),
         };
-        let number = counts.parse().ok().filter(|&number| number > 0);
+        let number = counts.parse().ok().filter(|number| (1..=ENTRIES_MAX).contains(number));
         let counts = number.ok_or_else(|| ContenderError::Counts(name.to_owned(), counts.to_owned()))?;
         let mut increment = one(increment)?;
         let entries = vec!["[123, {random}, 1]"; counts as usize].join(", ");
@@ -252,7 +252,11 @@ mod tests {
             (FILE.replace("-- total\n", ""), "mine, line 11: the section -- read contains 2 statements instead of one"),
             (FILE.replace("-- read\nSELECT a FROM t;\n", ""), "mine: the section -- read is missing"),
             (FILE.replace("-- total", "-- setup"), "mine, line 13: the section -- setup begins a second time"),
-            (FILE.replace("counts: 2", "counts: 0"), "mine: '0' in -- counts: is not a number from 1"),
+            (FILE.replace("counts: 2", "counts: 0"), "mine: '0' in -- counts: is not a number from 1 to 10000"),
+            (
+                FILE.replace("counts: 2", "counts: 4294967295"),
+                "mine: '4294967295' in -- counts: is not a number from 1 to 10000",
+            ),
             (FILE.replace("-- counts: 2", "-- package: x"), "mine: the package x is unknown: use "),
         ] {
             let found = Contender::parse("mine", &text).expect_err(&text).to_string();

@@ -69,6 +69,15 @@ impl Install {
         }
         if self.dry_run {
             let states = compare::states(&mut connection, &package)?;
+            if states.iter().all(|object| object.state == compare::State::Same) {
+                note!(
+                    "{} {} in {} is the same; nothing to do",
+                    package.own_name(),
+                    env!("CARGO_PKG_VERSION"),
+                    in_line(&database)
+                );
+                return Ok(Outcome::Fine);
+            }
             let name = install::file(&package, &states).map_err(|error| explained(error, &mut connection, &package))?;
             out!("{}", render::file(&package, name))?;
             return Ok(Outcome::Fine);

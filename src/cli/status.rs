@@ -148,7 +148,13 @@ impl PackageReport {
     }
 
     fn json(&self) -> Value {
-        let counter = |one: &Counter| json!({ "name": one.name, self.total(): one.total, "slots": one.slots });
+        // JSON has no integers outside of i64 and u64.
+        let number = |total: i128| match (i64::try_from(total), u64::try_from(total)) {
+            (Ok(total), _) => json!(total),
+            (_, Ok(total)) => json!(total),
+            _ => json!(total.to_string()),
+        };
+        let counter = |one: &Counter| json!({ "name": one.name, self.total(): number(one.total), "slots": one.slots });
         json!({
             "version": self.version,
             "arguments": self.package.options.arguments(),
@@ -245,28 +251,27 @@ fn all_counters(package: &Package) -> String {
 
 /// The counters with the highest totals, of a column those with pending counts, and the number of the others.
 fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<(Vec<Counter>, usize)> {
-    let (name, count) = match package.options.kind {
-        Kind::Counters => ("counter_name".to_owned(), "counter"),
-        Kind::SlottedCounters => {
-            let columns = package.options.key.0.iter().map(|column| match column.kind {
-                KeyType::Binary(..) => format!("CONCAT('0x', HEX({}))", column.name),
-                _ => column.name.to_string(),
-            });
-            (format!("CONCAT_WS({}, {})", SqlStr(", "), columns.collect::<Vec<_>>().join(", ")), "`count`")
-        }
-    };
+    let count = if package.options.kind == Kind::Counters { "counter" } else { "`count`" };
+    let key: Vec<_> = package.options.key.0.iter().map(|column| column.name.to_string()).collect();
+    let shown = package.options.key.0.iter().map(|column| match column.kind {
+        KeyType::Binary(..) => format!("CONCAT('0x', HEX({}))", column.name),
+        _ => column.name.to_string(),
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
     // Bytes, because a client with the character set binary can write some that are no characters.
     let having = if package.options.column.is_some() { "HAVING SUM(`count`) <> 0" } else { "" };
     let rows: Vec<(Option<Vec<u8>>, String, u64, usize)> = connection.query(format!(
-        "SELECT LEFT(CAST({name} AS CHAR), {NAME_MAX}),
+        "SELECT LEFT(CAST(CONCAT_WS({}, {shown}) AS CHAR), {NAME_MAX}),
                 CAST(COALESCE(SUM({count}), 0) AS CHAR),
                 COUNT(*),
                 COUNT(*) OVER ()
            FROM {}
-          GROUP BY 1 {having}
+          GROUP BY {} {having}
           ORDER BY SUM({count}) DESC
           LIMIT {COUNTERS}",
-        package.options.table
+        SqlStr(", "),
+        package.options.table,
+        key.join(", ")
     ))?;
     let more = rows.first().map_or(0, |row| row.3 - rows.len());
     let counter = |(name, total, slots, _): (Option<Vec<u8>>, String, u64, usize)| Counter {

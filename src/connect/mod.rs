@@ -73,7 +73,7 @@ impl From<&str> for Secret {
 }
 
 /// How a connection over TCP uses TLS. The names and the default are those of MySQL's clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum)]
 #[value(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SslMode {
     /// Without TLS
@@ -174,7 +174,8 @@ impl Settings {
             "ssl-ca" => self.ssl_ca = Some(text()?.into()),
             // MariaDB's clients have these in place of ssl-mode.
             "skip-ssl" => self.ssl_mode = Some(SslMode::Disabled),
-            "ssl" if on() => self.ssl_mode = Some(SslMode::Required),
+            // Whichever of the two lines comes first.
+            "ssl" if on() => self.ssl_mode = self.ssl_mode.max(Some(SslMode::Required)),
             "ssl-verify-server-cert" if on() => self.ssl_mode = Some(SslMode::VerifyIdentity),
             _ => return Err(SettingError::Unknown(name.to_owned())),
         }
@@ -308,6 +309,13 @@ mod tests {
         let settings = Settings::of_entries(&entries).expect("valid options");
         assert_eq!((settings.user.as_deref(), settings.database.as_deref()), (Some("a"), Some("c")));
         assert_eq!(settings.ssl_mode, Some(SslMode::VerifyCa));
+        // Of these two, the order does not matter.
+        let mut verified = [entry("client", "ssl-verify-server-cert", "1"), entry("client", "ssl", "1")];
+        for _ in 0..2 {
+            let settings = Settings::of_entries(&verified).expect("valid options");
+            assert_eq!(settings.ssl_mode, Some(SslMode::VerifyIdentity));
+            verified.reverse();
+        }
         let unknown = Settings::of_entries(&[entry("slotted", "quick", "1")]);
         assert_eq!(unknown.expect_err("an error").to_string(), "unknown option quick");
     }

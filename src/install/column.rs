@@ -5,7 +5,7 @@ use mysql::{Conn, Row};
 use serde::Serialize;
 
 use super::preflight;
-use crate::package::{Collation, Columns, Ident, Key, Package, TableColumn};
+use crate::package::{Collation, Columns, Definer, Ident, Key, Package, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,10 +210,19 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     let Some((name, status)) = event(connection, package)? else {
         return Ok(None);
     };
+    // SLAVESIDE_DISABLED on MariaDB and before MySQL 8.2, REPLICA_SIDE_DISABLED since then: a replica does not run the events of its source.
+    if status.ends_with("SIDE_DISABLED") && is_replica(connection)? {
+        return Ok(None);
+    }
     if status != "ENABLED" {
+        let query = "SELECT DEFINER FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
+        let definer: Option<String> = connection.exec_first(query, (name.name(),))?;
+        let definer = definer.and_then(|definer| definer.parse::<Definer>().ok());
+        // Without the clause, the event would run as the account that enables it.
+        let clause = definer.map_or_else(String::new, |definer| format!("DEFINER = {definer} "));
         return Ok(Some(problem(
             format!("the event {} is {status}: it does not call the roll-up", name.name()),
-            format!("ALTER EVENT {name} ENABLE"),
+            format!("ALTER {clause}EVENT {name} ENABLE"),
         )));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
@@ -223,6 +232,16 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
             "SET GLOBAL event_scheduler = ON; also write event_scheduler = ON into my.cnf",
         )
     }))
+}
+
+/// Whether the server is a replica: it has a source, or, if the account cannot see that, it is read-only.
+fn is_replica(connection: &mut Conn) -> mysql::Result<bool> {
+    for query in ["SHOW REPLICA STATUS", "SHOW SLAVE STATUS"] {
+        if let Ok(sources) = connection.query::<Row, _>(query) {
+            return Ok(!sources.is_empty());
+        }
+    }
+    Ok(connection.query_first("SELECT @@GLOBAL.read_only")? == Some(true))
 }
 
 /// The number of the records that have counts in the slots, and the sum of these.
