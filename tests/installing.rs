@@ -19,6 +19,8 @@ use crate::support::{Module, SESSIONS, Schema, Server, SetOnDrop, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_families(install_creates_each_package_and_does_nothing_the_second_time)
+        .on_families(an_upgrade_keeps_what_the_command_line_does_not_say)
+        .on_families(a_definer_that_the_account_may_not_set_drops_nothing)
         .on_families(status_tells_differences_apart)
         .on_families(status_of_an_account_that_sees_a_part_is_incomplete)
         .on_one_server(status_prints_one_line_for_each_counter)
@@ -91,6 +93,50 @@ fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 }
 
 /// By the command, and by a client of the server with the files that the command prints.
+/// An account that upgrades names neither the definer nor the security. The DEFINER of the second package was written into the script.
+fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
+    let schema = server.schema();
+    let account = format!("{}_d", schema.name);
+    schema.run(&format!("CREATE USER {account}@localhost; GRANT ALL ON {}.* TO {account}@localhost", schema.ident()));
+    let definer = format!("{account}@localhost");
+    ends(
+        &schema,
+        0,
+        &format!(
+            "install slotted_counters --slots 7 --security invoker --definer {definer} --collation utf8mb4_unicode_ci"
+        ),
+    );
+    let by_hand = schema.file(&crate::support::package(|_| {}), "setup.sql");
+    schema.run(
+        &by_hand
+            .replace("CREATE PROCEDURE `_counter_script`", "CREATE procedure `_counter_script`")
+            .replace("CREATE PROCEDURE", &format!("CREATE DEFINER = {definer} PROCEDURE"))
+            .replace("CREATE FUNCTION", &format!("CREATE DEFINER = {definer} FUNCTION")),
+    );
+    let definers = "SELECT DISTINCT CONCAT(DEFINER, ' ', SECURITY_TYPE) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1";
+    let expected = [format!("{definer} DEFINER"), format!("{definer} INVOKER")];
+    assert_eq!(schema.query::<String>(definers), expected);
+    schema.run("DROP PROCEDURE counter_add; DROP PROCEDURE slotted_counter_add");
+    for words in ["install slotted_counters", "install counters"] {
+        ends(&schema, 0, words);
+        assert_eq!(schema.query::<String>(definers), expected, "{words}");
+    }
+    let arguments: String = schema.first("SELECT arguments FROM slotted_counter_package");
+    has(&arguments, &["--slots 7", "--collation utf8mb4_unicode_ci", "--security invoker", "--definer"]);
+    schema.run(&format!("DROP USER {definer}"));
+}
+
+/// MySQL has no CREATE OR REPLACE for routines: what is dropped before the error stays away.
+fn a_definer_that_the_account_may_not_set_drops_nothing(server: &Server) {
+    let schema = server.schema();
+    let account = Account::new(&schema, "a", "ALL");
+    ends_as(&account, &schema, 0, "install counters --no-function");
+    let routines = "SELECT GROUP_CONCAT(ROUTINE_NAME ORDER BY 1) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
+    let before: String = schema.first(routines);
+    ends_as(&account, &schema, 2, "install counters --no-function --definer root@localhost");
+    assert_eq!(schema.first::<String>(routines), before);
+}
+
 fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server) {
     for words in [
         "counters",

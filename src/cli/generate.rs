@@ -52,7 +52,7 @@ fn format(text: &str) -> Result<Format, String> {
 
 impl Generate {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let packages = match self.package.0 {
+        let packages = match self.package.options {
             Some(options) => vec![Package::new(options)?],
             None => package::committed(),
         };

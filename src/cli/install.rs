@@ -12,7 +12,8 @@ use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
 use crate::package::{
-    Columns, Given, Ident, Kind, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, TableColumn, shell_word,
+    Columns, Given, Ident, Kind, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, SqlStr, TableColumn,
+    shell_word,
 };
 use crate::render;
 use crate::server::{Version, account};
@@ -44,7 +45,7 @@ pub struct Install {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let Some(mut options) = self.package.0 else {
+        let Some(mut options) = self.package.options else {
             return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
         let mut connection = self.connection.connect()?;
@@ -58,11 +59,7 @@ impl Install {
                 options.keep = Columns(parent.on_update);
             }
         }
-        if !self.package.1 && options.column.is_some() {
-            let before = installed(&mut connection)?.into_iter().map(|one| one.package.options);
-            let mut before = before.filter(|one| one.column == options.column && one.prefix == options.prefix);
-            options.slots = before.next().map_or(options.slots, |one| one.slots);
-        }
+        keep(&mut connection, &mut options, &self.package.flags)?;
         let package = Package::new(options)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
@@ -94,6 +91,47 @@ impl Install {
         outln!("{}", next_steps(&package, &database)?)?;
         Ok(Outcome::Fine)
     }
+}
+
+/// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
+/// also one that was written into the scripts by hand.
+fn keep(connection: &mut Conn, options: &mut Options, flags: &[&str]) -> anyhow::Result<()> {
+    let is_given = |flag| flags.contains(&flag);
+    let views = install::installed(connection, false)?;
+    let packages = views.iter().filter_map(|view| Package::parse(view.value("arguments")?).ok());
+    let mut before = packages.map(|package| package.options);
+    let is_same =
+        |one: &Options| one.prefix == options.prefix && one.table == options.table && one.kind == options.kind;
+    if let Some(before) = before.find(is_same) {
+        // Of named counters, the name of the package says the slots.
+        if !is_given("slots") && options.kind == Kind::SlottedCounters {
+            options.slots = before.slots;
+        }
+        if !is_given("collation") && options.column.is_none() {
+            options.collation = before.collation;
+        }
+        if !is_given("security") {
+            options.security = before.security;
+        }
+        if !is_given("definer") {
+            options.definer = before.definer;
+        }
+    }
+    if options.definer.is_none() {
+        let package = Package::new(options.clone())?;
+        let names = package.routines().map(|(_, name)| SqlStr(name.name()).to_string()).collect::<Vec<_>>();
+        let definers: Vec<(String, bool)> = connection.query(format!(
+            "SELECT DISTINCT DEFINER, DEFINER = CURRENT_USER()
+               FROM information_schema.ROUTINES
+              WHERE ROUTINE_SCHEMA = DATABASE()
+                AND ROUTINE_NAME IN ({})",
+            names.join(", ")
+        ))?;
+        if let [(definer, false)] = &definers[..] {
+            options.definer = definer.parse().ok();
+        }
+    }
+    Ok(())
 }
 
 fn rejected(Problem { what, remedy }: Problem) -> anyhow::Error {

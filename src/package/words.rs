@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 
 use super::column::TableColumn;
@@ -11,9 +12,17 @@ use super::key::Key;
 use super::options::{Options, OptionsError};
 use super::values::Kind;
 
-/// The options on a command line, and whether these contain the number of slots. None if it names neither a package nor a column.
+/// The options on a command line, and the flags that it contains. None if it names neither a package nor a column.
 #[derive(Debug, Clone)]
-pub struct Given(pub Option<Options>, pub bool);
+pub struct Given {
+    /// The options.
+    pub options: Option<Options>,
+    /// The flags on the command line, without dashes, of those that an installation otherwise keeps.
+    pub flags: Vec<&'static str>,
+}
+
+/// The flags that an installation keeps as it finds them, unless the command line contains them.
+const KEPT: [&str; 4] = ["slots", "collation", "security", "definer"];
 
 impl Args for Given {
     fn augment_args(command: Command) -> Command {
@@ -31,7 +40,7 @@ impl FromArgMatches for Given {
         let name = matches.get_raw("kind").and_then(|mut words| words.next()?.to_str());
         let column = matches.get_one::<TableColumn>("column");
         let Some(name) = name.or(column.map(|_| Kind::SlottedCounters.name())) else {
-            return Ok(Self(None, false));
+            return Ok(Self { options: None, flags: Vec::new() });
         };
         let mut options = Options::named(name).expect("a possible value");
         if let Some(column) = column {
@@ -44,7 +53,9 @@ impl FromArgMatches for Given {
             let error = "counters-fixed has one number of slots for all counters: use the package counters\n";
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, error));
         }
-        Ok(Self(Some(options), matches.contains_id("slots")))
+        let flags =
+            KEPT.into_iter().filter(|flag| matches.value_source(flag) == Some(ValueSource::CommandLine)).collect();
+        Ok(Self { options: Some(options), flags })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -98,7 +109,7 @@ impl Options {
             #[command(flatten)]
             given: Given,
         }
-        let options = shlex::split(arguments).and_then(|words| Words::try_parse_from(words).ok()?.given.0);
+        let options = shlex::split(arguments).and_then(|words| Words::try_parse_from(words).ok()?.given.options);
         options.ok_or_else(|| OptionsError::Words(arguments.to_owned()))
     }
 }

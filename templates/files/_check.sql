@@ -4,7 +4,11 @@
 BEGIN NOT ATOMIC
 {%- else -%}
 DROP PROCEDURE IF EXISTS {{ script.temporary() }}{{ end }}
-CREATE PROCEDURE {{ script.temporary() }}()
+CREATE{{ sql.definer() }} PROCEDURE {{ script.temporary() }}()
+{%- if o.definer.is_some() %}
+  -- An account that may not name this definer fails here (1227), before a routine is dropped.
+  SQL SECURITY INVOKER
+{%- endif %}
 BEGIN{% endif %}
 {%- if !o.cluster %}
   IF
