@@ -24,6 +24,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_removal_ends_behind_an_open_transaction_and_is_repeated)
         .on_servers(down_follows_a_migration_that_failed_at_any_statement)
         .on_servers(down_fails_while_counts_are_left)
+        .on_servers(down_loses_no_count_that_is_committed_meanwhile)
+        .on_servers(a_trigger_can_delete_the_counts_of_a_row)
         .on_servers(each_key_and_each_name_is_counted_by_each_routine)
         .on_servers(text_keys_of_other_character_sets_are_compared_as_in_the_table)
         .on_servers(columns_with_names_in_quotes_are_kept_and_uninstalled)
@@ -219,6 +221,42 @@ fn down_fails_while_counts_are_left(server: &Server) {
         run().expect("the rest");
         assert_eq!(objects(&schema), 1, "{count}");
     }
+}
+
+/// A transaction that has counted with a plain statement commits while down waits for it.
+fn down_loses_no_count_that_is_committed_meanwhile(server: &Server) {
+    let schema = server.schema();
+    schema.install(&crate::support::package(|_| {}));
+    schema.run("CALL counter_setup('a', NULL, 4, 0)");
+    let down = migration(server, &crate::support::package(|_| {}), "down.json");
+    let mut open = after(&schema, &["START TRANSACTION", "CALL counter_add('a', 1000)"]);
+    thread::scope(|scope| {
+        let down = scope.spawn(|| {
+            let mut connection = schema.connect();
+            down.iter().try_for_each(|statement| connection.query_drop(statement))
+        });
+        thread::sleep(Duration::from_millis(600));
+        open.query_drop("COMMIT").expect("a commit");
+        assert!([30022, 1205].contains(&error_of(down.join().expect("a session")).0));
+    });
+    assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 1000);
+}
+
+/// A trigger calls the routine that deletes the pending counts.
+fn a_trigger_can_delete_the_counts_of_a_row(server: &Server) {
+    let schema = server.schema();
+    schema.run(ARTICLES);
+    schema.install(&package());
+    schema.install(&crate::support::keyed(|_| {}));
+    schema.run("CALL articles_views_add(1, 3); CALL slotted_counter_add(7, 1, 3)");
+    after(
+        &schema,
+        &[
+            "CREATE TRIGGER deleted AFTER DELETE ON articles FOR EACH ROW BEGIN CALL articles_views_delete(OLD.id); CALL slotted_counter_delete(7, OLD.id); END",
+        ],
+    );
+    schema.run("DELETE FROM articles");
+    assert_eq!(schema.first::<(i64, i64)>("SELECT articles_views_get(1), slotted_counter_get(7, 1)"), (0, 0));
 }
 
 /// Creates a table, counts its records by each routine, and rolls them up in batches of each size.

@@ -45,6 +45,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_rollup_of_any_size_moves_all)
         .on_servers(killed_rollups_move_each_count_once)
         .on_servers(an_error_in_a_transaction_takes_the_move_back)
+        .on_servers(errors_of_long_keys_and_of_deadlocks_lose_no_count)
         .on_servers(a_copy_of_the_table_with_its_triggers_keeps_the_counts)
         .waits()
         .on_servers(a_rollup_beside_a_rename_ends_no_server);
@@ -798,6 +799,34 @@ fn an_error_in_a_transaction_takes_the_move_back(server: &Server) {
                 "{change}: {call}"
             );
         }
+    }
+}
+
+/// The names of two records in an error are cut, and a trigger signals what the servers signal after they have rolled back.
+fn errors_of_long_keys_and_of_deadlocks_lose_no_count(server: &Server) {
+    let schema = server.schema();
+    let columns =
+        "url VARCHAR(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, views INT UNSIGNED NOT NULL DEFAULT 0";
+    schema.run(&format!("CREATE TABLE articles ({columns}) ENGINE = InnoDB; INSERT INTO articles (url) VALUES (REPEAT('a', 600)), ('b'), (REPEAT('c', 700))"));
+    schema.install(&of_column("articles.views", "url VARCHAR(700)", |_| {}));
+    schema.run("INSERT INTO articles_views SELECT url, 7, IF(url LIKE 'a%', -1, 3) FROM articles");
+    let _owner = after(&schema, &["START TRANSACTION", "SELECT * FROM articles WHERE url LIKE 'c%' FOR UPDATE"]);
+    let (number, text) = error_of(impatient(&schema).query_drop(ROLLUP));
+    assert!(number == 30013 && text.contains("others have locked ccc"), "{number} {text}");
+    assert_eq!((pending(&schema), schema.first::<i64>("SELECT SUM(views) FROM articles")), (-1 + 3, 3));
+    let (number, text) = error_of(schema.connect().query_drop("CALL articles_views_compact(REPEAT('a', 600))"));
+    assert!(number == 30013 && text.contains("rejects the total of aaa"), "{number} {text}");
+    let schema = installed(server, 3);
+    after(
+        &schema,
+        &[
+            "CREATE TRIGGER fails BEFORE UPDATE ON articles FOR EACH ROW IF NEW.id = 2 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF",
+        ],
+    );
+    schema.run("INSERT INTO articles_views SELECT id, 7, 10 FROM articles");
+    for call in [ROLLUP, "CALL articles_views_compact(2)"] {
+        assert!([1205, 1213].contains(&error_of(schema.connect().query_drop(call)).0), "{call}");
+        assert_eq!((get(&schema, 2), views(&schema, 2)), (12, Some(2)), "{call}");
     }
 }
 

@@ -286,10 +286,8 @@ fn an_increment_of_a_neighbouring_record_does_not_wait_for_maintenance(server: &
     for call in [
         "slotted_counter_reset(1, 2, 5)",
         "slotted_counter_compact(1, 2)",
-        "slotted_counter_delete(1, 2)",
         "articles_views_reset(2, 5)",
         "articles_views_compact(2)",
-        "articles_views_delete(2)",
         "articles_views_rollup(NULL)",
     ] {
         schema.run(

@@ -50,7 +50,7 @@ pub enum Routine {
     Begin,
     /// Moves the counts of a record into the column.
     Move,
-    /// Resets, compacts or deletes a record.
+    /// Resets or compacts a record.
     Maintain,
     /// Creates a counter with all its slots.
     Setup,

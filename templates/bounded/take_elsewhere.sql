@@ -28,7 +28,10 @@ taking: BEGIN
     SET v_certain = v_again <=> v_total;
   END IF;
 {%- endif %}
-  -- NULL: the counter is unknown, or not in the snapshot.
+  -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
+  IF v_certain AND v_total IS NULL THEN
+    CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ take }}: unknown counter ', QUOTE(p_counter_name)));
+  END IF;
   IF (v_certain AND v_total < p_amount) IS NOT TRUE THEN
     -- With fewer than 10 left per slot, slot 1 often has it all.
     IF v_total - p_amount < 10 * v_slots THEN

@@ -5,8 +5,8 @@
   {{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_value BIGINT)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Resets, compacts or deletes a record, in a transaction of its own, unless one is open.
-  Reset and compact wait for the row, then its slots; callers should, too.'
+  COMMENT 'Private. Resets or compacts a record, in a transaction of its own, unless one is open.
+  Waits for the row, then its slots; callers should, too.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
   DECLARE v_own BOOLEAN DEFAULT FALSE;
@@ -18,27 +18,21 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  IF p_step <> 'delete' THEN
-    SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
-      FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
-    SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
-      FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
-  END IF;
+  SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
+    FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
+  SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
+    FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, TRUE, v_rejected);
-  ELSEIF p_step = 'reset' THEN
+  ELSE
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;
-{%- if !o.cluster %}
-  ELSE
-    DELETE FROM {{ o.table }} WHERE {{ record }};
-{%- endif %}
   END IF;
   IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; END IF;
   IF v_rejected IS NOT NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30013, CONCAT(
       {% filter sql_string %}{{ sql.routine(R::Compact).name() }}: {{ of }} rejects the total of {% endfilter %},
-      CONCAT_WS(', ', {{ sql.key("{p text}", ", ") }}), ': ', v_rejected));
+      LEFT(CONCAT_WS(', ', {{ sql.key("{p text}", ", ") }}), 99), ': ', v_rejected));
   END IF;
 END

@@ -13,8 +13,8 @@
   IN p_final BOOLEAN,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Adds the counts of a record to its row. Skips slots that are locked, and all if the row is. p_idle: deletes
-  the slots that are 0. p_rejected: why the row rejects the total; with p_final, even if others hold slots.'
+  COMMENT 'Private. Adds the counts of a record to its row. Skips slots that are locked, and all if the row is. p_idle:
+  deletes the slots that are 0. p_rejected: why the row rejects the total; with p_final, even if others hold slots.'
 moving: BEGIN
   DECLARE v_slot, v_free INT;
   DECLARE v_count BIGINT;
@@ -26,11 +26,13 @@ moving: BEGIN
      WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }}
        FOR UPDATE SKIP LOCKED;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
-  -- After a deadlock, there is no savepoint.
-  DECLARE EXIT HANDLER FOR 1020, 1213 RESIGNAL;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-      ROLLBACK TO SAVEPOINT slotted_move;
+      BEGIN
+        -- After a deadlock, there is no savepoint.
+        DECLARE CONTINUE HANDLER FOR 1181, 1305 BEGIN END;
+        ROLLBACK TO SAVEPOINT slotted_move;
+      END;
       RESIGNAL;
     END;
 

@@ -15,7 +15,8 @@ Moves the pending counts into {{ of }}, in transactions of its own: first what i
 Parameters: p_records, the number of records in a transaction; NULL means {{ BATCH }}
 Errors: 30013 {{ of }} rejects the total of a record: its counts stay pending, all others that are free were moved
   1205, 1213
-{%- if o.cluster %}, 1180, 3101{% endif %} others have locked a record: it stays pending; repeat your transaction
+{%- if o.cluster %}, 1180, 3101{% endif %}
+{%- if o.mariadb() %}, 1020{% endif %} others have locked a record: it stays pending; repeat your transaction
   After another error or KILL, ROLLBACK or disconnect, or counts are lost: COMMIT and BEGIN would save half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
@@ -23,7 +24,7 @@ BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
   DECLARE v_slot, v_free, v_unused, v_done, v_waits, v_round INT DEFAULT 0;
   DECLARE v_own, v_end BOOLEAN DEFAULT FALSE;
-  DECLARE v_message, v_locked, v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
+  DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, IF(v_round = 2, slots.slot, NULL)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
@@ -47,7 +48,7 @@ BEGIN
           BEGIN
             IF NOT v_own THEN RESIGNAL; END IF;
             COMMIT AND NO CHAIN NO RELEASE;
-            SET v_locked = CONCAT_WS(', ', {{ record }}), v_waits = v_waits + 1;
+            SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 99), v_waits = v_waits + 1;
             SET v_done = 0, v_end = v_end OR v_round > 0 OR v_waits >= 10;
           END;
         FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slot;
@@ -69,7 +70,7 @@ BEGIN
             {{ sql.exempt(12) -}}
             CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_round = 0, NOT v_own, v_message);
           END IF;
-          SET v_rejected = COALESCE(v_rejected, CONCAT(CONCAT_WS(', ', {{ record }}), ': ', v_message));
+          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
         END IF;
       END;
     END WHILE;

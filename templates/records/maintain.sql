@@ -3,7 +3,7 @@
   {{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_value BIGINT)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Resets, compacts or deletes a record, in transactions of its own, unless one is open.'
+  COMMENT 'Private. Resets or compacts a record, in transactions of its own, unless one is open.'
 BEGIN
   DECLARE v_own BOOLEAN DEFAULT FALSE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -23,7 +23,7 @@ BEGIN
           LEFT JOIN (SELECT slot FROM {{ o.table }} WHERE {{ record }} FOR UPDATE) AS locked ON TRUE
       ) AS slots
     ON DUPLICATE KEY UPDATE `count` = slots.value;
-  ELSEIF p_step = 'compact' THEN
+  ELSE
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     SELECT {{ sql.key("{p}", ", ") }}, slot, moved
       FROM (
@@ -33,8 +33,6 @@ BEGIN
     ON DUPLICATE KEY UPDATE `count` = locked.moved;
     IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     DELETE FROM {{ o.table }} WHERE {{ record }} AND `count` = 0;
-  ELSE
-    DELETE FROM {{ o.table }} WHERE {{ record }};
   END IF;
   IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; END IF;
 END

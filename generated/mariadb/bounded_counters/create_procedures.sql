@@ -155,7 +155,10 @@ taking: BEGIN
     SELECT SUM(counter) INTO v_again FROM `bounded_counters` WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
   END IF;
-  -- NULL: the counter is unknown, or not in the snapshot.
+  -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
+  IF v_certain AND v_total IS NULL THEN
+    CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_take: unknown counter ', QUOTE(p_counter_name)));
+  END IF;
   IF (v_certain AND v_total < p_amount) IS NOT TRUE THEN
     -- With fewer than 10 left per slot, slot 1 often has it all.
     IF v_total - p_amount < 10 * v_slots THEN
@@ -277,7 +280,7 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100
   if what is committed is too little. A transaction locks until it ends
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
-  Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213) unless binlog_format is ROW.
+  Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
   1205, 1213 lock wait timeout, deadlock: repeat the transaction

@@ -67,7 +67,7 @@ CREATE PROCEDURE `_slotted_counter_maintain`(IN p_step VARCHAR(7) CHARACTER SET 
   IN p_record_id BIGINT,
   IN p_value BIGINT)
   SQL SECURITY DEFINER
-  COMMENT 'Private. Resets, compacts or deletes a record, in transactions of its own, unless one is open.'
+  COMMENT 'Private. Resets or compacts a record, in transactions of its own, unless one is open.'
 BEGIN
   DECLARE v_own BOOLEAN DEFAULT FALSE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -87,7 +87,7 @@ BEGIN
           LEFT JOIN (SELECT slot FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE) AS locked ON TRUE
       ) AS slots
     ON DUPLICATE KEY UPDATE `count` = slots.value;
-  ELSEIF p_step = 'compact' THEN
+  ELSE
     INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
     SELECT p_record_type, p_record_id, slot, moved
       FROM (
@@ -97,8 +97,6 @@ BEGIN
     ON DUPLICATE KEY UPDATE `count` = locked.moved;
     IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; CALL `_slotted_counter_begin`(v_own); END IF;
     DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id AND `count` = 0;
-  ELSE
-    DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
   END IF;
   IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; END IF;
 END;
@@ -196,12 +194,11 @@ CREATE PROCEDURE `slotted_counter_delete`(IN p_record_type INT,
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes all slots of a record; it is no error if there are none.
-  In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
-  After KILL, a transaction can be open: ROLLBACK.
+  In REPEATABLE READ, it waits for the slots of neighbouring records, and their first increments for it, until COMMIT.
 Parameters: p_record_type, p_record_id, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_delete(123, 456);'
-CALL `_slotted_counter_maintain`('delete', p_record_type, p_record_id, NULL);
+DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
 
 CREATE SQL SECURITY DEFINER VIEW `slotted_counter_totals` AS
 SELECT `record_type`, `record_id`,
