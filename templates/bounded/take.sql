@@ -4,7 +4,7 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
+Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
   {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait
   if what is committed is too little. A transaction locks until it ends
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all

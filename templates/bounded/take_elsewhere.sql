@@ -2,7 +2,7 @@
 {{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_amount BIGINT)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. A take whose slot has too little: fails if the total is too small, otherwise takes from the other slots.
+  COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
   Locks slot 1 first: outside of transactions and triggers, takes deadlock only with a resize (1213).'
 taking: BEGIN
   DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
@@ -49,7 +49,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- Others can have added something since the decision.
+  -- By now, the total can be large enough again.
   CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END

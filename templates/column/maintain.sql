@@ -6,7 +6,7 @@
   IN p_value BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Resets or compacts a record, in a transaction of its own, unless one is open.
-  Waits for the row, then its slots; callers should, too.'
+  Locks the row, then its slots; callers should, too.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
   DECLARE v_own BOOLEAN DEFAULT FALSE;

@@ -13,8 +13,8 @@
   IN p_final BOOLEAN,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Adds the counts of a record to its row. Skips slots that are locked, and all if the row is. p_idle:
-  deletes the slots that are 0. p_rejected: why the row rejects the total; with p_final, even if others hold slots.'
+  COMMENT 'Private. Adds the counts of a record to its row. Skips locked slots; if the row is locked, skips all. p_idle:
+  deletes the slots that are 0. p_rejected: the error of the row; without p_final, NULL while others hold slots.'
 moving: BEGIN
   DECLARE v_slot, v_free INT;
   DECLARE v_count BIGINT;

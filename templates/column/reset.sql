@@ -4,7 +4,7 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Sets the total of a record: slot 0 gets the value less the column and the other slots. The next roll-up moves it.
+Sets the total of a record: slot 0 gets p_value minus the column and the other slots. The next roll-up moves it.
   Waits for the row, then the slots. In a REPEATABLE READ transaction, neighbouring rows and records wait until COMMIT.
 {%- if o.cluster %}
   Outside of a transaction each slot commits by itself. The node with auto_increment_offset 1 moves slot 0.{% endif %}

@@ -9,15 +9,16 @@
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, in transactions of its own: first what is free, p_records records
   per transaction; then record by record, waiting for the row; then slot by slot, waiting for the slot.
-  While it waits, it holds nothing else. In an open transaction or with autocommit = 0, it keeps all locks until COMMIT.
+  While it waits, it holds nothing else. It waits in random order, because a round ends at the first timeout.
+  In an open transaction or with autocommit = 0, it keeps all locks until COMMIT.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_records, the number of records in a transaction; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects the total of a record: its counts stay pending, all others that are free were moved
+Errors: 30013 {{ of }} rejects the total of a record: its counts stay pending, all other free ones were moved
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %}
-{%- if o.mariadb() %}, 1020{% endif %} others have locked a record: it stays pending; repeat your transaction
-  After another error or KILL, ROLLBACK or disconnect, or counts are lost: COMMIT and BEGIN would save half a move.
+{%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
+  After another error or KILL, ROLLBACK or disconnect: COMMIT or BEGIN would save half a move, and counts would be lost.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN

@@ -11,7 +11,7 @@ Creates a counter with all its slots.
 Parameters: p_counter_name, at most {{ NAME_MAX }} characters, compared by the collation {{ o.collation() }}
   p_description, at most {{ DESCRIPTION_MAX }} characters, or NULL{% if !o.per_counter() %}
   p_slots, NULL or {{ slots }}, because every counter of this package has {{ slots }} slots{% else if o.bounded %}
-  p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}; choose stock / 30, at most 4 for each concurrent connection{% else if o.cluster %}
+  p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}; choose p_value / 30, at most 4 for each concurrent connection{% else if o.cluster %}
   p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}, or the number of nodes if it is greater{% else %}
   p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}; choose 4 slots for each connection that counts at the same time{% endif %}
   p_value, the initial total, NULL means 0

@@ -131,7 +131,7 @@ END;
 CREATE OR REPLACE PROCEDURE `_bounded_counter_take_elsewhere`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
   IN p_amount BIGINT)
   SQL SECURITY DEFINER
-  COMMENT 'Private. A take whose slot has too little: fails if the total is too small, otherwise takes from the other slots.
+  COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
   Locks slot 1 first: outside of transactions and triggers, takes deadlock only with a resize (1213).'
 taking: BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
@@ -176,7 +176,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- Others can have added something since the decision.
+  -- By now, the total can be large enough again.
   CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END;
@@ -190,7 +190,7 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(10
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_unicode_520_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose stock / 30, at most 4 for each concurrent connection
+  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, at most 4 for each concurrent connection
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   4025 p_value is less than 0
@@ -275,7 +275,7 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100
   IN p_amount BIGINT)
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
-  COMMENT 'Takes an amount from a counter. If the total is less, the call fails and changes nothing. To put an amount back, call
+  COMMENT 'Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
   bounded_counter_add. Outside of a transaction, a rejection locks nothing and does not wait
   if what is committed is too little. A transaction locks until it ends
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
