@@ -321,6 +321,8 @@ fn each_key_and_each_name_is_counted_by_each_routine(server: &Server) {
         ),
         (["items", "v_total"], &format!("{} INT", names.replace(',', " INT,")), names, &[&first, &second]),
         (["locked", "p_value"], "id INT", "id", &["1", "2"]),
+        // Types of which information_schema has a display width on MySQL, too.
+        (["flags", "n"], "flag BOOLEAN, code INT(6) ZEROFILL", "flag, code", &["0, 7", "1, 4294967295"]),
     ] {
         tour(&server.schema(), name, columns, primary, keys);
     }

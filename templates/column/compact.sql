@@ -7,7 +7,7 @@ Moves the pending counts of one record into {{ of }}. Waits for the row, then th
   In a REPEATABLE READ transaction, neighbouring rows and records wait until COMMIT: call it last.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
-Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
+Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; a value that does not fit is 1264, 1292 or 1406
 Errors: 30013 {{ of }} rejects the total of the record: its counts stay pending
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %} lock wait timeout, deadlock

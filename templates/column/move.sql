@@ -16,7 +16,7 @@
   COMMENT 'Private. Adds the counts of a record to its row. Skips locked slots; if the row is locked, skips all. p_idle:
   deletes the slots that are 0. p_rejected: the error of the row; without p_final, NULL while others hold slots.'
 moving: BEGIN
-  DECLARE v_slot, v_free INT;
+  DECLARE v_slot, v_row INT;
   DECLARE v_count BIGINT;
   DECLARE v_sum, v_all DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_end BOOLEAN DEFAULT FALSE;
@@ -37,8 +37,8 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*) INTO v_free FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF NOT v_free THEN LEAVE moving; END IF;
+  SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF NOT v_row THEN LEAVE moving; END IF;
   OPEN v_slots;
   FETCH v_slots INTO v_slot, v_count;
   WHILE NOT v_end DO

@@ -1,2 +1,2 @@
-CONCAT_WS(' ', COLUMN_NAME, {% if o.mariadb() -%}
-REGEXP_REPLACE(COLUMN_TYPE, '(?<=int)[(][0-9]+[)]', ''){% else %}COLUMN_TYPE{% endif %}, COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL'))
+CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
+         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL'))

@@ -24,7 +24,8 @@ BEGIN NOT ATOMIC
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
-       AND CONCAT_WS(' ', COLUMN_NAME, REGEXP_REPLACE(COLUMN_TYPE, '(?<=int)[(][0-9]+[)]', ''), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+       AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
+         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',

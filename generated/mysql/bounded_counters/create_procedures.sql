@@ -29,7 +29,8 @@ BEGIN
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
-       AND CONCAT_WS(' ', COLUMN_NAME, COLUMN_TYPE, COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+       AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
+         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
