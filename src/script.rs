@@ -27,9 +27,7 @@ pub fn statements(script: &str) -> Vec<String> {
                 continue;
             }
         }
-        let packet = delimiter == ";;";
-        let in_packet = || next_in_packet(rest).filter(|_| packet);
-        if let Some(after) = rest.strip_prefix(delimiter.as_str()).or_else(in_packet) {
+        if let Some(after) = rest.strip_prefix(delimiter.as_str()) {
             statements.push(std::mem::take(&mut statement));
             rest = after;
             continue;
@@ -44,13 +42,6 @@ pub fn statements(script: &str) -> Vec<String> {
         !statement.is_empty()
     });
     statements
-}
-
-/// The text after a semicolon that ends a statement although the delimiter is `;;`, so that a client sends several statements together:
-/// the next one begins at the beginning of a line.
-fn next_in_packet(rest: &str) -> Option<&str> {
-    let after = rest.strip_prefix(";\n")?.trim_start_matches('\n');
-    (!after.starts_with(char::is_whitespace) && !after.starts_with("END")).then_some(after)
 }
 
 /// A named statement of `queries.sql`.
@@ -209,14 +200,6 @@ mod tests {
     fn the_delimiter_changes_and_changes_back() {
         let script = "-- first\nDROP x;\n\ndelimiter ;;\nCREATE x BEGIN a; b; END;;\nDELIMITER ;\nSELECT 1;\n";
         assert_eq!(statements(script), ["DROP x", "CREATE x BEGIN a; b; END", "SELECT 1"]);
-    }
-
-    #[test]
-    fn several_statements_can_be_sent_together() {
-        let create = "CREATE x() COMMENT 'a;\nb;'\nBEGIN\n  IF a THEN\n    b;\n\n    c;\n  END IF;\nEND";
-        let script =
-            format!("DELIMITER ;;\nDROP x;\n-- why\n{create};\n\nCALL x();\nSELECT 1;;\nDELIMITER ;\nSELECT 2;");
-        assert_eq!(statements(&script), ["DROP x", create, "CALL x()", "SELECT 1", "SELECT 2"]);
     }
 
     #[test]

@@ -9,12 +9,11 @@ use mysql::prelude::Queryable;
 
 use slotted::package::Package;
 use slotted::render::{Format, files_of};
-use slotted::script;
 
 use crate::accounts::Account;
 use crate::advise::printed;
 use crate::rollup::{after, of_column};
-use crate::support::{Module, Schema, Server, error_of};
+use crate::support::{Module, Schema, Server, error_of, source};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -525,10 +524,7 @@ fn a_package_without_an_event_is_removed_without_the_privilege_event(server: &Se
     let account = Account::new(&schema, "e", privileges);
     let package = of_column("articles.views", "id INT", |options| options.function = false);
     for name in ["setup.sql", "uninstall.sql"] {
-        let mut connection = account.connect();
-        for statement in script::statements(&schema.file(&package, name)) {
-            connection.query_drop(&statement).unwrap_or_else(|error| panic!("{error} in {statement}"));
-        }
+        source(&mut account.connect(), &schema.file(&package, name)).expect(name);
     }
     assert_eq!(objects(&schema), 2);
 }

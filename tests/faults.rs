@@ -15,10 +15,9 @@ use mysql::{Conn, Error, OptsBuilder};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use slotted::package::{Options, Package};
-use slotted::script;
 
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, SetOnDrop, bounded, package, root};
+use crate::support::{Module, Schema, Server, SetOnDrop, bounded, package, root, source};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -122,11 +121,10 @@ fn a_read_only_server_rejects_calls_and_loses_no_count(server: &Server) {
 fn an_upgrade_of_the_package_loses_no_count(server: &Server) {
     promise(server, &[1305], &[], |load, _, _| {
         for package in &load.packages {
-            let script = script::statements(&load.schema.file(package, "create_procedures.sql"));
+            let script = load.schema.file(package, "create_procedures.sql");
             // It waits 2 s for open transactions (1205), and is sourced again then.
             load.wait_until("an upgrade", || {
-                let mut connection = load.schema.connect();
-                match script.iter().try_for_each(|statement| connection.query_drop(statement)) {
+                match source(&mut load.schema.connect(), &script) {
                     Err(Error::MySqlError(error)) if error.code == 1205 => false,
                     done => done.map(|()| true).expect("create_procedures.sql"),
                 }

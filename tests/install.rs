@@ -5,12 +5,12 @@ use std::io::Write;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use slotted::package::{Family, Kind, Options, Package, Routine, Security, Slots, committed};
-use slotted::{render, script};
+use slotted::render::{self, Task, plan};
 
 use crate::accounts::{Account, grants};
 use crate::installing::{ends, has};
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, with_collation};
+use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, source, with_collation};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -117,7 +117,7 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
     let package = of_column("articles.views", "id INT", |_| {});
     schema.install(&package);
     let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| schema.file(&package, name));
-    let statements = script::statements(&uninstall);
+    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::REMOVE).into_iter().flat_map(|step| step.statements).collect();
     assert!(statements.len() > 10, "{}", statements.len());
     for done in 0..=statements.len() {
         schema.run("CALL articles_views_increment(1)");
@@ -369,8 +369,7 @@ fn without_the_function_that_the_server_rejects_all_the_rest_is_installed(server
     let account = Account::new(&schema, "a", "ALL");
     let [with, without] = [true, false].map(|function| package(|options| options.function = function));
     let run = |package: &Package, name: &str| {
-        let (statements, mut connection) = (script::statements(&schema.file(package, name)), account.connect());
-        statements.iter().try_for_each(|statement| connection.query_drop(statement))
+        source(&mut account.connect(), &schema.file(package, name))
     };
     assert_eq!(error_of(run(&with, "setup.sql")).0, 1419);
     assert_eq!(routines(&schema), without.routines().count() as u64);

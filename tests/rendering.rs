@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slotted::package::{Family, Package, SqlStr, TAKEN, committed};
-use slotted::render::{self, Format};
-use slotted::script;
+use slotted::render::{self, Format, Task};
 
 use crate::support::{Module, root};
 
@@ -55,8 +54,8 @@ struct Created {
 
 /// The routines of a package in the order of setup.sql.
 fn created(package: &Package) -> Vec<Created> {
-    let statements = script::statements(&render::setup(package));
-    statements.iter().filter_map(|statement| Created::of(statement)).collect()
+    let steps = render::plan(package, Task::Create);
+    steps.iter().flat_map(|step| &step.statements).filter_map(|statement| Created::of(statement)).collect()
 }
 
 impl Created {

@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use super::Setting;
 use crate::package::{ENTRIES_MAX, Family, Options, OptionsError, Package, Slots};
-use crate::{render, script};
+use crate::render::{self, Task};
+use crate::script;
 
 /// The sections of a file, each after a line such as `-- setup`. All except the first contain one statement.
 const SECTIONS: [&str; 4] = ["setup", "increment", "read", "total"];
@@ -139,9 +140,9 @@ impl Contender {
                 *slots = setting.slots;
             }
             let place = format!("{}, in setup.sql of its package", self.name);
-            let script = render::setup(&Package::new(options)?);
+            let steps = render::plan(&Package::new(options)?, Task::Create);
             let statement = |sql| Statement { place: place.clone(), sql };
-            all.extend(script::statements(&script).into_iter().map(statement));
+            all.extend(steps.into_iter().flat_map(|step| step.statements).map(statement));
         }
         let of_file = self.setup.iter().map(|statement| statement.filled(1, setting));
         all.extend(of_file);

@@ -15,8 +15,9 @@ use super::output::outln;
 use super::{Outcome, interrupt, private};
 use crate::bench::{self, Contender, Setting};
 use crate::package::{Options, Package};
+use crate::render::{self, Task};
+use crate::script;
 use crate::server::{PrivateServer, Version};
-use crate::{render, script};
 
 /// Demonstrate the package on a private server.
 ///
@@ -102,8 +103,8 @@ impl Demo {
 fn tour(connection: &mut Conn, stop: &AtomicBool) -> anyhow::Result<()> {
     outln!("\nInstalling setup.sql of the package counters, as a DBA would source it.\n")?;
     let package = Package::new(Options::default())?.of_family(Version::of(connection)?.family);
-    let setup = render::setup(&package);
-    for statement in script::statements(&format!("CREATE DATABASE demo; USE demo;\n{setup}")) {
+    let setup = render::plan(&package, Task::Create).into_iter().flat_map(|step| step.statements);
+    for statement in ["CREATE DATABASE demo", "USE demo"].map(str::to_owned).into_iter().chain(setup) {
         connection.query_drop(&statement).with_context(|| statement)?;
     }
     let mut about = Some(ABOUT_SLOTS);

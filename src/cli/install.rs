@@ -75,8 +75,9 @@ impl Install {
                 );
                 return Ok(Outcome::Fine);
             }
-            let name = install::file(&package, &states).map_err(|error| explained(error, &mut connection, &package))?;
-            out!("{}", render::file(&package, name))?;
+            let steps =
+                install::steps(&package, &states).map_err(|error| explained(error, &mut connection, &package))?;
+            out!("{}", render::script(&steps))?;
             return Ok(Outcome::Fine);
         }
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));

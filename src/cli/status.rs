@@ -219,7 +219,7 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     if differing.iter().any(|object| object.state == State::Hidden) {
         return Ok(vec![format!("To see it, {}", preflight::sight(connection)?)]);
     }
-    if install::file(package, objects).is_err() {
+    if install::steps(package, objects).is_err() {
         return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
     }
     let command = preflight::command(connection, &package.options)?;

@@ -11,12 +11,11 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-use super::installed::{Description, text, unquoted};
+use super::installed::{Description, text};
 pub use super::installed::{Installed, installed};
 use super::stored::Stored;
 use crate::package::{Kind, Package, SqlStr, quoted};
-use crate::render;
-use crate::script::{self, tokens};
+use crate::render::{self, Task};
 
 /// How an object in a database differs from the object of the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -75,18 +74,6 @@ impl fmt::Display for ObjectState {
     }
 }
 
-/// The kind in lower case and the name of the object that a statement creates or drops. None for another statement.
-pub(super) fn object(tokens: &[String]) -> Option<(String, String)> {
-    if !["CREATE", "DROP"].contains(&tokens.first()?.to_uppercase().as_str()) {
-        return None;
-    }
-    let kinds = ["TABLE", "VIEW", "PROCEDURE", "FUNCTION", "EVENT"];
-    let at = tokens.iter().position(|token| kinds.contains(&token.to_uppercase().as_str()))?;
-    let mut rest = tokens[at + 1..].iter();
-    let name = rest.find(|token| !["IF", "NOT", "EXISTS"].contains(&token.to_uppercase().as_str()))?;
-    Some((tokens[at].to_lowercase(), unquoted(name)))
-}
-
 /// The states of the table, the views and the routines of a package.
 ///
 /// # Errors
@@ -119,20 +106,17 @@ fn of(kind: &str, name: &str, state: State) -> ObjectState {
 
 /// The states of the routines in the order of `create_procedures.sql`.
 fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
-    let script = render::file(package, "create_procedures.sql");
-    let rendered = script::statements(&script).into_iter().filter_map(|statement| {
-        let (kind, name) = object(&tokens(&statement))?;
-        let is_ours = package.routines().any(|(_, one)| one.name() == name) && statement.starts_with("CREATE");
-        is_ours.then_some((kind, name, Stored::parse(&statement)?))
-    });
+    let steps = render::plan(package, Task::Replace);
+    let rendered = steps.iter().filter_map(|step| Some((step.routine()?, Stored::parse(step.statements.last()?)?)));
     let created = show_create(connection, package)?;
     let find = |kind: &str, name: &str| {
         created.iter().find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
     };
     let collation = package.options.collation();
     let states = rendered
-        .map(|(kind, name, rendered)| {
-            let state = match find(&kind, &name) {
+        .map(|(object, rendered)| {
+            let (kind, name) = (object.kind.to_lowercase(), object.name.name());
+            let state = match find(&kind, name) {
                 None => State::Missing,
                 Some(Created { statement: None, .. }) => State::Hidden,
                 Some(created) => {
@@ -143,7 +127,7 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
                     State::of(differences)
                 }
             };
-            of(&kind, &name, state)
+            of(&kind, name, state)
         })
         .collect();
     Ok(states)

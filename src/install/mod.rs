@@ -19,8 +19,7 @@ use mysql::{Conn, MySqlError, Row};
 
 use crate::connect::cause;
 use crate::package::{Family, Package, quoted};
-use crate::render;
-use crate::script::{self, tokens};
+use crate::render::{self, Purpose, Step, Task};
 use crate::server::Version;
 use compare::{ObjectState, State};
 
@@ -36,8 +35,6 @@ const ROW_TIMEOUT: u32 = 1;
 
 /// The error with which a script rejects the server or a table.
 const REJECTED: u16 = 30022;
-
-const UNINSTALL: &str = "uninstall.sql";
 
 /// A package that cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
@@ -83,8 +80,7 @@ pub enum InstallError {
 /// What an installation tells the user while it runs.
 pub type Say<'a> = &'a mut dyn FnMut(&str);
 
-/// Installs or upgrades a package: sources `setup.sql`, or if the table exists `create_procedures.sql` without the routines that are equal,
-/// and tries the routines in a transaction that is rolled back. Returns whether something was not the same.
+/// Installs or upgrades a package: executes the steps of [`steps`], and tries the routines in a transaction that is rolled back. Returns whether something was not the same.
 ///
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next installation does the rest.
@@ -93,7 +89,7 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     let states = compare::states(connection, package)?;
     let changes = states.iter().any(|object| object.state != State::Same);
     if changes {
-        source(connection, package, &states, file(package, &states)?, say)?;
+        execute(connection, package, &states, &steps(package, &states)?, say)?;
     }
     let states = compare::states(connection, package)?;
     if let Some(other) = states.iter().find(|object| object.state != State::Same) {
@@ -106,17 +102,20 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     Ok(changes)
 }
 
-/// The name of the file that an installation sources in a database with these objects.
+/// The steps of an installation in a database with these objects: all of them, or, if the table exists, without the routines that are the
+/// same.
 ///
 /// # Errors
 /// The table was renamed or dropped. An empty one would hide that its counts are missing.
-pub fn file(package: &Package, states: &[ObjectState]) -> Result<&'static str, InstallError> {
+pub fn steps(package: &Package, states: &[ObjectState]) -> Result<Vec<Step>, InstallError> {
     let exists = |object: &&ObjectState| object.state != State::Missing;
     if states.iter().filter(exists).any(|object| object.kind == "table") {
-        return Ok("create_procedures.sql");
+        let mut steps = render::plan(package, Task::Replace);
+        steps.retain(|step| !step.is_of_routine() || state(step, states) != Some(&State::Same));
+        return Ok(steps);
     }
     match states.iter().filter(exists).find(|object| object.is_routine()) {
-        None => Ok("setup.sql"),
+        None => Ok(render::plan(package, Task::Create)),
         Some(routine) => {
             let table = package.options.table.name().to_owned();
             Err(InstallError::LostTable(table, routine.to_string()))
@@ -124,7 +123,13 @@ pub fn file(package: &Package, states: &[ObjectState]) -> Result<&'static str, I
     }
 }
 
-/// Removes a package: sources `uninstall.sql`. Returns the records whose counts remain in the table, each with its key and the sum.
+/// The state of the object of a step.
+fn state<'a>(step: &Step, states: &'a [ObjectState]) -> Option<&'a State> {
+    let object = step.object.as_ref()?.to_string();
+    states.iter().find(|found| found.to_string() == object).map(|found| &found.state)
+}
+
+/// Removes a package: executes the steps of `uninstall.sql`. Returns the records whose counts remain in the table, each with its key and the sum.
 ///
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
@@ -132,7 +137,7 @@ pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Resu
     lock(connection)?;
     let states = check_removal(connection, package)?;
     connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
-    source(connection, package, &states, UNINSTALL, say)
+    execute(connection, package, &states, &render::plan(package, Task::REMOVE), say)
 }
 
 /// Checks what an uninstallation reads and calls: a view in the place of the table, or a routine that somebody else has written, would be
@@ -165,44 +170,41 @@ fn lock(connection: &mut Conn) -> Result<(), InstallError> {
     if taken.flatten() == Some(1) { Ok(()) } else { Err(InstallError::Locked) }
 }
 
-/// Executes the statements of a file of the package, except for the routines that are the same, and returns the rows of their results.
-fn source(
+/// Executes steps, and returns the rows of their results.
+fn execute(
     connection: &mut Conn,
     package: &Package,
     states: &[ObjectState],
-    name: &str,
+    steps: &[Step],
     say: Say<'_>,
 ) -> Result<Vec<Row>, InstallError> {
     let server = Version::of(connection)?;
-    let event = if name == UNINSTALL { column::event(connection, package)? } else { None };
     let (mut rows, mut said) = (Vec::new(), BTreeSet::new());
-    for unit in units(&render::file(package, name)) {
-        let state = states.iter().find(|object| unit.is_of(object)).map(|object| &object.state);
-        let exists = state.is_some_and(|state| *state != State::Missing);
-        if name != UNINSTALL && unit.is_routine() && state == Some(&State::Same) {
-            continue;
-        }
-        let mut statements = unit.statements.clone();
-        let action = unit.action(exists, name);
+    for step in steps {
+        let exists = state(step, states).is_some_and(|state| *state != State::Missing);
+        let action = step.action(exists);
         // MariaDB replaces a routine in one statement, which keeps the privileges.
-        if server.family == Family::Mysql && exists && statements.len() > 1 {
-            for grant in grants::read(connection, &unit.kind, &unit.name)? {
+        let mut grants = Vec::new();
+        if let Some(routine) = step.routine().filter(|_| server.family == Family::Mysql && exists) {
+            for grant in grants::read(connection, routine)? {
                 // The server answers now whether this account can grant it, before it drops the routine.
-                execute(connection, &[grant.statement()], &format!("keep the privileges to {action}"), say)?;
-                statements.push(grant.statement());
+                sent(connection, std::slice::from_ref(&grant), &[], &format!("keep the privileges to {action}"), say)?;
+                grants.push(grant);
             }
         }
-        if let Some((event, _)) = event.as_ref().filter(|_| unit.is_block()) {
+        if step.purpose == Purpose::Move
+            && let Some((event, _)) = column::event(connection, package)?
+        {
             say(&format!("drop event {}", event.name()));
         }
-        // A file drops some routines twice: before a roll-up, and with all others.
-        let is_object = !unit.kind.is_empty() && !unit.is_internal() && (exists || unit.verb != "DROP");
-        if is_object && said.insert(action.clone()) {
+        // Some routines are dropped twice: before a roll-up, and with all others.
+        let is_told = !step.is_internal() && (exists || step.purpose == Purpose::Create);
+        if is_told && said.insert(action.clone()) {
             say(&action);
         }
-        let mut executed = execute(connection, &statements, &action, say);
+        let mut executed = sent(connection, &step.statements, &grants, &action, say);
         if let Err(InstallError::Rejected { error, .. }) = &mut executed
-            && unit.is_internal()
+            && step.is_internal()
         {
             // MySQL: "alter routine command denied to user 'a'@'%' for routine 'mydb._counter_script'".
             error.message.truncate(error.message.find(" for routine").unwrap_or(error.message.len()));
@@ -217,76 +219,16 @@ fn source(
     Ok(rows)
 }
 
-/// Statements that belong together: one, or DROP and CREATE of a routine. The server gets them in one packet, so that it completes them if
-/// the command is killed.
-struct Unit {
-    statements: Vec<String>,
-    /// CREATE or DROP.
-    verb: String,
-    /// The kind of the object in lower case, such as `procedure`. Empty if the statement creates and drops nothing.
-    kind: String,
-    name: String,
-}
-
-impl Unit {
-    fn is_routine(&self) -> bool {
-        ["procedure", "function"].contains(&self.kind.as_str())
-    }
-
-    /// Whether it is a routine that a file creates, calls and drops.
-    fn is_internal(&self) -> bool {
-        self.name.ends_with("_script")
-    }
-
-    /// Whether it checks the server and the table, or moves pending counts.
-    fn is_block(&self) -> bool {
-        ["CALL", "BEGIN"].contains(&self.verb.as_str())
-    }
-
-    /// A package has one function. The script tries before with another one whether the server accepts it.
-    fn is_of(&self, object: &ObjectState) -> bool {
-        let same = self.kind == "function" || self.name.to_lowercase() == object.name.to_lowercase();
-        self.kind == object.kind && same
-    }
-
-    /// What it does in a file, such as `create procedure counter_add`.
-    fn action(&self, exists: bool, file: &str) -> String {
-        let verb = match self.verb.as_str() {
-            verb if self.is_internal() => return format!("{} a {}", verb.to_lowercase(), self.kind),
-            _ if self.is_block() && file == UNINSTALL => return "move the pending counts".to_owned(),
-            _ if self.is_block() => return "check the server and the table".to_owned(),
-            "CREATE" if exists => "replace",
-            "CREATE" => "create",
-            "DROP" => "drop",
-            _ => return self.statements[0].lines().next().unwrap_or_default().to_owned(),
-        };
-        format!("{verb} {} {}", self.kind, self.name)
-    }
-}
-
-/// The statements of a script.
-fn units(text: &str) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
-    for statement in script::statements(text) {
-        let tokens = tokens(&statement);
-        let Some(verb) = tokens.first().map(|verb| verb.to_uppercase()) else {
-            continue;
-        };
-        let (kind, name) = compare::object(&tokens).unwrap_or_default();
-        match units.last_mut() {
-            Some(last) if last.verb == "DROP" && verb == "CREATE" && last.is_routine() && last.name == name => {
-                last.statements.push(statement);
-                last.verb = verb;
-            }
-            _ => units.push(Unit { statements: vec![statement], verb, kind, name }),
-        }
-    }
-    units
-}
-
-/// Executes statements in one packet, and again those that wait for other sessions.
-fn execute(connection: &mut Conn, statements: &[String], action: &str, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
-    let (mut rest, mut attempt) = (statements, 0);
+/// Executes statements and then grants in one packet, and again those that wait for other sessions.
+fn sent(
+    connection: &mut Conn,
+    statements: &[String],
+    grants: &[String],
+    action: &str,
+    say: Say<'_>,
+) -> Result<Vec<Row>, InstallError> {
+    let all = [statements, grants].concat();
+    let (mut rest, mut attempt) = (&all[..], 0);
     loop {
         attempt += 1;
         let (done, error) = match packet(connection, rest) {
@@ -302,15 +244,15 @@ fn execute(connection: &mut Conn, statements: &[String], action: &str, say: Say<
                 say(&format!("waiting to {action}: {}", blockers(connection)));
                 connection.query_drop("ROLLBACK")?;
                 // A routine that is dropped is created again at once.
-                if rest.len() == statements.len() {
+                if rest.len() == all.len() {
                     thread::sleep(PAUSE);
                 }
             }
             REJECTED => return Err(InstallError::Check(error.message)),
             _ => {
-                let grant = |statement: &&String| statement.starts_with("GRANT ") && statements.len() > 1;
-                let lost = rest.iter().filter(grant).filter(|_| rest.len() < statements.len());
-                let lost = lost.cloned().collect();
+                // They have gone with the routine.
+                let lost = if rest.len() < all.len() { &rest[rest.len().saturating_sub(grants.len())..] } else { &[] };
+                let lost = lost.to_vec();
                 return Err(InstallError::Rejected { action: action.to_owned(), error, lost });
             }
         }

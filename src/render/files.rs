@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::plan::{Task, plan, script};
 use super::sql::Sql;
 use super::{filters, fragment};
 use crate::package::{
@@ -9,7 +10,7 @@ use crate::package::{
     Routine as R, Security,
 };
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +29,12 @@ pub const SQL_MODE: &str = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
 /// of the object wait behind it. Source: MySQL manual, "Metadata Locking".
 pub const DDL_TIMEOUT: u32 = 2;
 
-/// A template each, and what renders it: a condition for the package, and for the routine that it creates.
+/// The template of each routine, if necessary with a condition for the package.
 macro_rules! templates {
-    ($($(#[$doc:meta])* fn $name:ident { $($pattern:pat $(if $condition:expr)? => $path:literal,)* })*) => {
-        $($(#[$doc])*
-        fn $name(sql: Sql<'_>, of: (Kind, bool, R)) -> String {
-            match of {
+    ($($pattern:pat $(if $condition:expr)? => $path:literal,)*) => {
+        /// The CREATE statement of a routine of the package.
+        pub(super) fn routine(sql: Sql<'_>, of: R) -> String {
+            match (sql.package.options.kind, of) {
                 $($pattern $(if $condition(&sql.package.options))? => {
                     #[derive(Template)]
                     #[template(path = $path)]
@@ -41,9 +42,9 @@ macro_rules! templates {
                     struct Text<'a> { sql: Sql<'a>, o: &'a Options }
                     fragment(&Text { sql, o: &sql.package.options })
                 })*
-                (kind, ..) => unreachable!("{} has no such template", kind.name()),
+                (kind, _) => unreachable!("{} has no such template", kind.name()),
             }
-        })*
+        }
     };
 }
 
@@ -53,47 +54,44 @@ fn column(options: &Options) -> bool {
 }
 
 templates! {
-    /// The CREATE statement of a routine of the package.
-    fn routine {
-        (_, _, R::Fail) => "counters/fail.sql",
-        (Counters, _, R::MustExist) => "counters/must_exist.sql",
-        (Counters, _, R::AddElsewhere) => "counters/add_elsewhere.sql",
-        (Counters, _, R::Steps) => "cluster/counter_steps.sql",
-        (Counters, _, R::Setup) => "counters/setup.sql",
-        (Counters, _, R::Increment) => "counters/increment.sql",
-        (Counters, _, R::Add) => "counters/add.sql",
-        (_, _, R::Take) => "bounded/take.sql",
-        (_, _, R::Collect) => "bounded/collect.sql",
-        (_, _, R::TakeElsewhere) => "bounded/take_elsewhere.sql",
-        (Counters, _, R::Reset) => "counters/reset.sql",
-        (Counters, _, R::Resize) => "counters/resize.sql",
-        (Counters, _, R::Delete) => "counters/delete.sql",
-        (_, _, R::Drop) => "counters/drop.sql",
-        (Counters, _, R::Get) => "counters/get.sql",
-        (Records, _, R::Steps) => "cluster/record_steps.sql",
-        (Records, _, R::Increment) => "records/increment.sql",
-        (Records, _, R::Add) => "records/add.sql",
-        (_, _, R::AddMany) => "records/add_many.sql",
-        (Records, _, R::Reset) if column => "column/reset.sql",
-        (Records, _, R::Reset) => "records/reset.sql",
-        (_, _, R::Compact) if column => "column/compact.sql",
-        (_, _, R::Compact) => "records/compact.sql",
-        (_, _, R::Begin) => "records/begin.sql",
-        (_, _, R::Maintain) if column => "column/maintain.sql",
-        (_, _, R::Maintain) => "records/maintain.sql",
-        (_, _, R::Move) => "column/move.sql",
-        (_, _, R::Rollup) => "column/rollup.sql",
-        (Records, _, R::Delete) => "records/delete.sql",
-        (Records, _, R::Get) if column => "column/get.sql",
-        (Records, _, R::Get) => "records/get.sql",
-    }
+    (_, R::Fail) => "counters/fail.sql",
+    (Counters, R::MustExist) => "counters/must_exist.sql",
+    (Counters, R::AddElsewhere) => "counters/add_elsewhere.sql",
+    (Counters, R::Steps) => "cluster/counter_steps.sql",
+    (Counters, R::Setup) => "counters/setup.sql",
+    (Counters, R::Increment) => "counters/increment.sql",
+    (Counters, R::Add) => "counters/add.sql",
+    (_, R::Take) => "bounded/take.sql",
+    (_, R::Collect) => "bounded/collect.sql",
+    (_, R::TakeElsewhere) => "bounded/take_elsewhere.sql",
+    (Counters, R::Reset) => "counters/reset.sql",
+    (Counters, R::Resize) => "counters/resize.sql",
+    (Counters, R::Delete) => "counters/delete.sql",
+    (_, R::Drop) => "counters/drop.sql",
+    (Counters, R::Get) => "counters/get.sql",
+    (Records, R::Steps) => "cluster/record_steps.sql",
+    (Records, R::Increment) => "records/increment.sql",
+    (Records, R::Add) => "records/add.sql",
+    (_, R::AddMany) => "records/add_many.sql",
+    (Records, R::Reset) if column => "column/reset.sql",
+    (Records, R::Reset) => "records/reset.sql",
+    (_, R::Compact) if column => "column/compact.sql",
+    (_, R::Compact) => "records/compact.sql",
+    (_, R::Begin) => "records/begin.sql",
+    (_, R::Maintain) if column => "column/maintain.sql",
+    (_, R::Maintain) => "records/maintain.sql",
+    (_, R::Move) => "column/move.sql",
+    (_, R::Rollup) => "column/rollup.sql",
+    (Records, R::Delete) => "records/delete.sql",
+    (Records, R::Get) if column => "column/get.sql",
+    (Records, R::Get) => "records/get.sql",
 }
 
 /// The files: the name, the template and the packages that contain it.
 macro_rules! files {
     ($($name:literal $path:literal if $condition:expr;)*) => {
-        /// All files of a package. `with_table`: uninstall.sql also drops the table, unless it has counts.
-        pub(super) fn all(package: &Package, with_table: bool) -> Vec<File> {
+        /// All files of a package.
+        pub fn files(package: &Package) -> Vec<File> {
             let mut files = Vec::new();
             let o = &package.options;
             let script = &Script { package };
@@ -106,10 +104,9 @@ macro_rules! files {
                     package: &'a Package,
                     sql: Sql<'a>,
                     o: &'a Options,
-                    with_table: bool,
                 }
                 let sql = Sql { package, name: &o.table, replaces: false };
-                files.push(File { name: $name, text: text(&Text { script, package, sql, o, with_table }) });
+                files.push(File { name: $name, text: text(&Text { script, package, sql, o }) });
             })*
             files
         }
@@ -125,11 +122,6 @@ files! {
     "accounts.sql" "files/accounts.sql" if |o: &Options| o.definer.is_some();
     "test_insertdata.sql" "files/test_insertdata.sql" if |o: &Options| o.kind == Counters;
     "queries.sql" "files/queries.sql" if always;
-}
-
-/// All files of a package.
-pub fn files(package: &Package) -> Vec<File> {
-    all(package, false)
 }
 
 fn always(_: &Options) -> bool {
@@ -160,13 +152,13 @@ pub fn table_check(package: &Package) -> String {
 }
 
 /// What the scripts and the program say of a table that is not that of the package.
-const TABLE_DIFFERS: &str =
+pub(super) const TABLE_DIFFERS: &str =
     "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
-const COLUMN_DIFFERS: &str =
+pub(super) const COLUMN_DIFFERS: &str =
     "the column is missing, generated or not an integer, or its table is not InnoDB or has another key: render again";
-const KEY_NOT_UNIQUE: &str =
+pub(super) const KEY_NOT_UNIQUE: &str =
     "the key is not unique: a roll-up would add the counts to several rows. Render it with a unique key";
-const NOT_KEPT: &str =
+pub(super) const NOT_KEPT: &str =
     "each roll-up would change a column with ON UPDATE CURRENT_TIMESTAMP: render again with it in --keep";
 
 /// Renders a file, which ends with one line end.
@@ -178,41 +170,30 @@ fn text(template: &impl Template) -> String {
 }
 
 /// A package as its files see it.
-struct Script<'a> {
-    package: &'a Package,
+pub(super) struct Script<'a> {
+    pub(super) package: &'a Package,
 }
 
 impl Script<'_> {
-    /// The command that renders the package again.
-    fn command(&self) -> String {
-        format!("slotted generate {}", self.package.options.arguments())
+    /// The first line of each file.
+    pub(super) fn banner(&self) -> String {
+        let arguments = self.package.options.arguments();
+        format!("-- Generated by slotted {VERSION}. To change it: slotted generate {arguments}")
     }
 
-    /// The statements that create or replace the procedures, without a delimiter.
-    fn procedures(&self, replaces: &bool) -> Vec<String> {
-        let all = self.package.routines().filter(|(routine, _)| *routine != R::Get);
-        all.map(|one| self.create(one, *replaces)).collect()
-    }
-
-    /// The same of the function, if the package contains it.
-    fn function(&self, replaces: &bool) -> Option<String> {
-        let get = self.package.routine(R::Get)?;
-        Some(self.create((R::Get, get), *replaces))
-    }
-
-    fn create(&self, (of, name): (R, &Ident), replaces: bool) -> String {
-        let (package, options) = (self.package, &self.package.options);
-        routine(Sql { package, name, replaces }, (options.kind, options.bounded, of))
+    /// The steps of a task as the client gets them.
+    fn steps(&self, task: Task) -> String {
+        script(&plan(self.package, task))
     }
 
     /// The name of the routine that a script creates, calls and drops.
-    fn temporary(&self) -> Ident {
+    pub(super) fn temporary(&self) -> Ident {
         Ident::new(format!("_{}script", self.package.options.prefix.name()))
             .expect("shorter than the names of other routines")
     }
 
     /// The columns of the table: the name, the type and the collation as information_schema has them, and whether NULL is allowed.
-    fn columns(&self) -> Vec<String> {
+    pub(super) fn columns(&self) -> Vec<String> {
         let o = &self.package.options;
         let others: &[&str] = match o.kind {
             Counters => &["counter_id int NOT NULL", "start_date datetime NOT NULL", "counter bigint NOT NULL"],
@@ -225,7 +206,7 @@ impl Script<'_> {
     }
 
     /// The same of the key.
-    fn key_columns(&self) -> Vec<String> {
+    pub(super) fn key_columns(&self) -> Vec<String> {
         let o = &self.package.options;
         let column = |column: &KeyColumn| {
             let collation = if column.kind.is_text() { format!(" {}", o.collation()) } else { String::new() };
@@ -243,7 +224,7 @@ impl Script<'_> {
     }
 
     /// The names of the columns of the primary key, with commas between them.
-    fn primary_key(&self) -> String {
+    pub(super) fn primary_key(&self) -> String {
         let slot = if self.package.options.kind == Counters { "counter_id" } else { "slot" };
         let key = self.package.options.key.0.iter().map(|column| column.name.name());
         key.chain([slot]).collect::<Vec<_>>().join(",")

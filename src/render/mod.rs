@@ -1,13 +1,16 @@
 //! From a package to its files. Pure: no I/O, no clock, so the same options give the same bytes.
 //!
-//! The SQL is in the templates, a routine or a file in each. `files` lists them, `sql` contains what they call.
+//! The SQL is in the templates, a routine or a file in each. `files` lists them, `sql` contains what they call, and `plan` puts
+//! the statements into order.
 
 mod files;
 mod migrations;
+mod plan;
 mod sql;
 
 pub use files::{DDL_TIMEOUT, File, SQL_MODE, file, files, setup, table_check};
 pub use migrations::{Format, files_of};
+pub use plan::{Object, Purpose, Step, Task, plan, script};
 
 use askama::Template;
 

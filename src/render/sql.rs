@@ -8,7 +8,7 @@ pub(super) struct Sql<'a> {
     pub(super) package: &'a Package,
     /// The routine that the template creates, or the table.
     pub(super) name: &'a Ident,
-    /// Whether the routine can exist.
+    /// Whether the object can exist.
     pub(super) replaces: bool,
 }
 
@@ -19,14 +19,10 @@ impl<'a> Sql<'a> {
         name.expect("the package contains each routine that its templates call")
     }
 
-    /// The beginning of the statements that create the routine, up to its name. MySQL has no CREATE OR REPLACE for routines.
+    /// The beginning of the statement that creates the routine, up to its name. MySQL has no CREATE OR REPLACE for routines.
     pub(super) fn create(&self, kind: &str) -> String {
-        let (name, definer) = (self.name, self.definer());
-        match (self.replaces, self.package.options.mariadb()) {
-            (false, _) => format!("CREATE{definer} {kind} {name}"),
-            (true, true) => format!("CREATE OR REPLACE{definer} {kind} {name}"),
-            (true, false) => format!("DROP {kind} IF EXISTS {name};\nCREATE{definer} {kind} {name}"),
-        }
+        let or_replace = if self.replaces && self.package.options.mariadb() { " OR REPLACE" } else { "" };
+        format!("CREATE{or_replace}{} {kind} {}", self.definer(), self.name)
     }
 
     /// The DEFINER clause, after a space, or nothing.

@@ -1,9 +1,7 @@
-{% if !o.cluster || o.column.is_some() || replaces -%}
--- Rejects what the routines do not support, before anything else is created.
+{%- import "macros.sql" as m -%}
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
-DROP PROCEDURE IF EXISTS {{ script.temporary() }}{{ end }}
 CREATE{{ sql.definer() }} PROCEDURE {{ script.temporary() }}()
 {%- if o.definer.is_some() %}
   -- An account that may not name this definer fails here (1227), before a routine is dropped.
@@ -35,8 +33,4 @@ BEGIN{% endif %}
   IF {% include "files/_table_differs.sql" %} THEN
     {{ m::reject(TABLE_DIFFERS) }}
   END IF;{% endif %}
-END{{ end }}{% if !o.mariadb() %}
-CALL {{ script.temporary() }}(){{ end }}
-DROP PROCEDURE {{ script.temporary() }}{{ end }}{% endif %}
-
-{% endif -%}
+END

@@ -1,5 +1,5 @@
 {%- let definer = o.definer.as_ref().expect("rendered with a definer") -%}
-{% include "files/_banner.sql" %}
+{{ script.banner() }}
 -- Creates the account that the routines and views run as. It is locked: no client can connect with it.
 -- Source it as an administrator after setup.sql, and again after a dump is restored on another server.
 

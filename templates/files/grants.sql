@@ -1,4 +1,4 @@
-{% include "files/_banner.sql" %}
+{{ script.banner() }}
 -- 'app'@'%' counts and reads; 'dba'@'%' also creates, changes and deletes counters. Replace both with accounts or roles that
 -- exist, because a GRANT to another ends the script. It needs GRANT OPTION on the database, which ALL does not contain (1370).{% if !o.mariadb() %}
 -- Source it again after create_procedures.sql: DROP PROCEDURE removes the privileges on a routine.{% else %}

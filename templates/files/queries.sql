@@ -6,7 +6,7 @@
  WHERE counter_name = ?
    AND counter_id = {% if o.random() %}?{% else %}{{ m::slot(o, "1 + ", sql.slots_or("?")) }}{% endif %}
 {%- endmacro -%}
-{% include "files/_banner.sql" %}
+{{ script.banner() }}
 -- Prepared statements {% if o.column.is_none() %}for servers without routines (after create_tables.sql), or {% endif %}for speed. They mix with calls, except as said here.{% if o.mariadb() %}
 -- Without SET STATEMENT, MariaDB 11.8 rejects rows that have changed since the first SELECT of the transaction (1020).{% endif %}
 {%- if o.random() %}

@@ -1,14 +1,4 @@
-{% import "macros.sql" as m -%}
-{% include "files/_banner.sql" %}
+{{ script.banner() }}
 -- Creates the table, the routines and the views in the current database, and replaces nothing: mysql DATABASE < setup.sql
 
-{% let replaces = false -%}
-{% let end = ";" -%}
-DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
-{% include "files/_begin.sql" %}
-{% include "files/_check.sql" -%}
-{% include "files/_table.sql" %}{{ end }}
-
-{% include "files/_routines.sql" %}
-{% include "files/_end.sql" %}
+{{ script.steps(Task::Create) }}

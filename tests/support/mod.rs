@@ -10,7 +10,7 @@ pub mod transcript;
 pub use client::Client;
 pub use cluster::{Cluster, NODES, clusters, free_ports};
 pub use promises::{Module, Promises};
-pub use schema::{SESSIONS, Schema, error_of, repeatable};
+pub use schema::{SESSIONS, Schema, error_of, repeatable, source};
 pub use servers::{Network, Server, servers_of_this_run, stop_servers};
 
 use std::path::{Path, PathBuf};

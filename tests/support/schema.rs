@@ -43,6 +43,17 @@ pub fn error_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {
     }
 }
 
+/// Executes a script as the client does: what stands between two delimiters in one packet.
+pub fn source(connection: &mut Conn, text: &str) -> mysql::Result<()> {
+    for packet in script::statements(text) {
+        let mut results = connection.query_iter(packet)?;
+        while let Some(result) = results.iter() {
+            result.into_iter().try_for_each(|row| row.map(drop))?;
+        }
+    }
+    Ok(())
+}
+
 impl<'a> Schema<'a> {
     pub fn new(server: &'a Server) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -115,11 +126,7 @@ impl<'a> Schema<'a> {
 
     /// Runs a script through the driver.
     pub fn run(&self, text: &str) {
-        let mut connection = self.connect();
-        for statement in script::statements(text) {
-            let result = connection.query_drop(&statement);
-            result.unwrap_or_else(|error| panic!("{error} in\n{statement}"));
-        }
+        source(&mut self.connect(), text).unwrap_or_else(|error| panic!("{error} in\n{text}"));
     }
 
     /// Runs a query over the shared connection, or over a new one while another thread uses it.

@@ -15,8 +15,4 @@ SELECT {{ sql.key("{}", ", ") }},
        COUNT(*) AS slots,
        CAST(SUM(`count`) AS SIGNED) AS total
   FROM {{ o.table }}
- GROUP BY {{ sql.key("{}", ", ") }}{% endif %}{{ end }}
-
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.package }} AS
-SELECT CAST({{ VERSION|sql_string }} AS CHAR CHARSET utf8mb4) AS version,
-       CAST({{ o.arguments()|sql_string }} AS CHAR CHARSET utf8mb4) AS arguments
+ GROUP BY {{ sql.key("{}", ", ") }}{% endif %}
