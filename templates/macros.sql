@@ -2,9 +2,7 @@
 
 {#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the number of slots. -#}
 {% macro slot(o, first, slots) -%}
-{%- if o.random() -%}
-{{ first }}FLOOR(RAND() * {{ slots }})
-{%- else if o.cluster -%}
+{%- if o.cluster -%}
 {{ first }}MOD(CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
     {{ slots }} - MOD({{ slots }}, LEAST({{ slots }}, @@GLOBAL.auto_increment_increment)))
 {%- else -%}
@@ -12,16 +10,13 @@
 {%- endif -%}
 {%- endmacro %}
 
-{#- Sets v_slot to the slot of the connection of a named counter, or to NULL. With RAND(), the servers would read each slot for MAX(). -#}
+{#- Sets v_slot to the slot of the connection of a named counter, or to NULL. -#}
 {% macro select_slot(sql, o) -%}
 {%- if o.per_counter() -%}
-{{ sql.exempt(2) }}SELECT {% if o.random() %}MAX(counter_id){% else %}{{ slot(o, "1 + ", "MAX(counter_id)") }}{% endif %}
+{{ sql.exempt(2) }}SELECT {{ slot(o, "1 + ", "MAX(counter_id)") }}
     INTO v_slot
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name;
-{%- endif -%}
-{%- if o.random() %}{% if o.per_counter() %}
-  {% endif %}SET v_slot = {{ slot(o, "1 + ", sql.slots_or("v_slot")) }};
 {%- endif -%}
 {%- endmacro %}
 

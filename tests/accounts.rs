@@ -2,7 +2,7 @@
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use slotted::package::{Kind, Package, Routine};
+use slotted::package::{Package, Routine};
 
 use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, root};
@@ -73,11 +73,11 @@ impl Cells {
     fn is_of(&self, package: &Package) -> bool {
         match &self.packages[..] {
             "all" => true,
-            "all others" => package.options.column.is_none(),
-            "named" => package.options.kind == Kind::Counters,
-            "bounded" => package.options.bounded,
-            "records" => package.options.kind == Kind::SlottedCounters,
-            "of a column" => package.options.column.is_some(),
+            "all others" => package.options.column().is_none(),
+            "named" => package.options.is_named(),
+            "bounded" => package.options.is_bounded(),
+            "records" => !package.options.is_named(),
+            "of a column" => package.options.column().is_some(),
             other => panic!("{other}"),
         }
     }
@@ -85,7 +85,7 @@ impl Cells {
     /// The statements of the action, with routines by the ends of their names.
     fn statements(&self, package: &Package) -> Vec<String> {
         let (table, prefix) = (&package.options.table, package.options.prefix.name());
-        let count = if package.options.kind == Kind::Counters { "counter" } else { "`count`" };
+        let count = if package.options.is_named() { "counter" } else { "`count`" };
         match &self.action[..] {
             "`get`, read the views" => {
                 let views = [&package.totals, &package.package].map(|view| format!("SELECT * FROM {view}"));
@@ -107,8 +107,8 @@ impl Cells {
 /// A call of a routine by the end of its name, for the counter or record of the promise.
 fn call(package: &Package, word: &str) -> String {
     let prefix = package.options.prefix.name();
-    let named = package.options.kind == Kind::Counters;
-    let key = match (named, &package.options.column) {
+    let named = package.options.is_named();
+    let key = match (named, package.options.column()) {
         (true, _) => "'a'",
         (_, None) => "1, 1",
         _ => "1",
@@ -152,8 +152,8 @@ fn each_account_can_do_what_the_table_says(server: &Server) {
         assert_eq!(schema.first::<u64>(&created), 0, "{early:?}");
         let accounts = ["app", "dba"].map(|name| Account::new(&schema, name, "USAGE"));
         schema.run(&grants(&schema, &package));
-        schema.run(&match (package.options.kind, &package.options.column) {
-            (Kind::Counters, _) => format!("CALL {prefix}setup('a', NULL, NULL, 40)"),
+        schema.run(&match (package.options.is_named(), package.options.column()) {
+            (true, _) => format!("CALL {prefix}setup('a', NULL, NULL, 40)"),
             (_, Some(_)) => format!("CALL {prefix}add(1, 30); CALL {prefix}add(2, 5)"),
             _ => format!("CALL {prefix}add(1, 1, 40)"),
         });

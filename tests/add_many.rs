@@ -7,9 +7,9 @@ use mysql::Value;
 use mysql::prelude::Queryable;
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use slotted::package::{Package, Slots};
+use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, calls, error_of, keyed};
+use crate::support::{Module, Schema, Server, calls, error_of, keyed, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -140,7 +140,7 @@ fn a_key_in_json_is_the_record_of_the_same_text(server: &Server) {
         ("a TINYINT", &[("-128", "-128"), ("127", "127")], &["128", "-129"]),
     ];
     for (key, accepted, rejected) in keys {
-        let package = keyed(|options| options.key = key.parse().expect(key));
+        let package = keyed(|options| options.subject = records(key.parse().expect(key)));
         let schema = installed(server, &package);
         let mut connection = schema.connect();
         for (json, sql) in *accepted {
@@ -162,7 +162,7 @@ fn a_key_in_json_is_the_record_of_the_same_text(server: &Server) {
 fn calls_with_the_same_records_in_any_order_do_not_deadlock(server: &Server) {
     const RECORDS: u64 = 40;
     // Fewer slots than connections, so that calls wait for each other.
-    let schema = installed(server, &keyed(|options| options.slots = Slots::Fixed(3)));
+    let schema = installed(server, &keyed(|options| options.subject.set_slots(3)));
     let sum = AtomicI64::new(0);
     thread::scope(|scope| {
         for _ in 0..16 {

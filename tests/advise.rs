@@ -105,7 +105,7 @@ fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
 
 fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
     let schema = server.schema();
-    schema.install(&keyed(|options| options.slots = slotted::package::Slots::Fixed(2)));
+    schema.install(&keyed(|options| options.subject.set_slots(2)));
     let load = [("CALL slotted_counter_increment(1, 2)", SESSIONS)];
     let (_, report) = under_load(&schema, &load, || advised(&url(server, &schema)));
     let hot = of(&report, "slotted_counters");

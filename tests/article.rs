@@ -10,7 +10,6 @@ use crate::support::{self, Module, Schema, Server, package};
 pub fn promises(mut module: Module<'_>) {
     module
         .on_servers(the_examples_of_the_article_give_its_results)
-        .on_servers(random_selection_uses_one_of_several_slots)
         .plain(the_demo_runs_the_statements_of_the_article)
         .alone()
         .on_servers(the_load_of_the_article_is_counted_exactly);
@@ -68,24 +67,6 @@ fn the_examples_of_the_article_give_its_results(server: &Server) {
     let [before, after] = &start_dates[..] else { panic!("two tables of test2") };
     assert_eq!((before.len(), after.len()), (10, 10));
     assert!(before.iter().zip(after).all(|(before, after)| before < after), "{before:?} {after:?}");
-}
-
-/// Both numbers of slots, per counter and fixed. RAND() in a WHERE would be evaluated for each row, and change any number of slots.
-fn random_selection_uses_one_of_several_slots(server: &Server) {
-    for words in ["counters --pick random", "counters --slots 10 --pick random"] {
-        let schema = server.schema();
-        schema.install(&Package::parse(words).expect(words));
-        schema.run("CALL counter_setup('test', NULL, 10, 1000)");
-        let mut connection = schema.connect();
-        // Twenty increments select one and the same of ten slots with a probability of 1 to 10 to the power of 19.
-        for _ in 0..20 {
-            connection.query_drop("CALL counter_increment('test')").expect("increment");
-        }
-        let query = "SELECT counter_get('test'), MIN(counter_id), MAX(counter_id), COUNT(NULLIF(counter MOD 100, 0)) FROM counters";
-        let (total, first, last, used): (i64, u64, u64, u64) = schema.first(query);
-        assert_eq!((total, first, last), (1020, 1, 10), "{words}: no increment inserts a slot");
-        assert!(used > 1, "{words}: {used}");
-    }
 }
 
 /// Loads the data of the article with the client, as a DBA does.

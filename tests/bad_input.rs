@@ -3,7 +3,7 @@
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use slotted::package::{Package, Pick, Slots};
+use slotted::package::Package;
 
 use crate::support::{Module, Schema, Server, error_of, package};
 
@@ -82,7 +82,7 @@ const FIXED: [(&str, u16, &str); 4] = [
 ];
 
 fn packages() -> [Package; 2] {
-    [package(|_| {}), package(|options| (options.slots, options.pick) = (Slots::Fixed(20), Pick::Random))]
+    [package(|_| {}), package(|options| options.subject.set_slots(20))]
 }
 
 /// A connection, also with CLIENT_FOUND_ROWS, which Connector/J and mysql2 set: ROW_COUNT() returns matched rows.

@@ -8,13 +8,10 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row};
-use slotted::package::Package;
 
 use super::once;
 use crate::advise::{printed, slotted, url};
-use crate::support::{
-    Cluster, Module, NODES, SESSIONS as PROCESSES, Schema, Server, SetOnDrop, clusters, error_of, sql_statements, until,
-};
+use crate::support::{Cluster, Module, NODES, SESSIONS as PROCESSES, Schema, Server, SetOnDrop, clusters, error_of, sql_statements, until, parsed};
 
 pub fn promises(mut module: Module<'_>) {
     // All promises of a cluster one after the other, so that it is started once.
@@ -48,7 +45,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Installs packages by their words, such as `counters --cluster`.
 fn install(schema: &Schema<'_>, packages: &[&str]) {
-    packages.iter().for_each(|words| schema.install(&Package::parse(words).expect(words)));
+    packages.iter().for_each(|words| schema.install(&parsed(words)));
 }
 
 /// What the connections of a load have done with one statement.
@@ -218,7 +215,7 @@ fn nodes_that_join_have_the_package_and_its_totals(cluster: &Cluster, schema: &S
 /// By the scripts in the client of the server, and by the tool.
 fn the_sql_for_a_server_alone_is_rejected_and_creates_nothing(_: &Cluster, schema: &Schema<'_>) {
     for words in ["counters", "counters --slots 9", "slotted_counters", "bounded_counters"] {
-        let package = Package::parse(words).expect(words);
+        let package = parsed(words);
         let objects = || {
             let of_schema = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
                              UNION ALL SELECT ROUTINE_NAME FROM information_schema.ROUTINES

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use slotted::package::Package;
 use slotted::render;
 
 use crate::advise::printed;
-use crate::support::{Module, root};
+use crate::support::{Module, root, parsed};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -159,7 +158,7 @@ fn a_closed_pipe_is_no_error() {
 fn stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again() {
     let words = "counters --table my$table --prefix a_$ --definer \"it's `my` account@%\" --collation utf8mb4_bin \
                  --security invoker --no-function";
-    let package = Package::parse(words).expect(words);
+    let package = parsed(words);
     let setup = render::setup(&package);
     let (_, line) = setup.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);

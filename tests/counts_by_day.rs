@@ -10,7 +10,7 @@ use slotted::package::Package;
 use slotted::script;
 
 use crate::accounts::{Account, grants};
-use crate::support::{Module, Schema, Server, calls, keyed, sql_blocks};
+use crate::support::{Module, Schema, Server, calls, keyed, sql_blocks, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -22,7 +22,7 @@ const ARTICLES: u32 = 100;
 
 fn package() -> Package {
     keyed(|options| {
-        options.key = "article_id BIGINT, day DATE".parse().expect("a key");
+        options.subject = records("article_id BIGINT, day DATE".parse().expect("a key"));
         options.table = "view_days".parse().expect("a name");
         options.prefix = "view_day_".parse().expect("a prefix");
     })

@@ -3,9 +3,8 @@
 use std::process::Command;
 
 use mysql::prelude::Queryable;
-use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, error_of, root, servers_of_this_run};
+use crate::support::{Module, Schema, Server, error_of, root, servers_of_this_run, parsed};
 
 pub fn promises(mut module: Module<'_>) {
     module.on_servers(rows_of_a_dump_move_to_the_other_server);
@@ -43,7 +42,7 @@ fn created(server: &Server) -> Schema<'_> {
         "CREATE TABLE articles (url VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, views BIGINT NOT NULL CHECK (views >= 0)) \
          ENGINE = InnoDB",
     );
-    PACKAGES.iter().for_each(|(words, ..)| schema.install(&Package::parse(words).expect(words)));
+    PACKAGES.iter().for_each(|(words, ..)| schema.install(&parsed(words)));
     schema
 }
 
@@ -71,7 +70,7 @@ fn rows_of_a_dump_move_to_the_other_server(server: &Server) {
         let said = moved.client().pipe(&[], &rows);
         assert!(said.success, "to {}: {said:?}", other.version);
         for (words, query, _) in PACKAGES {
-            let table = &Package::parse(words).expect(words).options.table;
+            let table = &parsed(words).options.table;
             assert_eq!(moved.rows(table), schema.rows(table), "to {}: {table}", other.version);
             assert_eq!(moved.first::<i64>(query), 41, "to {}: {query}", other.version);
         }

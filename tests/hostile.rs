@@ -5,7 +5,8 @@ use mysql::prelude::Queryable;
 use crate::advise::printed;
 use crate::installing::{ends, has, slotted};
 use crate::rollup::of_column;
-use crate::support::{Module, Server, package};
+use crate::support::{Module, Server, package, records};
+use slotted::package::{Options, SqlStr};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -32,8 +33,8 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
     let view = "SQL SECURITY INVOKER VIEW";
     for (of_column, plant) in [
         (false, format!("CREATE OR REPLACE {view} counter_totals AS SELECT {totals}")),
-        (false, format!("CREATE OR REPLACE {view} counter_package AS SELECT pwned() AS version, 'counters' AS arguments")),
-        (false, format!("CREATE {view} p_package AS SELECT pwned() AS version, 'counters' AS arguments")),
+        (false, format!("CREATE OR REPLACE {view} counter_package AS SELECT pwned() AS version, '{{}}' AS options")),
+        (false, format!("CREATE {view} p_package AS SELECT pwned() AS version, '{{}}' AS options")),
         (false, "CREATE TRIGGER planted BEFORE INSERT ON counters FOR EACH ROW SET NEW.description = pwned()".into()),
         (false, "DROP PROCEDURE counter_increment; CREATE PROCEDURE counter_increment(p_name TEXT) SQL SECURITY INVOKER DO pwned()".into()),
         (false, "DROP FUNCTION counter_get; CREATE FUNCTION counter_get(p_name TEXT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA SQL SECURITY INVOKER RETURN pwned()".into()),
@@ -142,11 +143,11 @@ fn status_adds_up_the_slots_of_one_counter(server: &Server) {
 
 /// The owner of a schema names the key column of a table, or the options in a view. An administrator installs and uninstalls.
 fn the_names_of_a_key_are_printed_and_not_executed(server: &Server) {
-    let planted = format!("pwned_{}", std::process::id());
+    let pwned = format!("pwned_{}", std::process::id());
     let databases = || server.schema().query::<String>("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA");
     for place in ["", "name", "p", "v", "p text", "v text", "n", "type", "json type", "json", "value"] {
         let schema = server.schema();
-        let key = format!("`INT);CREATE DATABASE {planted};-- {{{place}}}`");
+        let key = format!("`INT);CREATE DATABASE {pwned};-- {{{place}}}`");
         schema.run(&format!("CREATE TABLE t ({key} BINARY(2) PRIMARY KEY, n INT NOT NULL) ENGINE = InnoDB; INSERT INTO t VALUES ('ab', 0)"));
         ends(&schema, 0, "install --column t.n");
         schema.run("CALL t_n_increment('ab'); CALL t_n_add('ab', 2); CALL t_n_add_many('[[\"6162\", 4]]')");
@@ -157,10 +158,13 @@ fn the_names_of_a_key_are_printed_and_not_executed(server: &Server) {
         ends(&schema, 0, "status t.n");
         ends(&schema, 0, "uninstall t.n --with-data --yes");
         assert_eq!(schema.query::<i64>("SELECT n FROM t"), [5], "{place}");
-        let words = format!("slotted_counters --table x --prefix x_ --key ''{key} BINARY(2)''");
-        schema.run(&format!("CREATE VIEW x_package AS SELECT '0.1.0' AS version, '{words}' AS arguments"));
+        let mut planted = Options::slotted_counters();
+        (planted.table, planted.prefix) = ("x".parse().expect("a name"), "x_".parse().expect("a prefix"));
+        planted.subject = records(format!("{key} BINARY(2)").parse().expect("a key"));
+        let description = SqlStr(planted.description());
+        schema.run(&format!("CREATE VIEW x_package AS SELECT '0.1.0' AS version, {description} AS options"));
         let output = slotted(&schema, "uninstall x").output().expect("slotted runs");
         assert!(!printed(&output).contains("panicked"), "{place}: {}", printed(&output));
-        assert!(!databases().contains(&planted), "{place}");
+        assert!(!databases().contains(&pwned), "{place}");
     }
 }

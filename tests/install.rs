@@ -4,13 +4,13 @@ use std::io::Write;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Family, Kind, Options, Package, Routine, Security, Slots, committed};
+use slotted::package::{Family, Options, Package, Routine, Security, committed};
 use slotted::render::{self, Task, plan};
 
 use crate::accounts::{Account, grants};
 use crate::installing::{ends, has};
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, source, with_collation};
+use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, source, with_collation, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -65,7 +65,7 @@ fn setup_fails_if_the_table_exists_and_keeps_it(server: &Server) {
     schema.install(&plain);
     schema.run("CALL counter_setup('kept', 'mine', 3, 12)");
     let before = (definitions(&schema), schema.rows(&plain.options.table));
-    for package in [&plain, &package(|options| options.slots = Slots::Fixed(20))] {
+    for package in [&plain, &package(|options| options.subject.set_slots(20))] {
         let setup = schema.file(package, "setup.sql");
         let script = format!("SET sql_mode = 'ANSI_QUOTES';\n{setup}\nSELECT @@sql_mode;\n");
         for (option, mode) in [("--batch", ""), ("--force", "ANSI_QUOTES\n")] {
@@ -137,7 +137,7 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
 /// By the script, and by the commands. Without the CHECK, a take succeeds although a negative slot makes the total too small. A column that
 /// is added in the place of a lost one would have 0 in all rows.
 fn a_table_that_differs_is_rejected_before_any_change(server: &Server) {
-    let records = keyed(|options| options.key = "url VARCHAR(50), id BIGINT UNSIGNED".parse().expect("a key"));
+    let records = keyed(|options| options.subject = records("url VARCHAR(50), id BIGINT UNSIGNED".parse().expect("a key")));
     let (counters, stock) = (package(|_| {}), bounded(|_| {}));
     let [dropped, other] = if server.is_mysql() {
         ["DROP CHECK CHK", "ALTER CHECK CHK NOT ENFORCED"]
@@ -232,7 +232,7 @@ fn counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others(serv
     schema.install(&package(|_| {}));
     schema.run("CALL counter_setup('few', 'five slots', NULL, 12); CALL counter_setup('gap', NULL, 64, 7)");
     schema.run("DELETE FROM counters WHERE counter_name = 'gap' AND counter_id = 3");
-    let fixed = package(|options| options.slots = Slots::Fixed(20));
+    let fixed = package(|options| options.subject.set_slots(20));
     let create = schema.file(&fixed, "create_procedures.sql");
     // The resize of one counter waits for no transaction of another one.
     schema.run("CALL counter_setup('other', NULL, 64, 0)");
@@ -335,7 +335,7 @@ fn scripts_of_the_other_family_change_nothing(server: &Server) {
         let before = definitions(&schema);
         let names = ["setup.sql", "create_procedures.sql", "uninstall.sql"];
         // Only a package of a column has statements of its family in uninstall.sql.
-        for name in &names[..if package.options.column.is_some() { 3 } else { 2 }] {
+        for name in &names[..if package.options.column().is_some() { 3 } else { 2 }] {
             let text = render::file(&package, name);
             let script = format!("SET sql_mode = 'ANSI_QUOTES';\n{text}\nSELECT @@sql_mode;\n");
             // setup.sql has a delimiter after each statement. It replaces nothing, but the prompt of a client would go on.
@@ -403,7 +403,7 @@ fn the_example_of_each_manual_runs_and_totals_are_integers(server: &Server) {
             let (_, example) = manual.rsplit_once("\nExample: ").expect("an example");
             // Each example except that of setup needs an existing counter.
             schema.run(&format!("DELETE FROM {}", package.options.table));
-            if package.options.kind == Kind::Counters && routine != Routine::Setup {
+            if package.options.is_named() && routine != Routine::Setup {
                 let setup = package.routine(Routine::Setup).expect("a routine");
                 for name in ["downloads", "seats"] {
                     schema.run(&format!("CALL {setup}('{name}', NULL, NULL, 10)"));

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use serde_json::Value;
 use slotted::install;
-use slotted::package::{Package, Routine};
+use slotted::package::Routine;
 
 use crate::accounts::Account;
 use crate::advise::{printed, url};
-use crate::support::{Module, SESSIONS, Schema, Server, SetOnDrop, package};
+use crate::support::{Module, SESSIONS, Schema, Server, SetOnDrop, package, parsed};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -121,8 +121,8 @@ fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
         ends(&schema, 0, words);
         assert_eq!(schema.query::<String>(definers), expected, "{words}");
     }
-    let arguments: String = schema.first("SELECT arguments FROM slotted_counter_package");
-    has(&arguments, &["--slots 7", "--collation utf8mb4_unicode_ci", "--security invoker", "--definer"]);
+    let options: String = schema.first("SELECT options FROM slotted_counter_package");
+    has(&options, &[r#""slots":7"#, r#""utf8mb4_unicode_ci""#, r#""invoker""#, r#""definer":{"#]);
     schema.run(&format!("DROP USER {definer}"));
 }
 
@@ -160,7 +160,7 @@ fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server
         let status: Value = serde_json::from_str(&ends(&schema, 0, "status --json")).expect("JSON");
         assert_eq!((&status["same"], &status["schema_version"]), (&true.into(), &1.into()), "{status:#}");
         let arguments = status["packages"][0]["arguments"].as_str().expect("arguments");
-        let package = Package::parse(arguments).expect(arguments);
+        let package = parsed(arguments);
         // What is missing: all of setup.sql, and then one view.
         for procedures in [true, false] {
             let sql = ends(&by_client, 0, &format!("{install} --dry-run"));
@@ -306,8 +306,8 @@ fn another_installation_replaces_what_differs_and_keeps_the_slots_of_a_column(se
     assert_eq!(schema.first::<u64>("SELECT counter_get('hits')"), 8);
     for (more, slots) in [("--slots 16", true), ("--no-function", true), ("--slots 521", false)] {
         ends(&schema, 0, &format!("install --column articles.views {more}"));
-        let arguments: String = schema.first("SELECT arguments FROM articles_views_package");
-        assert_eq!(arguments.contains("--slots 16"), slots, "{more}: {arguments}");
+        let options: String = schema.first("SELECT options FROM articles_views_package");
+        assert_eq!(options.contains(r#""slots":16"#), slots, "{more}: {options}");
     }
 }
 

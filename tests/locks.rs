@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Kind, Slots};
 
 use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, variants};
@@ -36,11 +35,11 @@ fn locked(schema: &Schema<'_>, connection: &Conn) -> Vec<String> {
 fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(server: &Server) {
     let one: &[&str] = if server.is_mysql() { &["RECORD X,REC_NOT_GAP", "TABLE IX"] } else { &["1 rows"] };
     let mut packages: Vec<_> = variants().into_iter().map(|(_, package)| package).collect();
-    packages.extend([bounded(|_| {}), keyed(|options| options.slots = Slots::Fixed(1))]);
+    packages.extend([bounded(|_| {}), keyed(|options| options.subject.set_slots(1))]);
     for package in packages {
         let (schema, prefix, table) = (server.schema(), package.options.prefix.name(), &package.options.table);
         schema.install(&package);
-        let counters = package.options.kind == Kind::Counters;
+        let counters = package.options.is_named();
         let (key, neighbour) = if counters { ("'a'", "'b'") } else { ("1, 1", "1, 2") };
         for key in [key, neighbour] {
             if counters {
@@ -53,7 +52,7 @@ fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(se
         let (slot, count) = if counters { ("counter_id - 1", "counter") } else { ("slot", "`count`") };
         let slots = package.options.setup_slots();
         let own = format!("SELECT COUNT(*) FROM {table} WHERE {slot} = MOD(CONNECTION_ID(), {slots}) AND {count} <> 9");
-        let take = package.options.bounded.then(|| format!("CALL {prefix}take({key}, 9)"));
+        let take = package.options.is_bounded().then(|| format!("CALL {prefix}take({key}, 9)"));
         let count = [format!("CALL {prefix}increment({key})"), format!("CALL {prefix}add({key}, -3)")];
         for call in count.into_iter().chain(take) {
             let mut connection = schema.isolated("REPEATABLE READ");
@@ -63,9 +62,9 @@ fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(se
             }
             assert_eq!(locked(&schema, &connection), [""; 0], "{get}");
             connection.query_drop(&call).expect(&call);
-            assert_eq!(locked(&schema, &connection), one, "{call}, {}", package.options.pick);
+            assert_eq!(locked(&schema, &connection), one, "{call}");
             let own: Option<u32> = connection.query_first(&own).expect(&own);
-            assert!(own > Some(0) || package.options.random(), "{call}: another slot than that of the connection");
+            assert!(own > Some(0), "{call}: another slot than that of the connection");
             connection.query_drop("ROLLBACK").expect("a rollback");
         }
     }

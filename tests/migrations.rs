@@ -106,7 +106,7 @@ fn each_format_creates_and_drops_everything(server: &Server) {
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 100)");
         let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
         let objects = || schema.first::<usize>(tables) + schema.first::<usize>(ROUTINES);
-        let is_column = package.options.column.is_some();
+        let is_column = package.options.column().is_some();
         for format in [Format::Plain, Format::Statements] {
             let execute = |name: &str| {
                 let files = files_of(&package, format);

@@ -16,7 +16,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
-use slotted::package::{Options, Package, Slots};
+use slotted::package::{Options, Package};
 
 use crate::rollup::of_column;
 use crate::support::{Module, Schema, Server, bounded, cases, error_of, keyed, package};
@@ -111,7 +111,7 @@ impl Form {
     }
 
     fn package(self) -> Package {
-        let fixed = |options: &mut Options| options.slots = Slots::Fixed(FIXED as u32);
+        let fixed = |options: &mut Options| options.subject.set_slots(FIXED as u32);
         match self {
             Self::PerCounter => package(|_| {}),
             Self::Fixed => package(fixed),

@@ -6,11 +6,11 @@ use std::thread;
 
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Params, Row, TxOpts, Value};
-use slotted::package::{Kind, Options, Package, Pick, Slots};
+use slotted::package::{Options, Package};
 use slotted::script::{self, Query};
 
 use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, calls, keyed, package, repeatable, variants};
+use crate::support::{Module, Schema, Server, bounded, calls, keyed, package, repeatable, variants, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -75,7 +75,7 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
         package(|o| o.cluster = true),
         bounded(|_| {}),
         bounded(|o| o.cluster = true),
-        keyed(|o| (o.key, o.pick) = (key, Pick::Random)),
+        keyed(|o| o.subject = records(key)),
         keyed(|o| o.cluster = true),
         of_column("articles.views", "id BIGINT", |_| {}),
     ];
@@ -101,11 +101,11 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
 
 fn queries_and_calls_count_in_the_same_rows(server: &Server) {
     let packages = variants().into_iter().map(|(_, package)| package);
-    for package in packages.chain([bounded(|_| {}), keyed(|o| o.pick = Pick::Random), keyed(|_| {})]) {
+    for package in packages.chain([bounded(|_| {}), keyed(|_| {})]) {
         let (schema, what) = (server.schema(), package.options.arguments());
         schema.install(&package);
         let (queries, mut connection) = (Queries::of(&schema, &package), schema.connect());
-        let (prefix, named) = (package.options.prefix.name(), package.options.kind == Kind::Counters);
+        let (prefix, named) = (package.options.prefix.name(), package.options.is_named());
         let (key, of_key): (_, Vec<Value>) =
             if named { ("'downloads'", vec!["downloads".into()]) } else { ("123, 456", vec![123.into(), 456.into()]) };
         let total = || queries.rows::<Option<i64>>(&mut schema.connect(), "get", of_key.clone()).remove(0);
@@ -134,7 +134,7 @@ fn queries_and_calls_count_in_the_same_rows(server: &Server) {
         assert_eq!((total(), schema.first(&format!("SELECT {prefix}get({key})"))), (Some(24), 24), "{what}");
         let totals: Vec<Row> = queries.rows(&mut connection, "totals", Vec::new());
         assert!(totals.iter().any(|row| row.get::<i64, _>("total") == Some(24)), "{what}");
-        if package.options.bounded {
+        if package.options.is_bounded() {
             for (amount, taken, left) in [(7, 1, 17), (18, 0, 17)] {
                 assert_eq!(queries.change(&mut connection, "take", &arguments(amount)).expect("take"), taken);
                 assert_eq!(total(), Some(left));
@@ -178,7 +178,7 @@ fn totals_are_exact_during_resizes(server: &Server) {
 /// MariaDB 11.8 would reject the change of a row that has changed since the first read (1020).
 fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(server: &Server) {
     // With one slot, the other connection and the transaction change the same row.
-    let one = |options: &mut Options| options.slots = Slots::Fixed(1);
+    let one = |options: &mut Options| options.subject.set_slots(1);
     let (of_record, of_counter) = ("CALL slotted_counter_increment(123, 456)", "CALL counter_increment('downloads')");
     let setup = "CALL counter_setup('downloads', NULL, NULL, 0)";
     for (package, setup, call, names) in [
@@ -209,7 +209,7 @@ fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(serve
 
 /// JSON libraries write characters beyond ASCII as escapes. The session cannot have these characters, the key can.
 fn a_json_escape_is_its_character_in_a_session_without_the_character(server: &Server) {
-    let package = keyed(|o| o.key = "name VARCHAR(40)".parse().expect("a key"));
+    let package = keyed(|o| o.subject = records("name VARCHAR(40)".parse().expect("a key")));
     let schema = server.schema();
     schema.install(&package);
     schema.run("CALL slotted_counter_add('\u{416}', 1)");

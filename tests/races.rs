@@ -7,7 +7,7 @@ use std::{panic, thread};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Kind, Package, Slots};
+use slotted::package::Package;
 
 use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package};
 
@@ -187,7 +187,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn records(&self) -> bool {
-        self.package.options.kind == Kind::SlottedCounters
+        !self.package.options.is_named()
     }
 
     /// The statements of words like `begin, add 5`.
@@ -313,7 +313,7 @@ fn concurrent_calls_of_counters_are_serializable(server: &Server) {
 }
 
 fn concurrent_calls_of_slotted_counters_are_serializable(server: &Server) {
-    are_serializable(server, &keyed(|options| options.slots = Slots::Fixed(3)), OF_RECORDS);
+    are_serializable(server, &keyed(|options| options.subject.set_slots(3)), OF_RECORDS);
 }
 
 fn concurrent_calls_of_bounded_counters_are_serializable(server: &Server) {

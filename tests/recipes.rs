@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::{Options, Package, Slots};
+use slotted::package::{Options, Package};
 use slotted::script;
 
 use crate::documents;
@@ -73,7 +73,7 @@ fn records(table: &str, prefix: &str, key: Option<&str>) -> Package {
     keyed(|options| {
         options.table = table.parse().expect("a name");
         options.prefix = prefix.parse().expect("a prefix");
-        key.into_iter().for_each(|key| options.key = key.parse().expect("a key"));
+        key.into_iter().for_each(|key| options.subject = crate::support::records(key.parse().expect("a key")));
     })
 }
 
@@ -363,7 +363,7 @@ fn each_way_to_call_the_roll_up_commits_without_autocommit(server: &Server) {
 /// (1020). Only the routines with slots per counter have a SELECT: they can deadlock there.
 fn a_trigger_that_counts_rejects_no_transaction_that_began_with_a_read(server: &Server) {
     let server = server.another(&["--log-bin", "--server-id=1", "--log-bin-trust-function-creators=ON"]);
-    let fixed = |options: &mut Options| options.slots = Slots::Fixed(4);
+    let fixed = |options: &mut Options| options.subject.set_slots(4);
     for (package, setup, key, locks) in [
         (package(|_| {}), "CALL counter_setup('a', NULL, 4, 0)", "'a'", !server.is_mysql()),
         (package(fixed), "CALL counter_setup('a', NULL, 4, 0)", "'a'", false),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slotted::package::{Family, Package, SqlStr, TAKEN, committed};
 use slotted::render::{self, Format, Task};
 
-use crate::support::{Module, root};
+use crate::support::{Module, parsed as package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -22,13 +22,9 @@ pub fn promises(mut module: Module<'_>) {
         .plain(scripts_need_no_client_command_but_delimiter_and_no_backslash);
 }
 
-fn package(words: &str) -> Package {
-    Package::parse(words).unwrap_or_else(|error| panic!("{words}: {error}"))
-}
-
 /// Variants that together use every option, and that a reviewer can read as a whole.
 fn chosen() -> [(&'static str, Package); 2] {
-    let counters = "counters --slots 64 --pick random --table hits$ --prefix hit_ --collation utf8mb4_bin --security invoker --cluster";
+    let counters = "counters --slots 64 --table hits$ --prefix hit_ --collation utf8mb4_bin --security invoker --cluster";
     let column = "--column 'repositories.`download count`' --key 'site BINARY(2), url VARCHAR(255)' --keep '`seen at`' --slots 7 \
                   --table downloads --prefix download_ --definer 'my counters@localhost' --server mariadb --no-function";
     [("counters_with_options", package(counters)), ("a_column", package(column))]
@@ -99,7 +95,7 @@ fn chosen_variants_are_as_reviewed() {
 fn text(package: &Package) -> String {
     let setup = render::setup(package);
     let (_, text) = setup.split_once('\n').expect("a banner");
-    text.replace(&SqlStr(package.options.arguments()).to_string(), "arguments")
+    text.replace(&SqlStr(package.options.description()).to_string(), "options")
 }
 
 fn an_option_changes_only_its_own_words() {
@@ -139,8 +135,8 @@ fn a_key_column_has_no_name_of_the_package() {
 fn a_package_is_short_enough_to_be_reviewed() {
     for package in packages().into_iter().filter(|package| !package.options.cluster) {
         let name = package.folder();
-        let most = match package.name() {
-            "slotted_counters" if package.options.column.is_some() => 400,
+        let most = match package.options.subject.package() {
+            "slotted_counters" if package.options.column().is_some() => 400,
             "slotted_counters" => 249,
             "counters" => 347,
             "counters-fixed" => 332,
@@ -317,7 +313,7 @@ fn no_routine_does_what_a_routine_must_not() {
 }
 
 fn scripts_need_no_client_command_but_delimiter_and_no_backslash() {
-    let quoted = package(r#"counters --definer "it's `my` \"account\"@%""#);
+    let quoted = package(r#"counters --definer "it's `my` account@%""#);
     for package in packages().into_iter().chain(chosen().into_iter().map(|(_, package)| package)).chain([quoted]) {
         for file in [Format::Client, Format::Plain].into_iter().flat_map(|format| render::files_of(&package, format)) {
             let (name, text) = (format!("{} of {}", file.name, package.folder()), &file.text);

@@ -8,9 +8,8 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
-use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, calls, error_of, free_ports, repeatable, until};
+use crate::support::{Module, Schema, Server, calls, error_of, free_ports, repeatable, until, parsed};
 
 pub fn promises(mut module: Module<'_>) {
     module.private().on_servers(a_replica_has_the_same_rows_and_rejects_calls);
@@ -159,7 +158,7 @@ fn a_replica_has_the_same_rows_and_rejects_calls(server: &Server) {
         pages.join(", ")
     ));
     for words in ["counters", "bounded_counters", "slotted_counters", "--column pages.views --key 'id BIGINT'"] {
-        let package = Package::parse(&format!("{words} --definer slotted@localhost")).expect(words);
+        let package = parsed(&format!("{words} --definer slotted@localhost"));
         ["setup.sql", "accounts.sql"].iter().for_each(|file| schema.run(&schema.file(&package, file)));
     }
     schema.run(&format!("GRANT SELECT, UPDATE ON pages TO app@'%'; GRANT EXECUTE ON {SCHEMA}.* TO app@'%'"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::{Options, Package, TableColumn};
+use slotted::package::{Columns, Options, Package, TableColumn};
 
 use crate::columns::succeeds;
 use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable, sql_statements, until};
@@ -54,10 +54,7 @@ pub fn promises(mut module: Module<'_>) {
 /// A package whose counts belong to a column.
 pub fn of_column(column: &str, key: &str, change: impl FnOnce(&mut Options)) -> Package {
     let column: TableColumn = column.parse().expect("a column");
-    // Some names need others of the package.
-    let mut options = Options::of_column(&column).unwrap_or_else(Options::slotted_counters);
-    options.column = Some(column);
-    options.key = key.parse().expect("a key");
+    let mut options = Options::of_column(column, key.parse().expect("a key"), Columns::default());
     change(&mut options);
     Package::new(options).expect("valid options")
 }
@@ -667,7 +664,7 @@ fn the_column_of_a_saturated_record_stays_a_second_behind(server: &Server) {
         create_articles(schema, 1);
         schema.run("CREATE TABLE likes (article BIGINT NOT NULL, FOREIGN KEY (article) REFERENCES articles (id)) ENGINE = InnoDB");
         schema.install(&of_column("articles.views", "id BIGINT", |options| {
-            options.slots = slotted::package::Slots::Fixed(16);
+            options.subject.set_slots(16);
         }));
         let (stop, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
         thread::scope(|scope| {

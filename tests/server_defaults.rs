@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use mysql::Row;
 use mysql::prelude::Queryable;
-use slotted::package::Slots;
 
 use crate::installing::{ends, has};
 use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package};
@@ -93,7 +92,7 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
 fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     let [few, many] = [5, 20].map(|slots| {
         package(|options| {
-            options.slots = Slots::Fixed(slots);
+            options.subject.set_slots(slots);
             options.definer = Some("slotted@localhost".parse().expect("an account"));
         })
     });
@@ -111,7 +110,7 @@ fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
             "SELECT COUNT(*) FROM mysql.procs_priv WHERE User = 'app' AND Routine_name IN ('counter_add', 'counter_get')",
             "2",
         ),
-        (&many, "create_procedures.sql", "SELECT arguments LIKE '% --slots 20 %' FROM counter_package", "1"),
+        (&many, "create_procedures.sql", "SELECT options LIKE '%{\"fixed\":20}%' FROM counter_package", "1"),
         (
             &many,
             "test_insertdata.sql",

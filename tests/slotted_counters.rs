@@ -9,10 +9,10 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use rand::RngExt;
-use slotted::package::{Key, Package, Pick, Slots};
+use slotted::package::{Key, Package};
 
 use crate::rollup::{after, of_column};
-use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, keyed, repeatable};
+use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, keyed, repeatable, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -37,13 +37,13 @@ fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
 }
 
 fn increments_of_one_record_are_exact(server: &Server) {
-    for pick in [Pick::Connection, Pick::Random] {
-        let schema = installed(server, &keyed(|options| options.pick = pick));
+    {
+        let schema = installed(server, &keyed(|_| {}));
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "a record without slots");
         (0..11).for_each(|_| schema.run("CALL slotted_counter_increment(123, 456)"));
         let (sum, slots, least, most): (i64, u64, i64, i64) =
             schema.first("SELECT CAST(SUM(count) AS SIGNED), COUNT(*), MIN(slot), MAX(slot) FROM slotted_counters");
-        // Eleven connections, or eleven random selections, use several of the 521 slots.
+        // Eleven connections use several of the 521 slots.
         assert!(sum == 11 && slots > 1 && least >= 0 && most < 521, "{sum} in {slots} slots from {least} to {most}");
         schema.run("CALL slotted_counter_add(123, 456, -20)");
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), -9);
@@ -59,7 +59,7 @@ fn a_char_key_with_trailing_spaces_is_the_record_that_it_counts_for(server: &Ser
     let without_padding = if server.is_mysql() { "utf8mb4_0900_ai_ci" } else { "utf8mb4_general_nopad_ci" };
     for collation in ["utf8mb4_general_ci", without_padding] {
         let package = keyed(|options| {
-            options.key = "a CHAR(3)".parse().expect("a key");
+            options.subject = records("a CHAR(3)".parse().expect("a key"));
             options.collation = collation.parse().ok();
         });
         let schema = installed(server, &package);
@@ -101,7 +101,7 @@ fn every_key_type_identifies_its_record(server: &Server) {
         ("`select` INT", &["5"], &["NULL + 'a'"]),
     ];
     for (key, good, bad) in cases {
-        let package = keyed(|options| options.key = key.parse::<Key>().expect(key));
+        let package = keyed(|options| options.subject = records(key.parse::<Key>().expect(key)));
         let schema = installed(server, &package);
         let mut connection = schema.connect();
         for value in *good {
@@ -182,7 +182,7 @@ fn concurrent_first_increments_are_exact(server: &Server) {
     const RECORDS: i64 = 20;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
         for (transactions, slots) in [(false, 8), (true, 100), (true, 8)] {
-            let schema = installed(server, &keyed(|options| options.slots = Slots::Fixed(slots)));
+            let schema = installed(server, &keyed(|options| options.subject.set_slots(slots)));
             let barrier = Barrier::new(CONNECTIONS as usize);
             let session = || {
                 let mut connection = schema.isolated(isolation);
@@ -249,7 +249,7 @@ fn a_compaction_leaves_one_slot_and_a_reset_the_value_in_one(server: &Server) {
 
 /// In transactions as well, as long as no slot is new.
 fn maintenance_of_a_record_beside_its_increments_never_deadlocks(server: &Server) {
-    let schema = &installed(server, &keyed(|options| options.slots = Slots::Fixed(8)));
+    let schema = &installed(server, &keyed(|options| options.subject.set_slots(8)));
     let slots: Vec<_> = (0..8).map(|slot| format!("(2, 2, {slot}, 1)")).collect();
     schema.run(&format!("INSERT INTO slotted_counters VALUES {}", slots.join(", ")));
     for (begin, end, key, maintenance, increments) in [
@@ -386,7 +386,7 @@ fn a_record_is_read_by_its_key(server: &Server) {
         ("day DATETIME, page_id BIGINT UNSIGNED", "'2000-01-01' + INTERVAL {n} HOUR, {n}", "'2000-01-01 13:00', 13"),
         ("year SMALLINT, name VARCHAR(9)", "2000 + {n} MOD 9, {n}", "2004, '13'"),
     ] {
-        let package = keyed(|options| options.key = key.parse().expect("a key"));
+        let package = keyed(|options| options.subject = records(key.parse().expect("a key")));
         let schema = installed(server, &package);
         let rows: Vec<_> = (0..5000)
             .map(|number: u32| format!("({}, {}, 1)", row.replace("{n}", &number.to_string()), number % 3))
@@ -394,7 +394,7 @@ fn a_record_is_read_by_its_key(server: &Server) {
         schema.run(&format!("INSERT INTO slotted_counters VALUES {}", rows.join(", ")));
         schema.run("ANALYZE TABLE slotted_counters");
         let mut connection = schema.connect();
-        let columns: Vec<_> = package.options.key.0.iter().map(|column| column.name.to_string()).collect();
+        let columns: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
         let query = format!("SELECT total FROM slotted_counter_totals WHERE ({}) = ({record})", columns.join(", "));
         let reads = |connection: &mut Conn| -> i64 {
             let rows: Vec<(String, i64)> =

@@ -8,11 +8,11 @@ use mysql::Row;
 use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use slotted::package::{Ident, Kind, Package, SqlStr};
+use slotted::package::{Ident, Package, SqlStr};
 
 use crate::queries::Queries;
 use crate::rollup::of_column;
-use crate::support::{Module, SESSIONS, Schema, Server, bounded, cases, error_of, keyed, package};
+use crate::support::{Module, SESSIONS, Schema, Server, bounded, cases, error_of, keyed, package, parsed};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -44,7 +44,7 @@ fn tour(schema: &Schema<'_>, session: &str) {
         "CALL counter_add('a counter', -3)",
         "CALL counter_resize('a counter', 50)",
         "CALL counter_resize('a counter', 7)",
-        "SELECT counter_get('a counter'), total, arguments INTO @get, @total, @arguments FROM counter_totals, counter_package",
+        "SELECT counter_get('a counter'), total, options INTO @get, @total, @options FROM counter_totals, counter_package",
         "CALL counter_reset('a counter', 5, TRUE)",
         "CALL counter_delete('a counter')",
         "CALL counter_setup('b', NULL, NULL, NULL)",
@@ -52,9 +52,9 @@ fn tour(schema: &Schema<'_>, session: &str) {
     ] {
         connection.query_drop(statement).unwrap_or_else(|error| panic!("{session:?}: {statement}: {error}"));
     }
-    let row: Option<(i64, i64, String)> = connection.query_first("SELECT @get, @total, @arguments").expect("a row");
-    let arguments = if schema.server.is_mysql() { "counters" } else { "counters --server mariadb" };
-    assert_eq!(row, Some((39, 39, arguments.to_owned())), "{session:?}");
+    let row: Option<(i64, i64, String)> = connection.query_first("SELECT @get, @total, @options").expect("a row");
+    let options = package(|options| options.family = schema.server.version.family).options.description();
+    assert_eq!(row, Some((39, 39, options)), "{session:?}");
 }
 
 /// Names of a table of an application and its columns, as the server stores them. A definer can have any name, too.
@@ -188,7 +188,7 @@ fn increments_of_a_session_go_into_its_temporary_table_of_the_same_name(server: 
 fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
     let server = &server.another(&[]);
     for package in ["counters --cluster", "counters --cluster --slots 40", "slotted_counters --cluster --slots 40"] {
-        let package = Package::parse(package).expect(package);
+        let package = parsed(package);
         let (schema, arguments) = (server.schema(), package.options.arguments());
         schema.install(&package);
         let be_node = |node: u64, nodes: u64| {
@@ -196,7 +196,7 @@ fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
                 "SET GLOBAL auto_increment_increment = {nodes}; SET GLOBAL auto_increment_offset = {node}"
             ));
         };
-        let (named, per_counter) = (package.options.kind == Kind::Counters, package.options.per_counter());
+        let (named, per_counter) = (package.options.is_named(), package.options.per_counter());
         let (prefix, table) = (package.options.prefix.name(), &package.options.table);
         let (key, slot, count) =
             if named { ("'hot'", "counter_id - 1", "counter") } else { ("7, 7", "slot", "`count`") };
@@ -287,9 +287,9 @@ fn is_called_beside_a_schema_change(server: &Server, package: &Package, call: &s
     let schema = server.schema();
     schema.install(package);
     let (table, prefix) = (&package.options.table, package.options.prefix.name());
-    schema.run(&match package.options.kind {
-        Kind::Counters => format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"),
-        Kind::SlottedCounters => format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"),
+    schema.run(&match package.options.is_named() {
+        true => format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"),
+        false => format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"),
     });
     schema.run(&format!("CREATE TABLE copied LIKE {table}; INSERT INTO copied SELECT * FROM {table}"));
     let of_copied = "WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'copied'";

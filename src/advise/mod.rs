@@ -124,7 +124,7 @@ impl Watched {
         let mut options = package.options.clone();
         let database = Ident::stored(&advice.database);
         let name = advice.key.trim_matches('\'').replace("''", "'");
-        let slots = match options.slots {
+        let slots = match options.subject.slots() {
             Slots::Fixed(slots) => slots,
             Slots::PerCounter => {
                 let table = &options.table;
@@ -147,7 +147,7 @@ impl Watched {
                     format!("CALL {database}.{resize}({}, {needed});", literal(&name))
                 }
                 _ => {
-                    options.slots = Slots::Fixed(needed);
+                    options.subject.set_slots(needed);
                     advice.sentence += ": source create_procedures.sql of";
                     format!("slotted generate {} --out more-slots", options.arguments())
                 }

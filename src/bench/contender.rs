@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use super::Setting;
-use crate::package::{ENTRIES_MAX, Family, Options, OptionsError, Package, Slots};
+use crate::package::{ENTRIES_MAX, Family, Options, OptionsError, Package};
 use crate::render::{self, Task};
 use crate::script;
 
@@ -136,8 +136,8 @@ impl Contender {
         let mut all = Vec::new();
         if let Some(mut options) = self.package.clone() {
             options.family = family;
-            if let Slots::Fixed(slots) = &mut options.slots {
-                *slots = setting.slots;
+            if !options.per_counter() {
+                options.subject.set_slots(setting.slots);
             }
             let place = format!("{}, in setup.sql of its package", self.name);
             let steps = render::plan(&Package::new(options)?, Task::Create);
@@ -166,7 +166,7 @@ impl Statement {
 fn options(package: &str) -> Option<Options> {
     let options = match package {
         "counters" => Options::default(),
-        "counters-fixed" => Options { slots: Slots::Fixed(1), ..Options::default() },
+        "counters-fixed" => Options::counters_fixed(),
         "slotted_counters" => Options::slotted_counters(),
         "bounded_counters" => Options::bounded_counters(),
         _ => return None,

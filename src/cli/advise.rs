@@ -64,9 +64,9 @@ impl Advise {
 fn packages(connection: &mut Conn) -> anyhow::Result<Vec<(String, Option<Package>)>> {
     let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
     let installed = compare::installed(connection, database.is_none())?;
-    let package = |one: compare::Installed| match one.value("arguments").map(Package::parse) {
+    let package = |one: compare::Installed| match one.version {
         None => Some((one.schema, None)),
-        Some(package) => Some((one.schema, Some(package.ok()?))),
+        Some(_) => Some((one.schema, Some(one.package?))),
     };
     Ok(installed.into_iter().filter_map(package).collect())
 }

@@ -9,8 +9,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
+use super::flags::Flags;
 use super::output::{note, out, outln};
-use crate::package::{self, Given, Package};
+use crate::package::{self, Package};
 use crate::render::{self, Format};
 
 /// Render the SQL of a package.
@@ -38,7 +39,7 @@ pub struct Generate {
     stdout: bool,
 
     #[command(flatten)]
-    package: Given,
+    package: Flags,
 }
 
 fn format(text: &str) -> Result<Format, String> {
@@ -52,7 +53,7 @@ fn format(text: &str) -> Result<Format, String> {
 
 impl Generate {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let packages = match self.package.options {
+        let packages = match self.package.options()? {
             Some(options) => vec![Package::new(options)?],
             None => package::committed(),
         };

@@ -6,13 +6,14 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
+use super::flags::Flags;
 use super::output::{in_line, note, out, outln};
 use super::package::installed;
 use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
 use crate::package::{
-    Columns, Given, Ident, Kind, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, SqlStr, TableColumn,
+    Columns, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, SqlStr, Subject, TableColumn,
     shell_word,
 };
 use crate::render;
@@ -37,7 +38,7 @@ pub struct Install {
     dry_run: bool,
 
     #[command(flatten)]
-    package: Given,
+    package: Flags,
 
     #[command(flatten)]
     connection: Connection,
@@ -45,21 +46,23 @@ pub struct Install {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let Some(mut options) = self.package.options else {
+        let Some(mut options) = self.package.options()? else {
             return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
         options.family = Version::of(&mut connection)?.family;
-        if let Some(name) = options.column.as_ref().filter(|_| options.key.0.is_empty()) {
-            let parent = column::parent(&mut connection, name)?.map_err(rejected)?;
-            options.key = parent.key;
+        if let Subject::Column { column, key, keep, .. } = &mut options.subject
+            && key.0.is_empty()
+        {
+            let parent = column::parent(&mut connection, column)?.map_err(rejected)?;
+            *key = parent.key;
             options.collation = parent.collation.or(options.collation);
-            if options.keep.0.is_empty() {
-                options.keep = Columns(parent.on_update);
+            if keep.0.is_empty() {
+                *keep = Columns(parent.on_update);
             }
         }
-        keep(&mut connection, &mut options, &self.package.flags)?;
+        keep(&mut connection, &mut options, &self.package)?;
         let package = Package::new(options)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
@@ -96,25 +99,23 @@ impl Install {
 
 /// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
 /// also one that was written into the scripts by hand.
-fn keep(connection: &mut Conn, options: &mut Options, flags: &[&str]) -> anyhow::Result<()> {
-    let is_given = |flag| flags.contains(&flag);
+fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
     let views = install::installed(connection, false)?;
-    let packages = views.iter().filter_map(|view| Package::parse(view.value("arguments")?).ok());
-    let mut before = packages.map(|package| package.options);
-    let is_same =
-        |one: &Options| one.prefix == options.prefix && one.table == options.table && one.kind == options.kind;
+    let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
+    let names = |one: &Options| (one.prefix.clone(), one.table.clone(), one.is_named());
+    let is_same = |one: &Options| names(one) == names(options);
     if let Some(before) = before.find(is_same) {
         // Of named counters, the name of the package says the slots.
-        if !is_given("slots") && options.kind == Kind::SlottedCounters {
-            options.slots = before.slots;
+        if let (None, false, Slots::Fixed(slots)) = (flags.slots, options.is_named(), before.subject.slots()) {
+            options.subject.set_slots(slots);
         }
-        if !is_given("collation") && options.column.is_none() {
+        if flags.collation.is_none() && options.column().is_none() {
             options.collation = before.collation;
         }
-        if !is_given("security") {
+        if flags.security.is_none() {
             options.security = before.security;
         }
-        if !is_given("definer") {
+        if flags.definer.is_none() {
             options.definer = before.definer;
         }
     }
@@ -144,7 +145,7 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     if let Some(problem) = preflight::version(connection)?.or(preflight::definer(connection, package)?) {
         return Ok(Some(problem));
     }
-    let Some(column) = &package.options.column else {
+    let Some(column) = package.options.column() else {
         return Ok(None);
     };
     if let Some(problem) = column::problems(connection, package)?.into_iter().next() {
@@ -152,7 +153,7 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     }
     let same = |other: &TableColumn| other.to_string().to_lowercase() == column.to_string().to_lowercase();
     for other in installed(connection)? {
-        let Some(of_other) = &other.package.options.column else {
+        let Some(of_other) = other.package.options.column() else {
             continue;
         };
         let view = other.package.package.name();
@@ -194,21 +195,21 @@ fn next_steps(package: &Package, database: &str) -> anyhow::Result<String> {
             self.package.routine(routine).expect("the package contains it").typed()
         }
     }
-    let (o, key) = (&package.options, &package.options.key.0);
+    let (o, key) = (&package.options, &package.options.key());
     let row = key.iter().map(|column| format!("{} = ?", column.name.typed()));
     let place = Ident::stored(database);
     // A job that adds many counts at once has an account of its own, with grants.sql.
     let called = package.of_applications().filter(|name| Some(*name) != package.routine(R::AddMany));
     let mut grants: Vec<_> = called.map(|name| format!("EXECUTE ON PROCEDURE {place}.{name}")).collect();
     grants.extend(package.routine(R::Get).map(|get| format!("EXECUTE ON FUNCTION {place}.{get}")));
-    if o.column.is_some() || !o.function {
+    if o.column().is_some() || !o.function {
         grants.push(format!("SELECT ON {place}.{}", package.totals));
     }
     if o.security == Security::Invoker {
         grants.push(format!("SELECT, INSERT, UPDATE ON {place}.{}", o.table));
-        grants.extend(o.column.iter().map(|column| format!("SELECT ON {place}.{}", column.table)));
+        grants.extend(o.column().iter().map(|column| format!("SELECT ON {place}.{}", column.table)));
     }
-    let name = o.column.as_ref().map(ToString::to_string).unwrap_or_default();
+    let name = o.column().map(ToString::to_string).unwrap_or_default();
     let steps = Steps {
         package,
         o,

@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod connection;
 mod demo;
+mod flags;
 mod generate;
 mod install;
 mod interrupt;
@@ -24,6 +25,7 @@ use std::sync::atomic::Ordering;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::connect;
+pub use flags::Flags;
 use output::note;
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.

@@ -35,7 +35,7 @@ impl Name {
         let what = self.name.as_ref().map_or(String::new(), |name| format!(" with the name {name}"));
         if let Some(name) = &self.name {
             found.retain(|Found { package, .. }| {
-                let column = package.options.column.as_ref().map(ToString::to_string);
+                let column = package.options.column().map(ToString::to_string);
                 let own = [package.options.table.name(), package.package.name()];
                 own.contains(&name.as_str()) || column.as_ref() == Some(name)
             });
@@ -64,14 +64,14 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
     let mut all = Vec::new();
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
-        let Some(version) = one.value("version") else {
+        let Some(version) = one.version else {
             return Err(hinted(format!("this account cannot read the view {view}"), preflight::sight(connection)?));
         };
-        match Package::parse(one.value("arguments").unwrap_or_default()) {
-            Ok(package) => all.push(Found { package, version: version.to_owned() }),
-            Err(_) => note!(
+        match one.package {
+            Some(package) => all.push(Found { package, version }),
+            None => note!(
                 "the view {view} does not describe a package of this version (it says version '{}'); install the package again, or drop the view",
-                in_line(version)
+                in_line(&version)
             ),
         }
     }

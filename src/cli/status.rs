@@ -17,7 +17,7 @@ use crate::install;
 use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::preflight;
-use crate::package::{KeyType, Kind, Options, Package, SqlStr};
+use crate::package::{KeyType, Options, Package, SqlStr};
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
@@ -118,7 +118,7 @@ impl PackageReport {
         let (mut counters, mut more, mut pending) = (Vec::new(), 0, None);
         if stores {
             (counters, more) = read_counters(connection, &package)?;
-            if let Some(column) = &package.options.column {
+            if let Some(column) = package.options.column() {
                 let (records, counts) = column::remaining(connection, &package)?;
                 pending = Some(Pending { column: column.to_string(), records, counts });
             }
@@ -241,25 +241,25 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
 /// The query of all counters.
 fn all_counters(package: &Package) -> String {
     let table = &package.options.table;
-    if package.options.column.is_none() {
+    if package.options.column().is_none() {
         return format!("SELECT * FROM {} ORDER BY total DESC", package.totals.typed());
     }
-    let key: Vec<_> = package.options.key.0.iter().map(|column| column.name.typed()).collect();
+    let key: Vec<_> = package.options.key().iter().map(|column| column.name.typed()).collect();
     let key = key.join(", ");
     format!("SELECT {key}, SUM(count) AS pending FROM {} GROUP BY {key} ORDER BY pending DESC", table.typed())
 }
 
 /// The counters with the highest totals, of a column those with pending counts, and the number of the others.
 fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<(Vec<Counter>, usize)> {
-    let count = if package.options.kind == Kind::Counters { "counter" } else { "`count`" };
-    let key: Vec<_> = package.options.key.0.iter().map(|column| column.name.to_string()).collect();
-    let shown = package.options.key.0.iter().map(|column| match column.kind {
+    let count = if package.options.is_named() { "counter" } else { "`count`" };
+    let key: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
+    let shown = package.options.key().iter().map(|column| match column.kind {
         KeyType::Binary(..) => format!("CONCAT('0x', HEX({}))", column.name),
         _ => column.name.to_string(),
     });
     let shown = shown.collect::<Vec<_>>().join(", ");
     // Bytes, because a client with the character set binary can write some that are no characters.
-    let having = if package.options.column.is_some() { "HAVING SUM(`count`) <> 0" } else { "" };
+    let having = if package.options.column().is_some() { "HAVING SUM(`count`) <> 0" } else { "" };
     let rows: Vec<(Option<Vec<u8>>, String, u64, usize)> = connection.query(format!(
         "SELECT LEFT(CAST(CONCAT_WS({}, {shown}) AS CHAR), {NAME_MAX}),
                 CAST(COALESCE(SUM({count}), 0) AS CHAR),

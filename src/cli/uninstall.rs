@@ -10,7 +10,7 @@ use super::output::{in_line, note};
 use super::package::{Found, Name};
 use super::{Outcome, confirmed, hinted};
 use crate::install::{self, column};
-use crate::package::{Kind, Package};
+use crate::package::Package;
 
 /// The number of the records that are listed whose counts remain.
 const RECORDS: usize = 20;
@@ -122,11 +122,11 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
 
 /// What the table has, for the question.
 fn counts(connection: &mut Conn, package: &Package) -> String {
-    if package.options.column.is_some() {
+    if package.options.column().is_some() {
         let (records, counts) = column::remaining(connection, package).unwrap_or_default();
         return format!("Pending counts, which are moved before: {counts} of {records} records. The column stays.");
     }
-    let column = if package.options.kind == Kind::Counters { "counter" } else { "`count`" };
+    let column = if package.options.is_named() { "counter" } else { "`count`" };
     let query = format!("SELECT CAST(COALESCE(SUM({column}), 0) AS CHAR) FROM {}", package.options.table);
     let sum: Option<String> = connection.query_first(query).ok().flatten();
     format!("The sum of its counts is {}.", sum.unwrap_or_else(|| "not known".into()))

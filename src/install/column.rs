@@ -5,7 +5,7 @@ use mysql::{Conn, Row};
 use serde::Serialize;
 
 use super::preflight;
-use crate::package::{Collation, Columns, Definer, Ident, Key, Package, TableColumn};
+use crate::package::{Collation, Columns, Definer, Ident, Key, Package, Subject, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,19 +168,21 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
 /// # Errors
 /// The connection fails.
 pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
-    let Some(column) = &package.options.column else {
+    let Some(column) = package.options.column() else {
         return Ok(Vec::new());
     };
     let table = ParentTable::read(connection, column.table.name())?;
     let columns = table.map_or_else(Vec::new, |table| table.columns);
     let kept = |name: &str| {
-        let mut keep = package.options.keep.0.iter();
+        let mut keep = package.options.keep().iter();
         keep.any(|one| one.name().to_lowercase() == name.to_lowercase())
     };
     let changed = columns.iter().filter(|one| one.on_update && !kept(&one.name));
     let mut options = package.options.clone();
-    let all = columns.iter().filter(|one| one.on_update);
-    options.keep = Columns(all.map(|one| Ident::stored(&one.name)).collect());
+    if let Subject::Column { keep, .. } = &mut options.subject {
+        let all = columns.iter().filter(|one| one.on_update);
+        *keep = Columns(all.map(|one| Ident::stored(&one.name)).collect());
+    }
     let remedy = format!("run {}", preflight::command(connection, &options)?);
     let problem_of = |one: &ParentColumn| {
         let (table, name) = (column.table.plain(), &one.name);
@@ -249,7 +251,7 @@ fn is_replica(connection: &mut Conn) -> mysql::Result<bool> {
 /// # Errors
 /// The connection fails, or the account cannot read the table of the package.
 pub fn remaining(connection: &mut Conn, package: &Package) -> mysql::Result<(u64, String)> {
-    let key = package.options.key.0.iter().map(|column| column.name.to_string());
+    let key = package.options.key().iter().map(|column| column.name.to_string());
     let query = format!(
         "SELECT COUNT(*), CAST(COALESCE(SUM(counts), 0) AS CHAR)
            FROM (SELECT SUM(`count`) AS counts FROM {} GROUP BY {} HAVING SUM(`count`) <> 0) AS remaining",

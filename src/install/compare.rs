@@ -11,10 +11,10 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-use super::installed::{Description, text};
+use super::installed::text;
 pub use super::installed::{Installed, installed};
 use super::stored::Stored;
-use crate::package::{Kind, Package, SqlStr, quoted};
+use crate::package::{Package, SqlStr, Subject, quoted};
 use crate::render::{self, Task};
 
 /// How an object in a database differs from the object of the package.
@@ -239,12 +239,12 @@ fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State
     if !exists(connection, name)? {
         return Ok(State::Missing);
     }
-    let more: &[_] = match package.options.kind {
-        Kind::Counters => &["description", "start_date", "slots", "total"],
-        Kind::SlottedCounters if package.options.column.is_some() => &["total"],
-        Kind::SlottedCounters => &["slots", "total"],
+    let more: &[_] = match package.options.subject {
+        Subject::Named { .. } | Subject::Bounded => &["description", "start_date", "slots", "total"],
+        Subject::Records { .. } => &["slots", "total"],
+        Subject::Column { .. } => &["total"],
     };
-    let key = package.options.key.0.iter().map(|column| column.name.name());
+    let key = package.options.key().iter().map(|column| column.name.name());
     let (names, types): (Vec<_>, Vec<_>) = columns(connection, name)?.into_iter().unzip();
     let same = key.chain(more.iter().copied()).eq(names) && types.last().is_some_and(|kind| kind == "bigint");
     Ok(State::of(if same { vec![] } else { vec!["the columns differ".to_owned()] }))
@@ -254,18 +254,19 @@ fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<Stat
     let name = package.package.name();
     let Some(found) = installed(connection, false)?.into_iter().find(|one| one.view == name) else {
         return Ok(if exists(connection, name)? {
-            State::Changed(vec!["it has no version and arguments".to_owned()])
+            State::Changed(vec!["it has no version and options".to_owned()])
         } else {
             State::Missing
         });
     };
-    let Some(Description { version, arguments }) = found.description else {
+    let Some(version) = found.version else {
         return Ok(State::Hidden);
     };
+    let arguments = |package: Package| package.options.arguments();
     let mut differences = Vec::new();
     for (what, value, wanted) in [
         ("version", version, env!("CARGO_PKG_VERSION").to_owned()),
-        ("the options", arguments, package.options.arguments()),
+        ("the options", found.package.map_or("of another format".to_owned(), arguments), package.options.arguments()),
     ] {
         if value != wanted {
             differences.push(format!("{what} {value} instead of {wanted}"));

@@ -3,6 +3,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use crate::package::{Options, Package};
 use crate::script::tokens;
 
 /// A package as its view describes it.
@@ -12,29 +13,11 @@ pub struct Installed {
     pub schema: String,
     /// The name of the view.
     pub view: String,
-    /// None if this account cannot read the text of the view, which needs SHOW VIEW.
-    pub description: Option<Description>,
-}
-
-/// What the view of a package says. Empty values if the view is not of a package.
-#[derive(Debug)]
-pub struct Description {
-    /// The version of the tool that rendered the package.
-    pub version: String,
-    /// The arguments of `slotted generate`.
-    pub arguments: String,
-}
-
-impl Installed {
-    /// The version or the arguments.
-    pub fn value(&self, column: &str) -> Option<&str> {
-        let Description { version, arguments } = self.description.as_ref()?;
-        match column {
-            "version" => Some(version),
-            "arguments" => Some(arguments),
-            _ => None,
-        }
-    }
+    /// The version of the tool that rendered the package, or an empty text. None if this account cannot read the text of the view, which
+    /// needs SHOW VIEW.
+    pub version: Option<String>,
+    /// None if this version of the tool cannot read what the view says.
+    pub package: Option<Package>,
 }
 
 /// The packages of the current database, or of all databases, from their views such as `counter_package`.
@@ -57,27 +40,26 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
                 FROM information_schema.COLUMNS AS one
                WHERE one.TABLE_SCHEMA = VIEWS.TABLE_SCHEMA
                  AND one.TABLE_NAME = VIEWS.TABLE_NAME
-                 AND one.COLUMN_NAME IN ('version', 'arguments')
+                 AND one.COLUMN_NAME IN ('version', 'options')
             )
           ORDER BY TABLE_SCHEMA, TABLE_NAME"
     ))?;
     let installed = views.into_iter().map(|(schema, view, query)| {
-        let query = text(query.unwrap_or_default());
-        let description = (!query.is_empty()).then(|| description(&tokens(&query)));
-        Installed { schema, view, description }
+        let tokens = tokens(&text(query.unwrap_or_default()));
+        let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
+        let package =
+            options.and_then(|options| Package::new(options).ok()).filter(|package| package.package.name() == view);
+        let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
+        Installed { schema, view, version, package }
     });
     Ok(installed.collect())
 }
 
-/// The strings that a query selects as `version` and as `arguments`: the last one before the name.
-fn description(tokens: &[String]) -> Description {
-    let value = |column: &str| {
-        let end = tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && unquoted(&pair[1]) == column);
-        let before = tokens[..end.unwrap_or(0)].iter().rev();
-        let value = before.take_while(|token| *token != ",").find_map(|token| token.strip_prefix('\''));
-        value.unwrap_or_default().to_owned()
-    };
-    Description { version: value("version"), arguments: value("arguments") }
+/// The string that a query selects under a name: the last one before the name.
+fn selected(tokens: &[String], name: &str) -> Option<String> {
+    let end = tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && unquoted(&pair[1]) == name)?;
+    let before = tokens[..end].iter().rev();
+    before.take_while(|token| *token != ",").find_map(|token| token.strip_prefix('\'')).map(str::to_owned)
 }
 
 /// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
@@ -97,13 +79,10 @@ mod tests {
 
     #[test]
     fn the_values_of_the_view_of_a_package_are_read_from_its_text() {
-        let read = |query: &str| {
-            let Description { version, arguments } = description(&tokens(query));
-            (version, arguments)
-        };
+        let read = |query: &str| ["version", "options"].map(|name| selected(&tokens(query), name));
         let query = "select cast(_utf8mb4'0.1.0' as char charset utf8mb4) AS `version`,\
-                     cast('counters --table \\'a, b\\'' as char charset utf8mb4) AS `arguments`";
-        assert_eq!(read(query), ("0.1.0".to_owned(), "counters --table 'a, b'".to_owned()));
-        assert_eq!(read("select `f`() AS `version`,1 AS `arguments`"), (String::new(), String::new()));
+                     cast('{\"table\":\"it\\'s\"}' as char charset utf8mb4) AS `options`";
+        assert_eq!(read(query), [Some("0.1.0".to_owned()), Some("{\"table\":\"it's\"}".to_owned())]);
+        assert_eq!(read("select `f`() AS `version`,1 AS `options`"), [None, None]);
     }
 }

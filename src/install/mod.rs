@@ -150,7 +150,7 @@ pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<Vec<Obj
     let differs = |object: &&ObjectState| {
         let mut routines = package.routines();
         let called = routines.any(|(routine, name)| package.serves_rollup(routine) && name.name() == object.name);
-        let read = object.kind == "table" && package.options.column.is_some();
+        let read = object.kind == "table" && package.options.column().is_some();
         (called || read) && !matches!(object.state, State::Same | State::Missing)
     };
     if let Some(object) = states.iter().find(differs) {

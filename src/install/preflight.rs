@@ -63,7 +63,7 @@ pub fn sight(connection: &mut Conn) -> mysql::Result<String> {
 
 /// What the definer of a package needs.
 pub fn of_definer(package: &Package) -> &'static str {
-    match &package.options.column {
+    match package.options.column() {
         Some(_) => "SELECT, INSERT, UPDATE, DELETE, EXECUTE, EVENT",
         None => "SELECT, INSERT, UPDATE, DELETE, EXECUTE",
     }

@@ -33,7 +33,7 @@ pub(super) fn run(connection: &mut Conn, package: &Package) -> Result<Option<Str
 /// A trigger would execute what its owner has written, and a foreign key rejects a record that does not exist.
 fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<String>> {
     let table = package.options.table.name();
-    let column = &package.options.column;
+    let column = package.options.column();
     let parent = column.as_ref().map_or(table, |column| column.table.name());
     connection.exec_first(
         "SELECT CONCAT('the table ', EVENT_OBJECT_TABLE, ' has the trigger ', TRIGGER_NAME)
@@ -63,7 +63,7 @@ fn arguments(package: &Package, connection: u32) -> String {
         }
         KeyType::Binary(_, length) => format!("REPEAT(0xFF, {length})"),
     };
-    let values: Vec<_> = package.options.key.0.iter().map(|column| value(&column.kind)).collect();
+    let values: Vec<_> = package.options.key().iter().map(|column| value(&column.kind)).collect();
     values.join(", ")
 }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::key::split_outside_backticks;
 use super::{Ident, IdentError};
 
 /// A column of a table, written as `articles.views`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TableColumn {
     /// The table.
     pub table: Ident,
@@ -44,7 +47,7 @@ impl fmt::Display for TableColumn {
 }
 
 /// Names of columns, written with commas between them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Columns(pub Vec<Ident>);
 
 impl FromStr for Columns {

@@ -1,6 +1,9 @@
 //! The key that identifies a counter: a name, or the columns given with `--key`.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
 
 use super::NAME_MAX;
 use super::ident::{IDENT_MAX, Ident, IdentError};
@@ -127,10 +130,13 @@ impl KeyType {
 }
 
 impl KeyColumn {
-    /// The key of the package `counters`.
-    pub fn name() -> Self {
-        let ident = |name: &str| Ident::new(name).expect("a plain name");
-        Self { name: ident("counter_name"), parameter: ident("p_counter_name"), kind: KeyType::Name }
+    /// The key of counters with a name.
+    pub(crate) fn of_named() -> &'static [Self] {
+        static NAME: LazyLock<[KeyColumn; 1]> = LazyLock::new(|| {
+            let [name, parameter] = ["counter_name", "p_counter_name"].map(Ident::stored);
+            [KeyColumn { name, parameter, kind: KeyType::Name }]
+        });
+        &*NAME
     }
 
     /// The name of a variable for the column: `v_key_` and the column's name. No other variable begins with `v_key_`.
@@ -148,18 +154,38 @@ impl KeyColumn {
 }
 
 /// The columns of a key, written as `record_type INT, record_id BIGINT`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<(String, String)>", try_from = "Vec<(String, String)>")]
 pub struct Key(pub Vec<KeyColumn>);
 
 impl FromStr for Key {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let mut columns: Vec<KeyColumn> = Vec::new();
-        for column in split_outside_backticks(text, ',') {
+        let names = split_outside_backticks(text, ',').into_iter().map(|column| {
             let wrong = || KeyError::Column(column.trim().to_owned());
             let (name, kind) = split_name(column).ok_or_else(wrong)?;
-            let kind = KeyType::parse(kind).ok_or_else(wrong)?;
+            Ok((name, kind.to_owned()))
+        });
+        Self::try_from(names.collect::<Result<Vec<_>, KeyError>>()?)
+    }
+}
+
+impl From<Key> for Vec<(String, String)> {
+    fn from(Key(columns): Key) -> Self {
+        columns.into_iter().map(|column| (column.name.name().to_owned(), column.kind.text())).collect()
+    }
+}
+
+impl TryFrom<Vec<(String, String)>> for Key {
+    type Error = KeyError;
+
+    /// The names and types of the columns.
+    fn try_from(names: Vec<(String, String)>) -> Result<Self, KeyError> {
+        let mut columns: Vec<KeyColumn> = Vec::new();
+        for (name, kind) in names {
+            let wrong = || KeyError::Column(format!("{name} {}", kind.trim()));
+            let kind = KeyType::parse(&kind).ok_or_else(wrong)?;
             let lower = name.to_lowercase();
             if TAKEN.contains(&lower.as_str()) {
                 return Err(KeyError::Taken(name));

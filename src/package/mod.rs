@@ -4,17 +4,17 @@ mod column;
 mod ident;
 mod key;
 mod options;
+mod subject;
 mod values;
-mod words;
 
 pub use column::{ColumnError, Columns, TableColumn};
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, SqlStr, USER_MAX};
 pub(crate) use ident::{literal, quoted};
 pub use key::{Key, KeyColumn, KeyError, KeyType, TAKEN};
+pub(crate) use options::shell_word;
 pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, OptionsError, RECORD_SLOTS};
-pub use values::{Collation, Family, Kind, Pick, Security, Slots, slot_count};
-pub use words::Given;
-pub(crate) use words::shell_word;
+pub use subject::Subject;
+pub use values::{Collation, Family, Security, Slots, slot_count};
 
 /// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
 pub const MAX_SLOTS: u32 = 10_000;
@@ -89,33 +89,36 @@ enum Caller {
     Routine,
 }
 
-/// All routines in the order in which scripts create them, each with the end of its name and its callers. The function comes last: a server
-/// can reject it for an account without privileges (1418, 1419), and then all the rest is there.
-const ROUTINES: [(Routine, &str, Caller); 21] = {
+/// The end of the name of a routine, its callers, and whether a package contains it.
+type Spec = (Routine, &'static str, Caller, fn(&Options) -> bool);
+
+/// All routines in the order in which scripts create them. The function comes last: a server can reject it for an account without privileges
+/// (1418, 1419), and then all the rest is there.
+const ROUTINES: [Spec; 21] = {
     use Caller::{Admin, Application};
     use Routine as R;
     [
-        (R::Fail, "fail", Caller::Routine),
-        (R::MustExist, "must_exist", Caller::Routine),
-        (R::AddElsewhere, "add_elsewhere", Caller::Routine),
-        (R::Collect, "collect", Caller::Routine),
-        (R::TakeElsewhere, "take_elsewhere", Caller::Routine),
-        (R::Steps, "steps", Caller::Routine),
-        (R::Begin, "begin", Caller::Routine),
-        (R::Move, "move", Caller::Routine),
-        (R::Maintain, "maintain", Caller::Routine),
-        (R::Setup, "setup", Admin),
-        (R::Increment, "increment", Application),
-        (R::Add, "add", Application),
-        (R::AddMany, "add_many", Application),
-        (R::Take, "take", Application),
-        (R::Reset, "reset", Admin),
-        (R::Resize, "resize", Admin),
-        (R::Compact, "compact", Admin),
-        (R::Rollup, "rollup", Admin),
-        (R::Delete, "delete", Admin),
-        (R::Drop, "drop", Admin),
-        (R::Get, "get", Application),
+        (R::Fail, "fail", Caller::Routine, |_| true),
+        (R::MustExist, "must_exist", Caller::Routine, Options::is_named),
+        (R::AddElsewhere, "add_elsewhere", Caller::Routine, Options::is_named),
+        (R::Collect, "collect", Caller::Routine, Options::is_bounded),
+        (R::TakeElsewhere, "take_elsewhere", Caller::Routine, Options::is_bounded),
+        (R::Steps, "steps", Caller::Routine, Options::in_steps),
+        (R::Begin, "begin", Caller::Routine, Options::in_transactions),
+        (R::Move, "move", Caller::Routine, |o| o.column().is_some()),
+        (R::Maintain, "maintain", Caller::Routine, Options::in_transactions),
+        (R::Setup, "setup", Admin, Options::is_named),
+        (R::Increment, "increment", Application, |_| true),
+        (R::Add, "add", Application, |_| true),
+        (R::AddMany, "add_many", Application, |o| !o.is_named()),
+        (R::Take, "take", Application, Options::is_bounded),
+        (R::Reset, "reset", Admin, |_| true),
+        (R::Resize, "resize", Admin, Options::is_named),
+        (R::Compact, "compact", Admin, |o| !o.is_named()),
+        (R::Rollup, "rollup", Admin, |o| o.column().is_some()),
+        (R::Delete, "delete", Admin, |_| true),
+        (R::Drop, "drop", Admin, Options::is_named),
+        (R::Get, "get", Application, |o| o.function),
     ]
 };
 
@@ -125,43 +128,26 @@ impl Routine {
         ROUTINES.into_iter().map(|(routine, ..)| routine)
     }
 
-    fn spec(self) -> (&'static str, Caller) {
-        let spec = ROUTINES.iter().find(|(routine, ..)| *routine == self);
-        let (_, suffix, caller) = spec.expect("every routine is in the table");
-        (suffix, *caller)
+    fn spec(self) -> Spec {
+        ROUTINES.into_iter().find(|(routine, ..)| *routine == self).expect("every routine is in the table")
     }
 
     /// The end of the routine's name, after the prefix.
     pub fn suffix(self) -> &'static str {
-        self.spec().0
+        self.spec().1
     }
 
     /// Whether only routines of the package call it. Its name begins with an underscore.
     pub fn is_private(self) -> bool {
-        self.spec().1 == Caller::Routine
-    }
-
-    /// Whether a package contains it.
-    fn is_in(self, options: &Options) -> bool {
-        let named = options.kind == Kind::Counters;
-        match self {
-            Self::Fail | Self::Increment | Self::Add | Self::Reset | Self::Delete => true,
-            Self::MustExist | Self::AddElsewhere | Self::Setup | Self::Resize | Self::Drop => named,
-            Self::AddMany | Self::Compact => !named,
-            Self::Collect | Self::TakeElsewhere | Self::Take => options.bounded,
-            Self::Steps => options.cluster && !options.bounded,
-            Self::Rollup | Self::Move => options.column.is_some(),
-            Self::Begin | Self::Maintain => !named && (!options.cluster || options.column.is_some()),
-            Self::Get => options.function,
-        }
+        self.spec().2 == Caller::Routine
     }
 
     /// Whether applications call the routine. Administrators call all of them. An application deletes the counts of its rows, with
     /// SQL SECURITY INVOKER by a trigger: otherwise it would need DELETE on the table of the slots.
     pub fn of_applications(self, options: &Options) -> bool {
         match self {
-            Self::Delete => options.column.is_some() && options.security != Security::Invoker,
-            _ => self.spec().1 == Caller::Application,
+            Self::Delete => options.column().is_some() && options.security != Security::Invoker,
+            _ => self.spec().2 == Caller::Application,
         }
     }
 
@@ -187,14 +173,6 @@ pub struct Package {
 }
 
 impl Package {
-    /// The package whose options [`Options::arguments`] has written, as `counters --slots 20`.
-    ///
-    /// # Errors
-    /// The text is not the words of a package and its options, or the options contradict each other.
-    pub fn parse(arguments: &str) -> Result<Self, OptionsError> {
-        Self::new(Options::parse(arguments)?)
-    }
-
     /// Names every object of a package with these options.
     ///
     /// # Errors
@@ -203,7 +181,7 @@ impl Package {
         options.check()?;
         let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
         let mut names = Vec::new();
-        for routine in Routine::all().filter(|routine| routine.is_in(&options)) {
+        for routine in Routine::all().filter(|routine| routine.spec().3(&options)) {
             let private = if routine.is_private() { "_" } else { "" };
             let name = format!("{private}{}{}", options.prefix.name(), routine.suffix());
             names.push((routine, Ident::new(name).map_err(OptionsError::Prefix)?));
@@ -227,7 +205,7 @@ impl Package {
 
     /// Whether a routine is the roll-up or serves it. A package without a column has none.
     pub fn serves_rollup(&self, routine: Routine) -> bool {
-        self.options.column.is_some() && (routine == Routine::Rollup || routine.is_private())
+        self.options.column().is_some() && (routine == Routine::Rollup || routine.is_private())
     }
 
     /// The routines of the package with their names, in the order of creation.
@@ -273,24 +251,15 @@ impl Package {
     /// The name that tells it from other packages in a database: that of the table, if it is not the default.
     pub fn own_name(&self) -> &str {
         let table = &self.options.table;
-        let is_named = self.options.column.is_none() && *table == self.options.defaults().table;
-        if is_named { self.name() } else { table.name() }
-    }
-
-    /// The name of the package.
-    pub fn name(&self) -> &'static str {
-        match (self.options.kind, self.options.slots) {
-            (Kind::Counters, _) if self.options.bounded => "bounded_counters",
-            (Kind::Counters, Slots::PerCounter) => "counters",
-            (Kind::Counters, Slots::Fixed(_)) => "counters-fixed",
-            (Kind::SlottedCounters, _) => "slotted_counters",
-        }
+        let is_named = self.options.column().is_none() && *table == self.options.defaults().table;
+        if is_named { self.options.subject.package() } else { table.name() }
     }
 }
 
 /// The packages whose files are committed under `generated/`, for each family.
 pub fn committed() -> Vec<Package> {
-    let packages = Options::all_named().map(|options| Package::new(options).expect("committed options are sound"));
+    let all = [Options::default(), Options::counters_fixed(), Options::slotted_counters(), Options::bounded_counters()];
+    let packages = all.map(|options| Package::new(options).expect("committed options are sound"));
     let families = [Family::Mysql, Family::Mariadb];
-    packages.flat_map(|package| families.map(|family| package.clone().of_family(family))).collect()
+    packages.into_iter().flat_map(|package| families.map(|family| package.clone().of_family(family))).collect()
 }

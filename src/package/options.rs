@@ -1,12 +1,15 @@
-//! The options of a package: one struct for the command line and the templates.
+//! The options of a package.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, ArgGroup, Args};
+use std::borrow::Cow;
 
-use super::column::{Columns, TableColumn};
+use serde::{Deserialize, Serialize};
+
+use super::MAX_SLOTS;
+use super::column::TableColumn;
 use super::ident::{Definer, Ident, IdentError, Prefix};
 use super::key::{Key, KeyColumn};
-use super::values::{Collation, Family, Kind, Pick, Security, Slots};
+use super::subject::Subject;
+use super::values::{Collation, Family, Security, Slots};
 
 /// The number of slots that `counter_setup` creates for NULL, as in the article of 2012.
 pub const DEFAULT_SLOTS: u32 = 5;
@@ -18,153 +21,59 @@ pub const RECORD_SLOTS: u32 = 521;
 /// The number of slots of each counter of `counters-fixed`.
 pub const FIXED_SLOTS: u32 = 20;
 
-/// The name of a package, its help, and the options that it stands for.
-type Named = (&'static str, &'static str, fn() -> Options);
-
-/// The packages that have a name of their own.
-const NAMED: [Named; 4] = [
-    ("counters", "Counters with a name, each with its own number of slots", Options::default),
-    ("counters-fixed", "The same with --slots 20: every counter has 20 slots", || Options {
-        slots: Slots::Fixed(FIXED_SLOTS),
-        ..Options::default()
-    }),
-    ("slotted_counters", "Counters of records, identified by key columns", Options::slotted_counters),
-    (
-        "bounded_counters",
-        "Counters with a name that never fall below 0: stock, seats, quotas",
-        Options::bounded_counters,
-    ),
-];
-
-/// Reads the name of a package. Which of the packages it is decides [`Given`].
-fn kind() -> impl TypedValueParser<Value = Kind> {
-    let names = NAMED.map(|(name, help, _)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(names).map(|name| Options::named(&name).map_or(Kind::Counters, |options| options.kind))
-}
-
-/// The options of a package: what a command line says, over the defaults of the package that it names.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Options of the package", group = ArgGroup::new("subject").multiple(true))]
-#[group(requires = "subject")]
+/// The options of a package. The view of the package describes them in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Options {
-    /// The package [default with --column: slotted_counters]
-    #[arg(value_name = "PACKAGE", group = "subject", help_heading = None, value_parser = kind())]
-    pub kind: Kind,
-
-    /// Whether its counters never fall below 0.
-    #[arg(skip)]
-    pub bounded: bool,
-
-    /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED,
-    /// CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE and DATETIME [default: record_type INT, record_id BIGINT]
-    #[arg(long, value_name = "COLUMNS")]
-    pub key: Key,
-
-    /// The number of slots. per-counter: each counter has its own number, which each increment queries. N: every counter
-    /// has N slots, and an increment needs no query [default: per-counter, for slotted_counters 521]
-    #[arg(long, value_name = "per-counter|N")]
-    pub slots: Slots,
-
-    /// The slot selection
-    #[arg(long, default_value_t = Pick::Connection)]
-    pub pick: Pick,
-
-    /// The name of the table [default: the name of the package]
-    #[arg(long, value_name = "NAME", value_parser = Ident::own)]
+    /// What the counters belong to.
+    pub subject: Subject,
+    /// The name of the table.
     pub table: Ident,
-
-    /// The beginning of the names of routines and views [default: counter_, for slotted_counters slotted_counter_]
-    #[arg(long)]
+    /// The beginning of the names of routines and views.
     pub prefix: Prefix,
-
-    /// The collation of names and text keys. Names need a collation of utf8mb4 [default: utf8mb4_bin for keys; for names, with
-    /// which upper and lower case are equal, utf8mb4_0900_ai_ci on MySQL, utf8mb4_unicode_520_ci on MariaDB]
-    #[arg(long, value_name = "COLLATION")]
+    /// The collation of names and text keys, if it is not the default.
     pub collation: Option<Collation>,
-
-    /// The account whose privileges the routines run with
-    #[arg(long, default_value_t = Security::Definer)]
+    /// The account whose privileges the routines run with.
     pub security: Security,
-
-    /// The DEFINER of the routines and views, such as slotted@localhost. Also renders accounts.sql, which creates
-    /// this account without a password, locked, and with the privileges that the routines need. Without this option, the
-    /// definer is the account that sources the scripts
-    #[arg(long, value_name = "USER@HOST")]
+    /// The DEFINER of the routines and views. None: the account that creates them.
     pub definer: Option<Definer>,
-
-    /// The family of servers that the SQL is for. install takes that of the server
-    #[arg(long = "server", value_name = "SERVER", default_value = Family::Mysql.slug())]
+    /// The family of servers that the SQL is for.
     pub family: Family,
-
-    /// The SQL for a Galera cluster or a group with several primaries, whose nodes all accept writes: each node has slots of its own,
-    /// by auto_increment_increment and auto_increment_offset
-    #[arg(long)]
+    /// Whether all nodes of a cluster accept writes, and each has slots of its own.
     pub cluster: bool,
-
-    /// A column of a table whose counts the package has, such as articles.views. The total of a record is the column and the counts
-    /// of its slots, which a roll-up adds to the column. The key is the primary key of the table. Table and prefix are named
-    /// after the column
-    #[arg(long, value_name = "TABLE.COLUMN", group = "subject")]
-    pub column: Option<TableColumn>,
-
-    /// Columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up does not change, separated by commas
-    #[arg(long, value_name = "COLUMN,..", requires = "column")]
-    pub keep: Columns,
-
-    /// Do not render the function counter_get, for a server that rejects it from your account (1418, 1419)
-    #[arg(long = "no-function", action = ArgAction::SetFalse)]
+    /// Whether the package contains the function that returns the total.
     pub function: bool,
 }
 
+/// The format of the description, which this version of the program can read.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Described {
+    format: u32,
+    options: Options,
+}
+
+/// The options of the package `counters`.
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            kind: Kind::Counters,
-            bounded: false,
-            key: Key(vec![KeyColumn::name()]),
-            slots: Slots::PerCounter,
-            pick: Pick::Connection,
-            table: "counters".parse().expect("an identifier"),
-            prefix: "counter_".parse().expect("a prefix"),
-            collation: None,
-            security: Security::Definer,
-            definer: None,
-            family: Family::Mysql,
-            cluster: false,
-            column: None,
-            keep: Columns::default(),
-            function: true,
-        }
+        Self::of(Subject::Named { slots: Slots::PerCounter }, "counters", "counter_").expect("names")
     }
 }
 
 /// The reason why options cannot be combined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// Not the words of a command line.
-    #[error("'{0}' are not the options of a package")]
-    Words(String),
-    /// Random slots of bounded counters.
-    #[error("--pick random cannot be used with bounded counters: the slot of a connection has its share of the total")]
-    RandomOfBounded,
+    /// Not a number of slots.
+    #[error("--slots: expected a number of slots between 1 and {MAX_SLOTS}")]
+    Slots,
     /// Names in a character set that lacks characters.
     #[error("--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin")]
     CollationOfNamed(Collation),
     /// MySQL adds `_chk_1` to the name of the table for its CHECK.
     #[error("--table {0}: the name of a table of bounded_counters has at most 58 characters")]
     LongTable(String),
-    /// A fixed number of slots of named bounded counters.
-    #[error("--slots {0} cannot be used with bounded_counters: each counter has its own number of slots")]
-    FixedOfBounded(u32),
-    /// Per-counter slots for records, which do not store a number of slots.
-    #[error("--slots per-counter cannot be used with slotted_counters: a record has no number of slots of its own")]
-    PerRecord,
-    /// A key for the package counters, whose key is counter_name.
-    #[error("--key cannot be used with counters, whose key is counter_name: use the package slotted_counters")]
-    KeyOfNamed,
-    /// A column of the package counters, which has no records.
-    #[error("--column cannot be used with counters: use the package slotted_counters")]
-    ColumnOfNamed,
     /// A roll-up would assign a column twice. MySQL keeps the old value, and the counts are lost.
     #[error("the column '{0}' gets the counts: it cannot keep its value")]
     KeepsColumn(String),
@@ -186,98 +95,171 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// The options that the name of a package stands for.
-    pub fn named(name: &str) -> Option<Self> {
-        let named = NAMED.into_iter().find(|(one, ..)| *one == name);
-        named.map(|(.., options)| options())
-    }
-
-    /// The packages that have a name of their own.
-    pub(super) fn all_named() -> impl Iterator<Item = Self> {
-        NAMED.into_iter().map(|(.., options)| options())
+    fn of(subject: Subject, table: &str, prefix: &str) -> Option<Self> {
+        Some(Self {
+            subject,
+            table: Ident::own(table).ok()?,
+            prefix: prefix.parse().ok()?,
+            collation: None,
+            security: Security::Definer,
+            definer: None,
+            family: Family::Mysql,
+            cluster: false,
+            function: true,
+        })
     }
 
     /// The defaults of the package `slotted_counters`.
     pub fn slotted_counters() -> Self {
-        Self {
-            kind: Kind::SlottedCounters,
-            key: "record_type INT, record_id BIGINT".parse().expect("a key"),
-            slots: Slots::Fixed(RECORD_SLOTS),
-            table: "slotted_counters".parse().expect("an identifier"),
-            prefix: "slotted_counter_".parse().expect("a prefix"),
-            ..Self::default()
-        }
+        let key = "record_type INT, record_id BIGINT".parse().expect("a key");
+        let subject = Subject::Records { key, slots: RECORD_SLOTS };
+        Self::of(subject, "slotted_counters", "slotted_counter_").expect("names")
     }
 
     /// The defaults of the package `bounded_counters`.
     pub fn bounded_counters() -> Self {
-        Self {
-            bounded: true,
-            table: "bounded_counters".parse().expect("an identifier"),
-            prefix: "bounded_counter_".parse().expect("a prefix"),
-            ..Self::default()
-        }
+        Self::of(Subject::Bounded, "bounded_counters", "bounded_counter_").expect("names")
     }
 
-    /// The defaults of a package whose counts move into a column. None if it cannot be named after the column.
-    pub fn of_column(column: &TableColumn) -> Option<Self> {
+    /// The defaults of the package `counters-fixed`.
+    pub fn counters_fixed() -> Self {
+        Self { subject: Subject::Named { slots: Slots::Fixed(FIXED_SLOTS) }, ..Self::default() }
+    }
+
+    /// The defaults of a package whose counts move into a column. If it cannot be named after the column, it has the names of
+    /// `slotted_counters`, which [`Options::check`] rejects.
+    pub fn of_column(column: TableColumn, key: Key, keep: super::Columns) -> Self {
         let name = format!("{}_{}", column.table.name(), column.column.name());
-        Some(Self {
-            prefix: format!("{name}_").parse().ok()?,
-            table: Ident::own(&name).ok()?,
-            column: Some(column.clone()),
-            ..Self::slotted_counters()
-        })
+        let subject = Subject::Column { column, key, keep, slots: RECORD_SLOTS };
+        let named = Self::of(subject.clone(), &name, &format!("{name}_"));
+        named.unwrap_or_else(|| Self { subject, ..Self::slotted_counters() })
     }
 
     /// The defaults of the package with these options.
     pub(super) fn defaults(&self) -> Self {
-        match &self.column {
-            Some(column) => Self::of_column(column).unwrap_or_else(Self::slotted_counters),
-            None if self.bounded => Self::bounded_counters(),
-            None => Self::named(self.kind.name()).expect("it has the name"),
+        match &self.subject {
+            Subject::Named { .. } => Self::default(),
+            Subject::Bounded => Self::bounded_counters(),
+            Subject::Records { .. } => Self::slotted_counters(),
+            Subject::Column { column, key, keep, .. } => Self::of_column(column.clone(), key.clone(), keep.clone()),
         }
     }
 
     pub(super) fn check(&self) -> Result<(), OptionsError> {
         use OptionsError as E;
-        if let Some(column) = &self.column {
-            self.check_column(column)?;
-        }
-        match (self.kind, self.slots) {
-            (Kind::SlottedCounters, Slots::PerCounter) => Err(E::PerRecord),
-            (Kind::Counters, _) if self.key.0 != [KeyColumn::name()] => Err(E::KeyOfNamed),
-            (Kind::Counters, _) if !self.collation().has_all_characters() => Err(E::CollationOfNamed(self.collation())),
-            _ if self.bounded && self.table.name().len() > 58 => Err(E::LongTable(self.table.name().to_owned())),
-            (Kind::Counters, Slots::Fixed(n)) if self.bounded => Err(E::FixedOfBounded(n)),
-            _ if self.bounded && self.random() => Err(E::RandomOfBounded),
+        let bounded = self.is_bounded();
+        match &self.subject {
+            subject if matches!(subject.slots(), Slots::Fixed(n) if !(1..=MAX_SLOTS).contains(&n)) => Err(E::Slots),
+            Subject::Column { column, key, keep, .. } => self.check_column(column, key, &keep.0),
+            Subject::Records { .. } => Ok(()),
+            _ if !self.collation().has_all_characters() => Err(E::CollationOfNamed(self.collation())),
+            _ if bounded && self.table.name().len() > 58 => Err(E::LongTable(self.table.name().to_owned())),
             _ => Ok(()),
         }
     }
 
-    fn check_column(&self, column: &TableColumn) -> Result<(), OptionsError> {
+    fn check_column(&self, column: &TableColumn, key: &Key, keep: &[Ident]) -> Result<(), OptionsError> {
         use OptionsError as E;
         // The names of columns are equal in any case of their letters.
         let is_column = |name: &Ident| name.name().to_lowercase() == column.column.name().to_lowercase();
         let unnamed = Self::slotted_counters();
-        if self.kind == Kind::Counters {
-            Err(E::ColumnOfNamed)
-        } else if self.key.0.is_empty() {
+        if key.0.is_empty() {
             Err(E::ColumnWithoutKey(column.clone()))
-        } else if self.keep.0.iter().any(is_column) {
+        } else if keep.iter().any(is_column) {
             Err(E::KeepsColumn(column.column.name().to_owned()))
-        } else if self.key.0.iter().any(|key| is_column(&key.name)) {
+        } else if key.0.iter().any(|key| is_column(&key.name)) {
             Err(E::ColumnInKey(column.column.name().to_owned()))
-        } else if Self::of_column(column).is_none() && (self.table == unnamed.table || self.prefix == unnamed.prefix) {
+        } else if self.defaults().table == unnamed.table
+            && (self.table == unnamed.table || self.prefix == unnamed.prefix)
+        {
             Err(E::ColumnName(column.clone()))
         } else {
             Ok(())
         }
     }
 
+    /// The words after `slotted generate` that render these options, quoted for a POSIX shell.
+    pub fn arguments(&self) -> String {
+        let default = self.defaults();
+        let name = self.subject.package();
+        let fixed = self.subject.is_named() && !self.per_counter();
+        let mut arguments = if fixed { "counters" } else { name }.to_owned();
+        let mut say = |flag: &str, differs: bool, value: &str| {
+            if differs {
+                // After a space, a value that begins with a dash would be parsed as a flag.
+                let between = if value.starts_with('-') { '=' } else { ' ' };
+                arguments += &format!(" --{flag}{between}{}", shell_word(value));
+            }
+        };
+        let (definer, column, key) = (self.definer.as_ref(), self.column(), Key(self.key().to_vec()));
+        say("key", column.is_some() || self.key() != default.key(), &key.to_string());
+        say("slots", self.subject.slots() != default.subject.slots(), &self.subject.slots().to_string());
+        say("table", self.table != default.table, self.table.name());
+        say("prefix", self.prefix != default.prefix, self.prefix.name());
+        say("collation", self.collation() != self.default_collation(), &self.collation().to_string());
+        say("security", self.security != default.security, &self.security.to_string());
+        say("definer", definer.is_some(), &definer.map(Definer::plain).unwrap_or_default());
+        say("server", self.family != default.family, self.family.slug());
+        say("column", column.is_some(), &column.map(TableColumn::to_string).unwrap_or_default());
+        say("keep", !self.keep().is_empty(), &super::Columns(self.keep().to_vec()).to_string());
+        if self.cluster {
+            arguments += " --cluster";
+        }
+        if !self.function {
+            arguments += " --no-function";
+        }
+        arguments
+    }
+
+    /// What the view of the package says of it: JSON of one line.
+    pub fn description(&self) -> String {
+        let described = Described { format: FORMAT, options: self.clone() };
+        serde_json::to_string(&described).expect("text and numbers")
+    }
+
+    /// The options that [`Options::description`] has written. None if the text is not of [`FORMAT`].
+    pub fn described(text: &str) -> Option<Self> {
+        let described: Described = serde_json::from_str(text).ok()?;
+        (described.format == FORMAT).then_some(described.options)
+    }
+
+    /// Whether the counters have names.
+    pub fn is_named(&self) -> bool {
+        self.subject.is_named()
+    }
+
+    /// Whether the counters never fall below 0.
+    pub fn is_bounded(&self) -> bool {
+        self.subject == Subject::Bounded
+    }
+
+    /// The columns that identify a counter.
+    pub fn key(&self) -> &[KeyColumn] {
+        match &self.subject {
+            Subject::Named { .. } | Subject::Bounded => KeyColumn::of_named(),
+            Subject::Records { key, .. } | Subject::Column { key, .. } => &key.0,
+        }
+    }
+
+    /// The column whose counts are in the slots.
+    pub fn column(&self) -> Option<&TableColumn> {
+        match &self.subject {
+            Subject::Column { column, .. } => Some(column),
+            _ => None,
+        }
+    }
+
+    /// The columns that a roll-up does not change.
+    pub fn keep(&self) -> &[Ident] {
+        match &self.subject {
+            Subject::Column { keep, .. } => &keep.0,
+            _ => &[],
+        }
+    }
+
     /// Whether each counter has its own number of slots.
     pub fn per_counter(&self) -> bool {
-        self.slots == Slots::PerCounter
+        self.subject.slots() == Slots::PerCounter
     }
 
     /// The collation of names and text keys.
@@ -288,10 +270,10 @@ impl Options {
     /// Names ignore case, and unlike with utf8mb4_general_ci, characters of four bytes differ. On MySQL, an increment costs a quarter
     /// less with utf8mb4_0900_ai_ci than with utf8mb4_unicode_520_ci; MariaDB 10.11 does not know it. Source: docs/dev/design-notes.md.
     pub(super) fn default_collation(&self) -> Collation {
-        let name = match (self.kind, self.family) {
-            (Kind::SlottedCounters, _) => "utf8mb4_bin",
-            (Kind::Counters, Family::Mysql) => "utf8mb4_0900_ai_ci",
-            (Kind::Counters, Family::Mariadb) => "utf8mb4_unicode_520_ci",
+        let name = match (self.is_named(), self.family) {
+            (false, _) => "utf8mb4_bin",
+            (true, Family::Mysql) => "utf8mb4_0900_ai_ci",
+            (true, Family::Mariadb) => "utf8mb4_unicode_520_ci",
         };
         name.parse().expect("a collation")
     }
@@ -301,26 +283,27 @@ impl Options {
         self.family == Family::Mariadb
     }
 
-    /// Whether an increment selects its slot before it changes it.
-    pub fn selects_slot(&self) -> bool {
-        self.per_counter() || self.random()
-    }
-
     /// Whether maintenance changes one slot in each statement, because nodes write all the time.
     pub fn in_steps(&self) -> bool {
-        self.cluster && !self.bounded
+        self.cluster && !self.is_bounded()
     }
 
-    /// Whether each increment selects a random slot.
-    pub fn random(&self) -> bool {
-        self.pick == Pick::Random
+    /// Whether maintenance of a record has a transaction of its own.
+    pub fn in_transactions(&self) -> bool {
+        !self.is_named() && (!self.cluster || self.column().is_some())
     }
 
     /// The number of slots that `counter_setup` creates for NULL.
     pub fn setup_slots(&self) -> u32 {
-        match self.slots {
+        match self.subject.slots() {
             Slots::PerCounter => DEFAULT_SLOTS,
             Slots::Fixed(n) => n,
         }
     }
+}
+
+/// A word of a command line, quoted for a shell if necessary.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let quoter = shlex::Quoter::new().allow_nul(true);
+    quoter.quote(word).expect("NUL is the only character that can be rejected, and it is allowed")
 }

@@ -4,31 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use super::MAX_SLOTS;
 
-/// What the rows of a table of slots belong to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum Kind {
-    /// Counters with a name. counter_setup creates their slots.
-    Counters,
-    /// Counters of records, identified by key columns. The first increment of a slot inserts the slot.
-    SlottedCounters,
-}
-
-impl Kind {
-    /// The word before the options of a package.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Counters => "counters",
-            Self::SlottedCounters => "slotted_counters",
-        }
-    }
-}
-
 /// The number of slots of a counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Slots {
     /// Each counter has its own number, which each increment queries.
     PerCounter,
@@ -66,27 +48,9 @@ pub fn slot_count(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The slot selection of an increment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Pick {
-    /// A connection increments the same slot of a counter in every call, so transactions that increment one counter
-    /// several times cannot deadlock.
-    Connection,
-    /// Each increment selects a random slot.
-    Random,
-}
-
-impl fmt::Display for Pick {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connection => "connection",
-            Self::Random => "random",
-        })
-    }
-}
-
 /// SQL SECURITY of the routines: the account whose privileges they run with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Security {
     /// The account that created the routines. An application needs only EXECUTE.
     Definer,
@@ -111,7 +75,8 @@ impl Security {
 }
 
 /// The family of servers. The SQL for one is rejected by the other before anything is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Family {
     /// MySQL and its builds, from 8.0 on.
     Mysql,
@@ -143,7 +108,8 @@ impl fmt::Display for Family {
 const ALL_CHARACTERS: &str = "utf8mb4";
 
 /// The collation by which counter names and text keys are compared. Its name begins with its character set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Collation(String);
 
 impl Collation {

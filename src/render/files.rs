@@ -6,7 +6,7 @@ use super::plan::{Task, plan, script};
 use super::sql::Sql;
 use super::{filters, fragment};
 use crate::package::{
-    BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyColumn, KeyType, Kind, MAX_SLOTS, NAME_MAX, Options, Package,
+    BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyColumn, KeyType, MAX_SLOTS, NAME_MAX, Options, Package,
     Routine as R, Security,
 };
 
@@ -34,7 +34,7 @@ macro_rules! templates {
     ($($pattern:pat $(if $condition:expr)? => $path:literal,)*) => {
         /// The CREATE statement of a routine of the package.
         pub(super) fn routine(sql: Sql<'_>, of: R) -> String {
-            match (sql.package.options.kind, of) {
+            match (sql.package.options.is_named(), of) {
                 $($pattern $(if $condition(&sql.package.options))? => {
                     #[derive(Template)]
                     #[template(path = $path)]
@@ -42,39 +42,40 @@ macro_rules! templates {
                     struct Text<'a> { sql: Sql<'a>, o: &'a Options }
                     fragment(&Text { sql, o: &sql.package.options })
                 })*
-                (kind, _) => unreachable!("{} has no such template", kind.name()),
+                (_, of) => unreachable!("{of:?} is not in such a package"),
             }
         }
     };
 }
 
-use Kind::{Counters, SlottedCounters as Records};
+const NAMED: bool = true;
+const RECORDS: bool = false;
 fn column(options: &Options) -> bool {
-    options.column.is_some()
+    options.column().is_some()
 }
 
 templates! {
     (_, R::Fail) => "counters/fail.sql",
-    (Counters, R::MustExist) => "counters/must_exist.sql",
-    (Counters, R::AddElsewhere) => "counters/add_elsewhere.sql",
-    (Counters, R::Steps) => "cluster/counter_steps.sql",
-    (Counters, R::Setup) => "counters/setup.sql",
-    (Counters, R::Increment) => "counters/increment.sql",
-    (Counters, R::Add) => "counters/add.sql",
+    (NAMED, R::MustExist) => "counters/must_exist.sql",
+    (NAMED, R::AddElsewhere) => "counters/add_elsewhere.sql",
+    (NAMED, R::Steps) => "cluster/counter_steps.sql",
+    (NAMED, R::Setup) => "counters/setup.sql",
+    (NAMED, R::Increment) => "counters/increment.sql",
+    (NAMED, R::Add) => "counters/add.sql",
     (_, R::Take) => "bounded/take.sql",
     (_, R::Collect) => "bounded/collect.sql",
     (_, R::TakeElsewhere) => "bounded/take_elsewhere.sql",
-    (Counters, R::Reset) => "counters/reset.sql",
-    (Counters, R::Resize) => "counters/resize.sql",
-    (Counters, R::Delete) => "counters/delete.sql",
+    (NAMED, R::Reset) => "counters/reset.sql",
+    (NAMED, R::Resize) => "counters/resize.sql",
+    (NAMED, R::Delete) => "counters/delete.sql",
     (_, R::Drop) => "counters/drop.sql",
-    (Counters, R::Get) => "counters/get.sql",
-    (Records, R::Steps) => "cluster/record_steps.sql",
-    (Records, R::Increment) => "records/increment.sql",
-    (Records, R::Add) => "records/add.sql",
+    (NAMED, R::Get) => "counters/get.sql",
+    (RECORDS, R::Steps) => "cluster/record_steps.sql",
+    (RECORDS, R::Increment) => "records/increment.sql",
+    (RECORDS, R::Add) => "records/add.sql",
     (_, R::AddMany) => "records/add_many.sql",
-    (Records, R::Reset) if column => "column/reset.sql",
-    (Records, R::Reset) => "records/reset.sql",
+    (RECORDS, R::Reset) if column => "column/reset.sql",
+    (RECORDS, R::Reset) => "records/reset.sql",
     (_, R::Compact) if column => "column/compact.sql",
     (_, R::Compact) => "records/compact.sql",
     (_, R::Begin) => "records/begin.sql",
@@ -82,9 +83,9 @@ templates! {
     (_, R::Maintain) => "records/maintain.sql",
     (_, R::Move) => "column/move.sql",
     (_, R::Rollup) => "column/rollup.sql",
-    (Records, R::Delete) => "records/delete.sql",
-    (Records, R::Get) if column => "column/get.sql",
-    (Records, R::Get) => "records/get.sql",
+    (RECORDS, R::Delete) => "records/delete.sql",
+    (RECORDS, R::Get) if column => "column/get.sql",
+    (RECORDS, R::Get) => "records/get.sql",
 }
 
 /// The files: the name, the template and the packages that contain it.
@@ -120,7 +121,7 @@ files! {
     "uninstall.sql" "files/uninstall.sql" if always;
     "grants.sql" "files/grants.sql" if always;
     "accounts.sql" "files/accounts.sql" if |o: &Options| o.definer.is_some();
-    "test_insertdata.sql" "files/test_insertdata.sql" if |o: &Options| o.kind == Counters;
+    "test_insertdata.sql" "files/test_insertdata.sql" if Options::is_named;
     "queries.sql" "files/queries.sql" if always;
 }
 
@@ -195,12 +196,12 @@ impl Script<'_> {
     /// The columns of the table: the name, the type and the collation as information_schema has them, and whether NULL is allowed.
     pub(super) fn columns(&self) -> Vec<String> {
         let o = &self.package.options;
-        let others: &[&str] = match o.kind {
-            Counters => &["counter_id int NOT NULL", "start_date datetime NOT NULL", "counter bigint NOT NULL"],
-            Records => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
+        let others: &[&str] = match o.is_named() {
+            true => &["counter_id int NOT NULL", "start_date datetime NOT NULL", "counter bigint NOT NULL"],
+            false => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
         };
         let description =
-            (o.kind == Counters).then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation()));
+            o.is_named().then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation()));
         let others = others.iter().map(|&column| column.to_owned());
         self.key_columns().into_iter().chain(others).chain(description).collect()
     }
@@ -212,21 +213,21 @@ impl Script<'_> {
             let collation = if column.kind.is_text() { format!(" {}", o.collation()) } else { String::new() };
             format!("{} {}{collation} NOT NULL", column.name.name(), column.kind.text().to_lowercase())
         };
-        o.key.0.iter().map(column).collect()
+        o.key().iter().map(column).collect()
     }
 
     /// The columns that a roll-up assigns.
     fn assigned(&self) -> String {
         let o = &self.package.options;
-        let column = o.column.iter().map(|column| &column.column);
-        let names = column.chain(&o.keep.0).map(Ident::to_string);
+        let column = o.column().into_iter().map(|column| &column.column);
+        let names = column.chain(o.keep()).map(Ident::to_string);
         names.collect::<Vec<_>>().join(", ")
     }
 
     /// The names of the columns of the primary key, with commas between them.
     pub(super) fn primary_key(&self) -> String {
-        let slot = if self.package.options.kind == Counters { "counter_id" } else { "slot" };
-        let key = self.package.options.key.0.iter().map(|column| column.name.name());
+        let slot = if self.package.options.is_named() { "counter_id" } else { "slot" };
+        let key = self.package.options.key().iter().map(|column| column.name.name());
         key.chain([slot]).collect::<Vec<_>>().join(",")
     }
 }

@@ -8,7 +8,7 @@ use askama::Template;
 use super::files::{COLUMN_DIFFERS, KEY_NOT_UNIQUE, NOT_KEPT, Script, TABLE_DIFFERS, VERSION, routine};
 use super::sql::Sql;
 use super::{DDL_TIMEOUT, SQL_MODE, filters, fragment};
-use crate::package::{DESCRIPTION_MAX, Ident, Kind::Counters, NAME_MAX, Options, Package, Routine as R};
+use crate::package::{DESCRIPTION_MAX, Ident, NAME_MAX, Options, Package, Routine as R};
 
 /// What the steps are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl Planner<'_> {
     fn create(&self, steps: &mut Vec<Step>) {
         let package = self.package;
         let o = &package.options;
-        if !o.cluster || o.column.is_some() || self.replaces {
+        if !o.cluster || o.column().is_some() || self.replaces {
             let mut statements = self.block(text!(self, path = "files/_check.sql"));
             statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", self.temporary())));
             let comment = "-- Rejects what the routines do not support, before anything else is created.".to_owned();

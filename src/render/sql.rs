@@ -55,7 +55,7 @@ impl<'a> Sql<'a> {
     /// same in a message, `{type}` the type of all, `{n}` the number of the column from 0 on. Of an entry of `add_many`, `{json type}` is the type that `JSON_TABLE` reads,
     /// `{json}` the value as it must be in the JSON, and `{value}` that of the column.
     pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
-        let columns = self.package.options.key.0.iter().enumerate();
+        let columns = self.package.options.key().iter().enumerate();
         let column = |(number, column): (usize, &KeyColumn)| {
             // One pass over the pattern: a name, which can contain {value}, is printed and not searched.
             let (mut text, mut rest) = (String::new(), pattern);
@@ -135,7 +135,7 @@ impl<'a> Sql<'a> {
 
     /// The fixed number of slots, or that of the counter, which is in a variable.
     pub(super) fn slots_or(&self, variable: &str) -> String {
-        match self.package.options.slots {
+        match self.package.options.subject.slots() {
             Slots::PerCounter => variable.to_owned(),
             Slots::Fixed(slots) => slots.to_string(),
         }
@@ -154,7 +154,7 @@ impl<'a> Sql<'a> {
     fn samples(&self, quote: &str, bytes: &str) -> String {
         let text = |text: &str| format!("{quote}{text}{quote}");
         let sample = |(column, number): (&KeyColumn, &str)| match column.kind {
-            KeyType::Name if self.package.options.bounded => text("seats"),
+            KeyType::Name if self.package.options.is_bounded() => text("seats"),
             KeyType::Name => text("downloads"),
             KeyType::Integer("TINYINT" | "TINYINT UNSIGNED") => "12".to_owned(),
             KeyType::Integer(_) => number.to_owned(),
@@ -163,7 +163,7 @@ impl<'a> Sql<'a> {
             KeyType::Text(..) => text("/"),
             KeyType::Binary(_, length) => format!("{bytes}{}{}", "0a".repeat(length as usize), quote),
         };
-        let columns = self.package.options.key.0.iter();
+        let columns = self.package.options.key().iter();
         let samples = columns.zip(["123", "456", "789"].into_iter().cycle()).map(sample);
         samples.collect::<Vec<_>>().join(", ")
     }

@@ -1,4 +1,4 @@
-{%- let of = o.column.as_ref().expect("the package has a column") -%}
+{%- let of = o.column().expect("the package has a column") -%}
 {%- let row = sql.key("parent.{} = {p}", " AND ") -%}
 {%- let slots = sql.key("slots.{} = {p}", " AND ") -%}
 {{ sql.create("FUNCTION") }}({{ sql.key("{p} {type}", ",\n  ") }})

@@ -1,5 +1,5 @@
 {%- import "macros.sql" as m -%}
-{%- let of = o.column.as_ref().expect("the package has a column") -%}
+{%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
 {{ sql.create("PROCEDURE") }}(IN p_step VARCHAR(7) CHARACTER SET utf8mb4,
   {{ sql.key("IN {p} {type}", ",\n  ") }},

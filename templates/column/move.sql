@@ -1,9 +1,9 @@
 {%- import "macros.sql" as m -%}
-{%- let of = o.column.as_ref().expect("the package has a column") -%}
+{%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
-{%- for name in o.keep.0 %},
+{%- for name in o.keep() %},
 {{ indent }}  parent.{{ name }} = parent.{{ name }}
 {%- endfor %}
 {{ indent }}  WHERE {{ record }};

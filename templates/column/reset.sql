@@ -1,4 +1,4 @@
-{%- let of = o.column.as_ref().expect("the package has a column") -%}
+{%- let of = o.column().expect("the package has a column") -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_value BIGINT)
   MODIFIES SQL DATA

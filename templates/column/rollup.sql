@@ -2,7 +2,7 @@
 {%- let record = sql.key("{v text}", ", ") -%}
 {%- let fail = sql.routine(R::Fail) -%}
 {%- let slot = sql.key("{} = {v} AND ", "") + "slot = v_slot" -%}
-{%- let of = o.column.as_ref().expect("the package has a column") -%}
+{%- let of = o.column().expect("the package has a column") -%}
 {{ sql.create("PROCEDURE") }}(IN p_records INT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}

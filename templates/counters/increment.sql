@@ -11,13 +11,13 @@ Errors: 30003 unknown counter
   1205, 1213 lock wait timeout, deadlock: repeat the transaction; 1690 the slot would exceed the range of BIGINT
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-BEGIN{% if o.selects_slot() %}
+BEGIN{% if o.per_counter() %}
   DECLARE v_slot INT;
 
   {{ m::select_slot(sql, o) }}{% endif %}
   {{ sql.exempt(2) }}UPDATE {{ o.table }}
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
-     AND counter_id = {% if o.selects_slot() %}v_slot{% else %}{{ m::slot(o, "1 + ", o.setup_slots()) }}{% endif %};
+     AND counter_id = {% if o.per_counter() %}v_slot{% else %}{{ m::slot(o, "1 + ", o.setup_slots()) }}{% endif %};
   IF ROW_COUNT() = 0 THEN CALL {{ sql.routine(R::AddElsewhere) }}('{{ sql.name.name() }}', p_counter_name, 1); END IF;
 END

@@ -19,7 +19,7 @@ BEGIN{% endif %}
   ) THEN
     {{ m::reject("this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}{% endif %}
   END IF;{% endif %}
-{%- if let Some(column) = o.column.as_ref() %}
+{%- if let Some(column) = o.column() %}
   IF {% include "files/_column_differs.sql" %} THEN
     {{ m::reject(COLUMN_DIFFERS) }}
   END IF;

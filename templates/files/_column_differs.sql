@@ -1,4 +1,4 @@
-{{ o.key.0.len() }} <> (
+{{ o.key().len() }} <> (
     SELECT COUNT(*)
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)

@@ -39,7 +39,7 @@ BEGIN{% endif %}
     INTO v_left
     FROM (
       SELECT CONCAT_WS(', ', {{ sql.key("{text}", ", ") }}) AS entry,
-             SUM({% if o.kind == Counters %}counter{% else %}`count`{% endif %}) AS total
+             SUM({% if o.is_named() %}counter{% else %}`count`{% endif %}) AS total
         FROM {{ script.temporary() }}
        GROUP BY {{ sql.key("{}", ", ") }}
       HAVING total <> 0

@@ -10,7 +10,7 @@
   OR NOT {{ script.primary_key()|sql_string }} <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
       FROM information_schema.STATISTICS
-     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ o.table.name()|sql_string }}, 0)){% if o.bounded %}
+     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ o.table.name()|sql_string }}, 0)){% if o.is_bounded() %}
   OR NOT EXISTS (
     SELECT *
       FROM information_schema.CHECK_CONSTRAINTS{% if o.mariadb() %}

@@ -1,8 +1,8 @@
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.totals }} AS{% if let Some(column) = o.column.as_ref() %}
+CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.totals }} AS{% if let Some(column) = o.column() %}
 SELECT {{ sql.key("parent.{}", ", ") }},
        CAST(COALESCE(parent.{{ column.column }}, 0) + COALESCE((
          SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = parent.{}", " AND ") }}), 0) AS SIGNED) AS total
-  FROM {{ column.table }} AS parent{% else if o.kind == Counters %}
+  FROM {{ column.table }} AS parent{% else if o.is_named() %}
 SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,

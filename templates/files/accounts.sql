@@ -5,7 +5,7 @@
 
 CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
 ALTER USER {{ definer }} ACCOUNT LOCK;
-GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column.as_ref() %}
+GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column() %}
 GRANT SELECT ON {{ column.table }} TO {{ definer }};
 GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO {{ definer }};
 -- On the database, so that the event of the roll-up runs.

@@ -12,10 +12,10 @@ GRANT EXECUTE ON PROCEDURE {{ name }} TO 'app'@'%', 'dba'@'%';
 GRANT SELECT ON {{ package.totals }} TO 'app'@'%', 'dba'@'%';
 GRANT SELECT ON {{ package.package }} TO 'app'@'%', 'dba'@'%';{% if o.security == Security::Invoker %}
 GRANT SELECT, INSERT, UPDATE ON {{ o.table }} TO 'app'@'%';
-GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO 'dba'@'%';{% if let Some(column) = o.column.as_ref() %}
+GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO 'dba'@'%';{% if let Some(column) = o.column() %}
 GRANT SELECT ON {{ column.table }} TO 'app'@'%', 'dba'@'%';
 GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO 'dba'@'%';{% endif %}
-{%- else if o.column.is_some() %}
+{%- else if o.column().is_some() %}
 GRANT SELECT ON {{ o.table }} TO 'app'@'%', 'dba'@'%';{% endif %}
 
 {% for name in package.of_administrators() -%}

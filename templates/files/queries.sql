@@ -1,19 +1,18 @@
 {% import "macros.sql" as m -%}
 {%- macro slot_parameters(o) -%}
-{%- if o.random() %}, slot{% else if o.per_counter() %}, slots{% if o.cluster %}, slots, slots{% endif %}{% endif -%}
+{%- if o.per_counter() %}, slots{% if o.cluster %}, slots, slots{% endif %}{% endif -%}
 {%- endmacro -%}
 {%- macro where_slot(sql, o) %}
  WHERE counter_name = ?
-   AND counter_id = {% if o.random() %}?{% else %}{{ m::slot(o, "1 + ", sql.slots_or("?")) }}{% endif %}
+   AND counter_id = {{ m::slot(o, "1 + ", sql.slots_or("?")) }}
 {%- endmacro -%}
 {{ script.banner() }}
--- Prepared statements {% if o.column.is_none() %}for servers without routines (after create_tables.sql), or {% endif %}for speed. They mix with calls, except as said here.{% if o.mariadb() %}
+-- Prepared statements {% if o.column().is_none() %}for servers without routines (after create_tables.sql), or {% endif %}for speed. They mix with calls, except as said here.{% if o.mariadb() %}
 -- Without SET STATEMENT, MariaDB 11.8 rejects rows that have changed since the first SELECT of the transaction (1020).{% endif %}
-{%- if o.random() %}
--- A transaction that counts the same counter twice, here or by calls, can deadlock with another (1213).{% else if o.per_counter() %}
+{%- if o.per_counter() %}
 -- In one transaction, use one number of slots for a counter, and no calls for it: a transaction that holds two slots
 -- of a counter can deadlock with another (1213).{% endif %}
-{%- if o.kind == Counters %}
+{%- if o.is_named() %}
 -- Setup, reset, resize and delete go by the routines.{% if o.per_counter() %}
 
 -- name: slots
@@ -23,9 +22,7 @@ SELECT MAX(counter_id) AS slots
   FROM {{ o.table }}
  WHERE counter_name = ?;{% endif %}
 
--- name: increment{% if o.random() %}
--- The slot is a random number from 1 to {% if o.per_counter() %}the number of slots{% else %}{{ o.setup_slots() }}{% endif %}. The application computes it: the server would compute
--- RAND() for each row. If no row is changed, use slot 1. No row with 1: unknown counter.{% else if o.per_counter() %}
+-- name: increment{% if o.per_counter() %}
 -- If no row is changed, use 1 as the number of slots, and read the number again. No row with 1: unknown counter.{% else %}
 -- If no row is changed, CALL {{ package.routine(R::Increment).expect("every package has it").name() }}: the slot or the counter does not exist.{% endif %}
 -- Parameters: counter_name{{ slot_parameters(o) }}
@@ -33,7 +30,7 @@ SELECT MAX(counter_id) AS slots
    SET counter = counter + 1
 {{- where_slot(sql, o) }};
 
--- name: add{% if o.bounded %}
+-- name: add{% if o.is_bounded() %}
 -- An amount below 0 fails if the slot has less: use take.{% endif %}
 -- An amount of 0 changes no row. Otherwise as increment.
 -- Parameters: amount, counter_name{{ slot_parameters(o) }}
@@ -63,7 +60,7 @@ SELECT counter_name, SUM(counter) AS total
   FROM {{ o.table }}
  WHERE counter_id > 0
  GROUP BY counter_name;{% else %}
--- {% if o.column.is_some() %}Roll-up, reset{% else %}Reset, compact{% endif %} and delete go by the routines.
+-- {% if o.column().is_some() %}Roll-up, reset{% else %}Reset, compact{% endif %} and delete go by the routines.
 
 -- name: increment
 -- Parameters: {{ sql.key("{name}", ", ") }}
@@ -85,12 +82,12 @@ ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
   FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
          {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n         ") }},
-         amount BIGINT PATH '$[{{ o.key.0.len() }}]'
+         amount BIGINT PATH '$[{{ o.key().len() }}]'
        )) AS entries
  ORDER BY {{ sql.key("{}", ", ") }}
 ON DUPLICATE KEY UPDATE `count` = {{ o.table }}.`count` + amount;
 
--- name: get{% if o.column.is_some() %}
+-- name: get{% if o.column().is_some() %}
 -- Column and pending counts in one statement, so that a roll-up cannot come between. Locks no row.
 -- Parameters: {{ sql.key("{name}", ", ") }}
 SELECT total

@@ -5,7 +5,7 @@
   COMMENT {% filter sql_string -%}
 Adds amounts to many records in one statement: all of them or, after an error, none.
 Parameters: p_amounts, a JSON array of at most {{ ENTRIES_MAX }} entries [{{ sql.key("{name}", ", ") }}, amount]
-{%- for column in o.key.0 %}
+{%- for column in o.key() %}
 {%- if let KeyType::Binary(..) = column.kind %}, {{ column.name.name() }} as hexadecimal digits{% endif %}
 {%- endfor %}
   A record can have several entries, and calls with the same records do not deadlock.
@@ -23,16 +23,16 @@ BEGIN
   -- JSON_TABLE also reads 4.6, true and "5" as integers: an entry must be equal to what was read from it.
   SELECT MIN(entry) INTO v_entry
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
-           entry FOR ORDINALITY, array JSON PATH '$', amount BIGINT PATH '$[{{ o.key.0.len() }}]',
+           entry FOR ORDINALITY, array JSON PATH '$', amount BIGINT PATH '$[{{ o.key().len() }}]',
            {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n           ") }})) AS entries{% if o.mariadb() %}
    WHERE NOT JSON_EQUALS(array, JSON_ARRAY({{ sql.key("{json}", ", ") }}, amount))
-{%- for column in o.key.0 %}{% if column.kind.is_text() %}
+{%- for column in o.key() %}{% if column.kind.is_text() %}
       OR JSON_TYPE(JSON_EXTRACT(array, '$[{{ loop.index0 }}]')) <> 'STRING'
 {%- endif %}{% if let KeyType::Binary(..) = column.kind %}
       OR {{ column.name }} NOT REGEXP '^([0-9A-Fa-f]{2})*$'
 {%- endif %}{% endfor %};{% else %}
    WHERE CAST(array AS CHAR) <> CAST(JSON_ARRAY({{ sql.key("{json}", ", ") }}, amount) AS CHAR)
-{%- for column in o.key.0 %}{% if let KeyType::Binary(..) = column.kind %}
+{%- for column in o.key() %}{% if let KeyType::Binary(..) = column.kind %}
       OR {{ column.name }} NOT REGEXP '^([0-9A-Fa-f]{2})*$'
 {%- endif %}{% endfor %};{% endif %}
   IF v_entry > 0 THEN
@@ -43,7 +43,7 @@ BEGIN
   {{ sql.exempt(2) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
   SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
-           amount BIGINT PATH '$[{{ o.key.0.len() }}]',
+           amount BIGINT PATH '$[{{ o.key().len() }}]',
            {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n           ") }})) AS entries
    ORDER BY {{ sql.key("{}", ", ") }}
   ON DUPLICATE KEY UPDATE `count` = {{ o.table }}.`count` + amount;

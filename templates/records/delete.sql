@@ -2,8 +2,8 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Deletes all slots of a record{% if o.column.is_some() %} with their pending counts{% endif %}; it is no error if there are none
-{%- if o.column.is_some() %}.
+Deletes all slots of a record{% if o.column().is_some() %} with their pending counts{% endif %}; it is no error if there are none
+{%- if o.column().is_some() %}.
   The row keeps its value. Call this when you delete the row, because counts without a row stay{% endif %}
 {%- if o.in_steps() %}. It deletes one slot in each statement.
   Outside of a transaction, it repeats a statement that conflicts with another node.

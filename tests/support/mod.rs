@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use slotted::package::{Options, Package, Pick, Slots};
+use slotted::package::{Key, Options, Package, RECORD_SLOTS, Subject};
 use slotted::script;
 
 /// The folder of this crate.
@@ -121,6 +121,23 @@ pub fn with_collation(server: &Server, statement: &str) -> String {
     statement.replace("utf8mb4_0900_ai_ci", names)
 }
 
+/// The package that these words of a command line describe.
+pub fn parsed(words: &str) -> Package {
+    #[derive(clap::Parser)]
+    #[command(no_binary_name = true)]
+    struct Words {
+        #[command(flatten)]
+        flags: slotted::cli::Flags,
+    }
+    let words: Words = clap::Parser::parse_from(shlex::split(words).expect(words));
+    Package::new(words.flags.options().expect("options").expect("a package")).expect("options that fit")
+}
+
+/// Records with a key.
+pub fn records(key: Key) -> Subject {
+    Subject::Records { key, slots: RECORD_SLOTS }
+}
+
 fn changed(mut options: Options, change: impl FnOnce(&mut Options)) -> Package {
     change(&mut options);
     Package::new(options).expect("valid options")
@@ -141,10 +158,7 @@ pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
     changed(Options::bounded_counters(), change)
 }
 
-/// The package counters with per-counter slots and with fixed slots, each with both slot selections.
-pub fn variants() -> Vec<(String, Package)> {
-    let all =
-        [Slots::PerCounter, Slots::Fixed(20)].map(|slots| [Pick::Connection, Pick::Random].map(|pick| (slots, pick)));
-    let named = |(slots, pick)| (format!("slots {slots}, pick {pick}"), package(|o| (o.slots, o.pick) = (slots, pick)));
-    all.into_iter().flatten().map(named).collect()
+/// The package counters with per-counter slots and with fixed slots.
+pub fn variants() -> [(&'static str, Package); 2] {
+    [("per counter", package(|_| {})), ("fixed", package(|options| options.subject.set_slots(20)))]
 }

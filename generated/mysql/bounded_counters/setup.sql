@@ -412,7 +412,7 @@ SELECT counter_name,
 
 CREATE SQL SECURITY DEFINER VIEW `bounded_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('bounded_counters' AS CHAR CHARSET utf8mb4) AS arguments;
+       CAST('{"format":1,"options":{"subject":"bounded","table":"bounded_counters","prefix":"bounded_counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
 -- SELECT total FROM `bounded_counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.

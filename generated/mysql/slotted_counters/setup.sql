@@ -209,7 +209,7 @@ SELECT `record_type`, `record_id`,
 
 CREATE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('slotted_counters' AS CHAR CHARSET utf8mb4) AS arguments;
+       CAST('{"format":1,"options":{"subject":{"records":{"key":[["record_type","INT"],["record_id","BIGINT"]],"slots":521}},"table":"slotted_counters","prefix":"slotted_counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
 -- SELECT total FROM `slotted_counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
