@@ -15,7 +15,8 @@
 {#- Sets v_slot to the slot of the connection of a named counter, or to NULL. With RAND(), the servers would read each slot for MAX(). -#}
 {% macro select_slot(sql, o) -%}
 {%- if o.per_counter() -%}
-{{ sql.exempt(2) }}SELECT {% if o.random() %}MAX(counter_id){% else %}{{ slot(o, "1 + ", "MAX(counter_id)") }}{% endif %}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  SELECT {% if o.random() %}MAX(counter_id){% else %}{{ slot(o, "1 + ", "MAX(counter_id)") }}{% endif %}
     INTO v_slot
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name;

@@ -11,9 +11,13 @@ pub use migrations::{Format, files_of};
 
 use askama::Template;
 
+/// What a template prints in place of a line that its text does not have. Names and arguments have no control characters.
+const NO_LINE: &str = "\0";
+
 /// Renders a template.
 fn fragment(template: &impl Template) -> String {
-    template.render().expect("a template that has only fields and pure methods renders")
+    let text = template.render().expect("a template that has only fields and pure methods renders");
+    text.split_inclusive('\n').filter(|line| line.trim() != NO_LINE).collect()
 }
 
 mod filters {

@@ -19,14 +19,16 @@ BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
   -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. Without a row, MAX() avoids 1329.
-  {{ sql.exempt(2) }}SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id = (
        SELECT {{ m::slot(o, "1 + ", "MAX(counter_id)") }} FROM {{ o.table }}
         WHERE counter_name = p_counter_name);
   IF v_have >= p_amount AND p_amount > 0 THEN
-    {{ sql.exempt(4) }}UPDATE {{ o.table }}
+    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+    UPDATE {{ o.table }}
        SET counter = counter - p_amount
      WHERE counter_name = p_counter_name
        AND counter_id = v_slot
@@ -34,7 +36,7 @@ BEGIN
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
-    {{ sql.exempt(4) -}}
+    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
     CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
   END IF;
 END

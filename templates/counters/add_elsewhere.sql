@@ -9,7 +9,8 @@
 {%- endif %}'
 BEGIN
   CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-  {{ sql.exempt(2) }}UPDATE {{ o.table }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  UPDATE {{ o.table }}
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name{% if o.cluster %}
      AND counter_id IN (1, 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment))

@@ -15,7 +15,8 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- if o.in_steps() %}
 CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, NULL, NULL){% else %}
 BEGIN
-  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+  DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);

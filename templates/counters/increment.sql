@@ -15,7 +15,8 @@ BEGIN{% if o.selects_slot() %}
   DECLARE v_slot INT;
 
   {{ m::select_slot(sql, o) }}{% endif %}
-  {{ sql.exempt(2) }}UPDATE {{ o.table }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  UPDATE {{ o.table }}
      SET counter = counter + 1
    WHERE counter_name = p_counter_name
      AND counter_id = {% if o.selects_slot() %}v_slot{% else %}{{ m::slot(o, "1 + ", o.setup_slots()) }}{% endif %};

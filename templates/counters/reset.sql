@@ -23,7 +23,12 @@ BEGIN
   -- Without slot 1, the UPDATE would lose p_value.
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
 {%- endif %}
-  {% if o.bounded %}{{ sql.set("innodb_snapshot_isolation=OFF, check_constraint_checks=ON", 2) }}{% else %}{{ sql.exempt(2) }}{% endif %}UPDATE {{ o.table }}
+{%- if o.bounded %}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR") }}
+{%- else %}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{%- endif %}
+  UPDATE {{ o.table }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name

@@ -33,7 +33,12 @@ BEGIN
 {% if o.per_counter() %}  SET p_slots = COALESCE(p_slots, {% if o.in_steps() %}GREATEST({{ o.setup_slots() }}, @@GLOBAL.auto_increment_increment){% else %}{{ o.setup_slots() }}{% endif %});
 {% endif %}  {{ m::check_slots(sql, o, "p_slots") }}
   -- JSON_TABLE returns the numbers of the slots, because a recursive query stops at 1,000.
-  {% if o.bounded %}{{ sql.set("innodb_snapshot_isolation=OFF, check_constraint_checks=ON", 2) }}{% else %}{{ sql.exempt(2) }}{% endif %}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
+{%- if o.bounded %}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR") }}
+{%- else %}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{%- endif %}
+  INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)
     FROM {{ m::numbers(slots) }} AS n;
 END

@@ -29,7 +29,8 @@ SELECT MAX(counter_id) AS slots
 -- If no row is changed, use 1 as the number of slots, and read the number again. No row with 1: unknown counter.{% else %}
 -- If no row is changed, CALL {{ package.routine(R::Increment).expect("every package has it").name() }}: the slot or the counter does not exist.{% endif %}
 -- Parameters: counter_name{{ slot_parameters(o) }}
-{{ sql.exempt(0) }}UPDATE {{ o.table }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+UPDATE {{ o.table }}
    SET counter = counter + 1
 {{- where_slot(sql, o) }};
 
@@ -37,14 +38,16 @@ SELECT MAX(counter_id) AS slots
 -- An amount below 0 fails if the slot has less: use take.{% endif %}
 -- An amount of 0 changes no row. Otherwise as increment.
 -- Parameters: amount, counter_name{{ slot_parameters(o) }}
-{{ sql.exempt(0) }}UPDATE {{ o.table }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+UPDATE {{ o.table }}
    SET counter = counter + ?
 {{- where_slot(sql, o) }};{% if let Some(take) = package.routine(R::Take) %}
 
 -- name: take
 -- Takes from one slot. If no row is changed, CALL {{ take.name() }}, which takes from all slots.
 -- Parameters: amount, counter_name{{ slot_parameters(o) }}, amount
-{{ sql.exempt(0) }}UPDATE {{ o.table }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+UPDATE {{ o.table }}
    SET counter = counter - ?
 {{- where_slot(sql, o) }}
    AND counter >= ?;{% endif %}
@@ -67,13 +70,15 @@ SELECT counter_name, SUM(counter) AS total
 
 -- name: increment
 -- Parameters: {{ sql.key("{name}", ", ") }}
-{{ sql.exempt(0) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 VALUES ({{ sql.key("?", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
 -- name: add
 -- Parameters: {{ sql.key("{name}", ", ") }}, amount, amount
-{{ sql.exempt(0) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 VALUES ({{ sql.key("?", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 
@@ -81,7 +86,8 @@ ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 -- A JSON array of arrays, each the key and an integer; the server converts other values to integers.
 -- Two of these statements in one transaction can deadlock with another (1213).
 -- Parameters: amounts
-{{ sql.exempt(0) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
   FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (
          {{ sql.key("{} {json type} PATH '$[{n}]'", ",\n         ") }},

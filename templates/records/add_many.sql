@@ -40,7 +40,8 @@ BEGIN
       CONCAT('{{ sql.name.name() }}: entry ', v_entry, ' must be an array of the key and an integer'));
   END IF;
   -- In the order of the key, so that calls with the same records do not deadlock.
-  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
   SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
            amount BIGINT PATH '$[{{ o.key.0.len() }}]',
