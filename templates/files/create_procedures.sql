@@ -1,14 +1,14 @@
 {% import "macros.sql" as m -%}
 {% include "files/_banner.sql" %}
--- Creates or replaces the views and the routines. Changes nothing if the table is not that of create_tables.sql.{% if o.mariadb() %}
--- A statement that waits for open transactions ends after {{ DDL_TIMEOUT }} s (1205): source the script again.{% else %}
+-- Creates or replaces the views and the routines. Changes nothing if the table is not that of create_tables.sql.
+{%- if o.mariadb() %}
+-- A statement that waits for open transactions ends after {{ DDL_TIMEOUT }} s (1205): source the script again.
+{%- else %}
 -- Between DROP and CREATE of a routine, its calls fail (1305). If a statement has waited for open transactions for
 -- {{ DDL_TIMEOUT }} s (1205), source the script again.{% endif %}
 
 {% let replaces = true -%}
 {% let end = ";" -%}
-DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 {% include "files/_begin.sql" %}
 {% include "files/_check.sql" -%}
 {% include "files/_routines.sql" %}

@@ -4,8 +4,6 @@
 
 {% let replaces = false -%}
 {% let end = ";" -%}
-DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 {% include "files/_begin.sql" %}
 {% include "files/_check.sql" -%}
 {% include "files/_table.sql" %}{{ end }}
