@@ -1,6 +1,7 @@
 {#- Texts that several templates need, and in which a difference between them would be a bug. -#}
 
-{#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the number of slots. -#}
+{#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the
+    number of slots. -#}
 {% macro slot(o, first, slots) -%}
 {%- if o.random() -%}
 {{ first }}FLOOR(RAND() * {{ slots }})
@@ -12,7 +13,8 @@
 {%- endif -%}
 {%- endmacro %}
 
-{#- Sets v_slot to the slot of the connection of a named counter, or to NULL. With RAND(), the servers would read each slot for MAX(). -#}
+{#- Sets v_slot to the slot of the connection of a named counter, or to NULL. With RAND(), the servers would read each
+    slot for MAX(). -#}
 {% macro select_slot(sql, o) -%}
 {%- if o.per_counter() -%}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
@@ -35,7 +37,8 @@ IF {{ slots }} NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
   END IF;
 {%- else -%}
 IF p_slots <> {{ o.setup_slots() }} THEN
-    CALL {{ sql.routine(R::Fail) }}(30006, CONCAT('{{ sql.name.name() }}: p_slots must be NULL or {{ o.setup_slots() }}, not ', p_slots));
+    CALL {{ sql.routine(R::Fail) -}}
+      (30006, CONCAT('{{ sql.name.name() }}: p_slots must be NULL or {{ o.setup_slots() }}, not ', p_slots));
   END IF;
 {%- endif -%}
 {%- if o.in_steps() %}
@@ -51,6 +54,11 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY))
 {%- endmacro %}
 
+{#- The beginning of a statement that creates a view. -#}
+{% macro create_view(sql, o, replaces, name) -%}
+CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
+{%- endmacro %}
+
 {#- What a script rejects. The sentence has at most 128 characters. -#}
 {% macro reject(sentence) -%}
 SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
@@ -60,5 +68,6 @@ SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
 {#- With --cluster, the condition that this node writes the slot. -#}
 {% macro own(o, slot) -%}
 {%- if o.cluster %} AND
-             MOD({{ slot }}, @@GLOBAL.auto_increment_increment) = MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment){% endif -%}
+             MOD({{ slot }}, @@GLOBAL.auto_increment_increment) = {# -#}
+             MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment){% endif -%}
 {%- endmacro %}

@@ -12,7 +12,8 @@ Takes an amount from a counter. If the total is too small, it fails and changes 
   Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
+  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock
+{%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}
 BEGIN

@@ -16,7 +16,8 @@ taking: BEGIN
   -- and RELEASE fails.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
-      SET v_certain = @@SESSION.{% if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
+      SET v_certain = @@SESSION.
+{%- if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
     SAVEPOINT slotted_take;
     RELEASE SAVEPOINT slotted_take;
   END;

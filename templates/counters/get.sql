@@ -5,7 +5,8 @@
   COMMENT {% filter sql_string -%}
 Returns the total of a counter, which is the sum of its slots. Locks nothing.
   In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
-  if another session has moved counts since ({% if o.bounded %}take, {% endif %}resize, reset): read before your changes or after COMMIT.
+  if another session has moved counts since (
+{%- if o.bounded %}take, {% endif %}resize, reset): read before your changes or after COMMIT.
   Unless binlog_format is ROW, SET @t = {{ sql.name.typed() }}(..) locks slots until COMMIT.
   Use SELECT {{ sql.name.typed() }}(..) INTO @t.
 Parameters: p_counter_name, the name of the counter

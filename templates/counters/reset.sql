@@ -12,8 +12,10 @@ Sets the total of a counter: slot 1 gets the value, all other slots get 0
   KILL QUERY can end the call without an error and without effect.{% endif %}{% endif %}
 Parameters: p_counter_name, the name of the counter; p_value, the new total, NULL means 0
   p_restart, TRUE sets start_date to NOW(), FALSE or NULL keeps it
-Errors: 30003 unknown counter{% if o.bounded %}; {% if o.mariadb() %}4025{% else %}3819{% endif %} p_value is less than 0{% endif %}
-  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
+Errors: 30003 unknown counter
+{%- if o.bounded %}; {% if o.mariadb() %}4025{% else %}3819{% endif %} p_value is less than 0{% endif %}
+  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock
+{%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0, TRUE);
 {%- endfilter %}
 {%- if o.in_steps() %}

@@ -9,8 +9,10 @@
 Changes the number of slots of a counter.
 {%- else -%}
 Gives a counter {{ slots }} slots if it has another number.
-{%- endif %} The total stays the same, and no increment is lost.{% if o.in_steps() %}
-  It changes one slot in each statement. Outside of a transaction, it repeats a statement that conflicts with a node.{% else %}
+{%- endif %} The total stays the same, and no increment is lost.
+{%- if o.in_steps() %}
+  It changes one slot in each statement. Outside of a transaction, it repeats a statement that conflicts with a node.
+{%- else %}
   It waits for transactions that have changed the counter. If a call is interrupted, call it again.{% endif %}
 Parameters: p_counter_name, the name of the counter
   p_slots, {% if o.per_counter() %}the new number of slots, 1 to {{ MAX_SLOTS }}{% else %}NULL or {{ slots }}{% endif %}
@@ -19,7 +21,8 @@ Errors: 30003 unknown counter;
 {%- else %} 30006 p_slots is neither NULL nor {{ slots }}{% endif %}
 {%- if o.cluster %}
   30018 the counter would have fewer slots than the cluster has nodes{% endif %}
-  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize{% if o.cluster %}, conflict of nodes{% endif %}: repeat the transaction
+  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize
+{%- if o.cluster %}, conflict of nodes{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, {% if o.per_counter() %}64{% else %}NULL{% endif %});
 {%- endfilter %}
 BEGIN

@@ -19,8 +19,11 @@ BEGIN{% endif %}
     SELECT * FROM performance_schema.global_variables
      WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
   ) THEN
-    {{ m::reject("this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}{% endif %}
-  END IF;{% endif %}
+    {{ m::reject(
+      "this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}
+{%- endif %}
+  END IF;
+{%- endif %}
 {%- if let Some(column) = o.column.as_ref() %}
   IF {% include "files/_column_differs.sql" %} THEN
     {{ m::reject(COLUMN_DIFFERS) }}

@@ -1,8 +1,11 @@
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.totals }} AS{% if let Some(column) = o.column.as_ref() %}
+{{ m::create_view(sql, o, replaces, package.totals) }}
+{%- if let Some(column) = o.column.as_ref() %}
 SELECT {{ sql.key("parent.{}", ", ") }},
        CAST(COALESCE(parent.{{ column.column }}, 0) + COALESCE((
-         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = parent.{}", " AND ") }}), 0) AS SIGNED) AS total
-  FROM {{ column.table }} AS parent{% else if o.kind == Counters %}
+         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = parent.{}", " AND ") -}}
+       ), 0) AS SIGNED) AS total
+  FROM {{ column.table }} AS parent
+{%- else if o.kind == Counters %}
 SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
@@ -10,13 +13,14 @@ SELECT counter_name,
        CAST(SUM(counter) AS SIGNED) AS total
   FROM {{ o.table }}
  WHERE counter_id > 0
- GROUP BY counter_name{% else %}
+ GROUP BY counter_name
+{%- else %}
 SELECT {{ sql.key("{}", ", ") }},
        COUNT(*) AS slots,
        CAST(SUM(`count`) AS SIGNED) AS total
   FROM {{ o.table }}
  GROUP BY {{ sql.key("{}", ", ") }}{% endif %}{{ end }}
 
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.package }} AS
+{{ m::create_view(sql, o, replaces, package.package) }}
 SELECT CAST({{ VERSION|sql_string }} AS CHAR CHARSET utf8mb4) AS version,
        CAST({{ o.arguments()|sql_string }} AS CHAR CHARSET utf8mb4) AS arguments

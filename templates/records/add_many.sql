@@ -16,7 +16,8 @@ Example: CALL {{ sql.name.typed() }}('[[{{ sql.json_example() }}, 10]]');
 BEGIN
   DECLARE v_entry INT;
 
-  IF (JSON_VALID(p_amounts) AND JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= {{ ENTRIES_MAX }}) IS NOT TRUE THEN
+  IF (JSON_VALID(p_amounts) AND JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= {{ ENTRIES_MAX -}}
+    ) IS NOT TRUE THEN
     CALL {{ sql.routine(R::Fail) }}(30014,
       '{{ sql.name.name() }}: p_amounts must be a JSON array of at most {{ ENTRIES_MAX }} entries');
   END IF;
