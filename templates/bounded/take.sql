@@ -19,7 +19,7 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. Without a row, MAX() avoids 1329.
+  -- Reads first: in a transaction, an UPDATE that finds too little keeps its lock. Without a row, MAX() avoids 1329.
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
   SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM {{ o.table }}

@@ -19,7 +19,7 @@ BEGIN
      AND counter_id = 1;{% endif %}
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
 {%- if o.mariadb() %}
-    -- Outside of a transaction, the lock has ended: the counter can be deleted. Or KILL QUERY has hidden its error (MariaDB 11.8).
+    -- Outside of a transaction, the lock has ended: deleted since. Or KILL QUERY has hidden its error (MariaDB 11.8).
 {%- else %}
     -- Outside of a transaction, the lock has ended: deleted since then (30003), or deleted and created again (30021).
 {%- endif %}

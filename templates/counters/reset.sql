@@ -23,8 +23,7 @@ CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, 
 BEGIN
 {%- if !o.mariadb() %}
   -- Without slot 1, the UPDATE would lose p_value.
-  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
-{%- endif %}
+  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);{% endif %}
 {%- if o.bounded %}
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR") }}
 {%- else %}

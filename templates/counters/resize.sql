@@ -37,8 +37,9 @@ END{% else %}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative numbers, which
-  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
+  -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative
+  -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Needs slot 1 (first = 1).
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), share

@@ -39,8 +39,7 @@ BEGIN
 {% if o.per_counter() && o.in_steps() %}
   SET p_slots = COALESCE(p_slots, GREATEST({{ o.setup_slots() }}, @@GLOBAL.auto_increment_increment));
 {%- else if o.per_counter() %}
-  SET p_slots = COALESCE(p_slots, {{ o.setup_slots() }});
-{%- endif %}
+  SET p_slots = COALESCE(p_slots, {{ o.setup_slots() }});{% endif %}
   {{ m::check_slots(sql, o, "p_slots") }}
   -- JSON_TABLE returns the numbers of the slots, because a recursive query stops at 1,000.
 {%- if o.bounded %}

@@ -7,8 +7,7 @@ DROP PROCEDURE IF EXISTS {{ script.temporary() }}{{ end }}
 CREATE{{ sql.definer() }} PROCEDURE {{ script.temporary() }}()
 {%- if o.definer.is_some() %}
   -- An account that may not name this definer fails here (1227), before a routine is dropped.
-  SQL SECURITY INVOKER
-{%- endif %}
+  SQL SECURITY INVOKER{% endif %}
 BEGIN{% endif %}
 {%- if !o.cluster %}
   IF
@@ -22,8 +21,7 @@ BEGIN{% endif %}
     {{ m::reject(
       "this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}
 {%- endif %}
-  END IF;
-{%- endif %}
+  END IF;{% endif %}
 {%- if let Some(column) = o.column.as_ref() %}
   IF {% include "files/_column_differs.sql" %} THEN
     {{ m::reject(COLUMN_DIFFERS) }}

@@ -17,5 +17,4 @@
   SELECT {{ sql.key("{}", ", ") }}, SUM(`count`) AS pending
     FROM {{ o.table }}
    GROUP BY {{ sql.key("{}", ", ") }}
-  HAVING SUM(`count`) <> 0;
-{%- endif %}
+  HAVING SUM(`count`) <> 0;{% endif %}

@@ -1,6 +1,7 @@
-  -- Waits for all transactions that have used the table. Meanwhile, and until the table has its name again, calls fail and count nothing.
+  -- Waits for all transactions that have used the table. Until the table has its name again, calls fail.
   RENAME TABLE {{ o.table }} TO {{ script.temporary() }};
-  SELECT LEFT(CONCAT('the table has counts, move or delete them first: ', GROUP_CONCAT(entry, ' ', total SEPARATOR '; ')), 128)
+  SELECT LEFT(CONCAT('the table has counts, move or delete them first: ',
+           GROUP_CONCAT(entry, ' ', total SEPARATOR '; ')), 128)
     INTO v_left
     FROM (
       SELECT CONCAT_WS(', ', {{ sql.key("{text}", ", ") }}) AS entry,

@@ -11,7 +11,8 @@ SELECT 'DROP PROCEDURE has removed the privileges on the routines: source grants
 {{ end }}
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
--- SELECT total FROM {{ package.totals }} WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
+-- SELECT total FROM {{ package.totals }} WHERE .., or let an administrator
+-- SET GLOBAL log_bin_trust_function_creators = 1.
 {%- if replaces %}
 -- The server rejects the next function in the same way, before {{ sql.routine(R::Get) }} is dropped.
 DROP FUNCTION IF EXISTS {{ script.temporary() }};

@@ -21,6 +21,5 @@
 {%- else %}
       JOIN information_schema.TABLE_CONSTRAINTS USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME)
      WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE, ENFORCED) = (DATABASE(), {{ table|sql_string -}}
-       , '(`counter` >= 0)', 'YES'))
-{%- endif %}
+       , '(`counter` >= 0)', 'YES')){% endif %}
 {%- endif -%}

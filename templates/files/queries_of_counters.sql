@@ -7,7 +7,8 @@
    AND counter_id = {% if o.random() %}?{% else %}{{ m::slot(o, "1 + ", sql.slots_or("?")) }}{% endif %}
 {%- endmacro -%}
 {% include "files/_banner.sql" %}
--- Prepared statements for servers without routines (after create_tables.sql), or for speed. They mix with calls, except as said here.
+-- Prepared statements for servers without routines (after create_tables.sql), or for speed.
+-- They mix with calls, except as said here.
 {%- if o.mariadb() %}
 -- Without SET STATEMENT, MariaDB 11.8 rejects rows that have changed since the first SELECT of the transaction (1020).
 {%- endif %}
@@ -24,8 +25,7 @@
 -- Parameters: counter_name
 SELECT MAX(counter_id) AS slots
   FROM {{ o.table }}
- WHERE counter_name = ?;
-{%- endif %}
+ WHERE counter_name = ?;{% endif %}
 
 -- name: increment
 {%- if o.random() %}
@@ -61,8 +61,7 @@ UPDATE {{ o.table }}
 UPDATE {{ o.table }}
    SET counter = counter - ?
 {{- where_slot(sql, o) }}
-   AND counter >= ?;
-{%- endif %}
+   AND counter >= ?;{% endif %}
 
 -- name: get
 -- NULL for an unknown counter. Locks no row.

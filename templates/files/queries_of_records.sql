@@ -2,7 +2,8 @@
 {% include "files/_banner.sql" %}
 -- Prepared statements
 {%- if o.column.is_none() %} for servers without routines (after create_tables.sql), or
-{%- endif %} for speed. They mix with calls, except as said here.
+{%- endif %} for speed.
+-- They mix with calls, except as said here.
 {%- if o.mariadb() %}
 -- Without SET STATEMENT, MariaDB 11.8 rejects rows that have changed since the first SELECT of the transaction (1020).
 {%- endif %}
@@ -61,5 +62,4 @@ SELECT COALESCE(SUM(`count`), 0) AS total
 -- Parameters: none
 SELECT {{ sql.key("{}", ", ") }}, SUM(`count`) AS total
   FROM {{ o.table }}
- GROUP BY {{ sql.key("{}", ", ") }};
-{%- endif %}
+ GROUP BY {{ sql.key("{}", ", ") }};{% endif %}

@@ -1,6 +1,6 @@
 {% import "macros.sql" as m -%}
 {% include "files/_banner.sql" %}
--- Creates the table, the routines and the views in the current database, and replaces nothing: mysql DATABASE < setup.sql
+-- Creates the table, the routines and the views in the current database. Replaces nothing: mysql DATABASE < setup.sql
 
 {% let replaces = false -%}
 {% let end = ";" -%}

@@ -16,8 +16,7 @@ SELECT CONCAT('counterName', one.number), slot.number, CONCAT('counterDescriptio
   JOIN {{ m::numbers(50) }} AS slot
 {%- else %}
   FROM (SELECT number, {{ o.setup_slots() }} AS slots FROM {{ m::numbers(1500) }} AS names LIMIT 1500) AS one
-  JOIN {{ m::numbers(o.setup_slots()) }} AS slot
-{%- endif %}
+  JOIN {{ m::numbers(o.setup_slots()) }} AS slot{% endif %}
     ON slot.number <= one.slots
  ORDER BY one.number, slot.number;
 COMMIT AND NO CHAIN NO RELEASE;

@@ -1,8 +1,8 @@
 {% include "files/_banner.sql" %}
 -- Drops the routines and the views. The table and its counts stay; DROP TABLE {{ o.table }} deletes them.
 {%- if o.column.is_some() %}
--- A last roll-up moves the pending counts. The script prints the records whose counts stay in the table, because the column
--- rejects their total or they have no row.{% endif %}
+-- A last roll-up moves the pending counts. The script prints the records whose counts stay in the table, because the
+-- column rejects their total or they have no row.{% endif %}
 -- A statement that waits for open transactions ends after {{ DDL_TIMEOUT }} s (1205): source the script again.
 
 {% let end = ";" -%}
@@ -18,8 +18,7 @@ BEGIN NOT ATOMIC
 {%- else -%}
 DROP PROCEDURE IF EXISTS {{ script.temporary() }};
 CREATE PROCEDURE {{ script.temporary() }}()
-BEGIN
-{%- endif %}
+BEGIN{% endif %}
   DECLARE v_rows BIGINT;
   DECLARE v_left VARCHAR(128) CHARACTER SET utf8mb4;
   -- 30013: the column rejects a total. 1054, 1146, 1305: the column was renamed, a table or the roll-up was dropped.
@@ -34,8 +33,7 @@ BEGIN
 {%- endif %}
 END;
 {%- if !o.mariadb() %}
-CALL {{ script.temporary() }}();
-{%- endif %}
+CALL {{ script.temporary() }}();{% endif %}
 
 {% endif -%}
 {% if !o.mariadb() -%}

@@ -18,5 +18,4 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 CALL {{ sql.routine(R::Steps) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)
 {%- else -%}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
-CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)
-{%- endif %}
+CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL){% endif %}

@@ -20,5 +20,4 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 CALL {{ sql.routine(R::Steps) }}('delete', {{ sql.key("{p}", ", ") }}, NULL)
 {%- else -%}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
-DELETE FROM {{ o.table }} WHERE {{ sql.key("{} = {p}", " AND ") }}
-{%- endif %}
+DELETE FROM {{ o.table }} WHERE {{ sql.key("{} = {p}", " AND ") }}{% endif %}

@@ -18,5 +18,4 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0);
 CALL {{ sql.routine(R::Steps) }}('reset', {{ sql.key("{p}", ", ") }}, p_value)
 {%- else -%}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
-CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value)
-{%- endif %}
+CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value){% endif %}

@@ -4,10 +4,10 @@
 -- 2 s (1205), source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
--- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes
+-- other sessions wait, so it waits 2 s at most. The end of the script restores all settings.
 SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
     @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
     sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
@@ -90,7 +90,7 @@ BEGIN
 
   CALL `_slotted_counter_begin`(v_own);
   IF p_step = 'reset' THEN
-    -- One statement locks all slots in their order. A second one could deadlock with another call at a slot that is new.
+    -- One statement locks all slots in their order. A second one could deadlock with another call at a new slot.
     INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
     SELECT p_record_type, p_record_id, slot, value
       FROM (
@@ -232,7 +232,8 @@ SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('slotted_counters' AS CHAR CHARSET utf8mb4) AS arguments;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
--- SELECT total FROM `slotted_counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
+-- SELECT total FROM `slotted_counter_totals` WHERE .., or let an administrator
+-- SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `slotted_counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_slotted_counter_script`;
 CREATE FUNCTION `_slotted_counter_script`() RETURNS INT NO SQL RETURN 0;
