@@ -11,7 +11,7 @@ pub use migrations::{Format, files_of};
 
 use askama::Template;
 
-/// What a template prints in place of a line that its text does not have. Names and arguments have no control characters.
+/// What a template prints in place of a line that its text does not have. No name of a server contains NUL.
 const NO_LINE: &str = "\0";
 
 /// Renders a template.
