@@ -1,6 +1,7 @@
 {#- Texts that several templates need, and in which a difference between them would be a bug. -#}
 
-{#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the number of slots. -#}
+{#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the
+    number of slots. -#}
 {% macro slot(o, first, slots) -%}
 {%- if o.cluster -%}
 {{ first }}MOD(CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
@@ -13,7 +14,8 @@
 {#- Sets v_slot to the slot of the connection of a named counter, or to NULL. -#}
 {% macro select_slot(sql, o) -%}
 {%- if o.per_counter() -%}
-{{ sql.exempt(2) }}SELECT {{ slot(o, "1 + ", "MAX(counter_id)") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  SELECT {{ slot(o, "1 + ", "MAX(counter_id)") }}
     INTO v_slot
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name;
@@ -29,7 +31,8 @@ IF {{ slots }} NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
   END IF;
 {%- else -%}
 IF p_slots <> {{ o.setup_slots() }} THEN
-    CALL {{ sql.routine(R::Fail) }}(30006, CONCAT('{{ sql.name.name() }}: p_slots must be NULL or {{ o.setup_slots() }}, not ', p_slots));
+    CALL {{ sql.routine(R::Fail) -}}
+      (30006, CONCAT('{{ sql.name.name() }}: p_slots must be NULL or {{ o.setup_slots() }}, not ', p_slots));
   END IF;
 {%- endif -%}
 {%- if o.in_steps() %}
@@ -45,6 +48,11 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY))
 {%- endmacro %}
 
+{#- The beginning of a statement that creates a view. -#}
+{% macro create_view(sql, o, replaces, name) -%}
+CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
+{%- endmacro %}
+
 {#- What a script rejects. The sentence has at most 128 characters. -#}
 {% macro reject(sentence) -%}
 SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
@@ -54,5 +62,6 @@ SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
 {#- With --cluster, the condition that this node writes the slot. -#}
 {% macro own(o, slot) -%}
 {%- if o.cluster %} AND
-             MOD({{ slot }}, @@GLOBAL.auto_increment_increment) = MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment){% endif -%}
+             MOD({{ slot }}, @@GLOBAL.auto_increment_increment) = {# -#}
+             MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment){% endif -%}
 {%- endmacro %}

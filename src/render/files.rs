@@ -122,7 +122,8 @@ files! {
     "grants.sql" "files/grants.sql" if always;
     "accounts.sql" "files/accounts.sql" if |o: &Options| o.definer.is_some();
     "test_insertdata.sql" "files/test_insertdata.sql" if Options::is_named;
-    "queries.sql" "files/queries.sql" if always;
+    "queries.sql" "files/queries_of_counters.sql" if Options::is_named;
+    "queries.sql" "files/queries_of_records.sql" if |o: &Options| !o.is_named();
 }
 
 fn always(_: &Options) -> bool {

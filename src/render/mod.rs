@@ -14,9 +14,13 @@ pub use plan::{Object, Purpose, Step, Task, plan, script};
 
 use askama::Template;
 
+/// What a template prints in place of a line that its text does not have. No name of a server contains NUL.
+const NO_LINE: &str = "\0";
+
 /// Renders a template.
 fn fragment(template: &impl Template) -> String {
-    template.render().expect("a template that has only fields and pure methods renders")
+    let text = template.render().expect("a template that has only fields and pure methods renders");
+    text.split_inclusive('\n').filter(|line| line.trim() != NO_LINE).collect()
 }
 
 mod filters {

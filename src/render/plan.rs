@@ -92,8 +92,8 @@ pub fn plan(package: &Package, task: Task) -> Vec<Step> {
 
 /// Steps as the client gets them: with delimiters, and comments that say what they do.
 pub fn script(steps: &[Step]) -> String {
-    let mut text = "DELIMITER ;;\n-- The client sends all statements up to the delimiter at once, so that the server stops at the first \
-                    error, at the prompt as well.\n"
+    let mut text = "DELIMITER ;;\n-- The client sends all up to the delimiter at once, so that the server stops at the first error, \
+                    at the prompt as well.\n"
         .to_owned();
     for (step, next) in steps.iter().zip(steps.iter().skip(1).map(Some).chain([None])) {
         text += &step.comment;

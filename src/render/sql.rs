@@ -1,5 +1,6 @@
 //! What the templates of statements call: the names of a package, its key, and the texts in which the families of servers differ.
 
+use super::NO_LINE;
 use crate::package::{Collation, Ident, KeyColumn, KeyType, Package, Routine, Slots};
 
 /// A package as a template sees it.
@@ -29,26 +30,6 @@ impl<'a> Sql<'a> {
     pub(super) fn definer(&self) -> String {
         let definer = self.package.options.definer.as_ref();
         definer.map_or_else(String::new, |definer| format!(" DEFINER = {definer}"))
-    }
-
-    /// Gives a statement that is indented by `indent` other settings on MariaDB, on a line before it.
-    pub(super) fn set(&self, settings: &str, indent: usize) -> String {
-        if self.package.options.mariadb() {
-            format!("SET STATEMENT {settings} FOR\n{}", " ".repeat(indent))
-        } else {
-            String::new()
-        }
-    }
-
-    /// Exempts a statement from error 1020: MariaDB from 11.6.2 on rejects a change of a row that has changed since the first SELECT of
-    /// the transaction. Source: MariaDB's documentation, "innodb_snapshot_isolation".
-    pub(super) fn exempt(&self, indent: usize) -> String {
-        self.set("innodb_snapshot_isolation=OFF", indent)
-    }
-
-    /// The same, and from sql_safe_updates (1175), which MySQL ignores in routines.
-    pub(super) fn exempt_many(&self, indent: usize) -> String {
-        self.set("innodb_snapshot_isolation=OFF, sql_safe_updates=OFF", indent)
     }
 
     /// The columns of the key, each as in `pattern`: `{}` is the name, `{name}` without backticks, `{p}` the parameter, `{v}` a variable, `{text}`, `{p text}` and `{v text}` the
@@ -166,6 +147,14 @@ impl<'a> Sql<'a> {
         let columns = self.package.options.key().iter();
         let samples = columns.zip(["123", "456", "789"].into_iter().cycle()).map(sample);
         samples.collect::<Vec<_>>().join(", ")
+    }
+
+    /// A line of its own that MySQL does not have. Most exempt the next statement
+    /// - by innodb_snapshot_isolation from error 1020: MariaDB from 11.6.2 on rejects a change of a row that has changed since the first
+    ///   SELECT of the transaction. Source: MariaDB's documentation, "innodb_snapshot_isolation"
+    /// - by sql_safe_updates from error 1175, which MySQL does not raise in routines.
+    pub(super) fn on_mariadb<'b>(&self, line: &'b str) -> &'b str {
+        if self.package.options.mariadb() { line } else { NO_LINE }
     }
 }
 

@@ -7,8 +7,7 @@ CREATE TABLE counters (
   counter_id INT NOT NULL,
   counter BIGINT NOT NULL,
   PRIMARY KEY (counter_name, counter_id)
-)
-  ENGINE = InnoDB;
+) ENGINE = InnoDB;
 
 DELIMITER ;;
 CREATE PROCEDURE counter_setup(IN p_counter_name VARCHAR(50), IN p_slots INT)
@@ -47,10 +46,7 @@ CALL counter_setup('downloads', {slots});
 CALL counter_increment('downloads');
 
 -- read
-SELECT SUM(counter)
-  FROM counters
- WHERE counter_name = 'downloads';
+SELECT SUM(counter) FROM counters WHERE counter_name = 'downloads';
 
 -- total
-SELECT SUM(counter)
-  FROM counters;
+SELECT SUM(counter) FROM counters;

@@ -8,11 +8,7 @@
 CALL slotted_counter_add_many('[{entries}]');
 
 -- read
-SELECT SUM(`count`)
-  FROM slotted_counters
- WHERE record_type = 123
-   AND record_id = {random};
+SELECT SUM(`count`) FROM slotted_counters WHERE record_type = 123 AND record_id = {random};
 
 -- total
-SELECT COALESCE(SUM(`count`), 0)
-  FROM slotted_counters;
+SELECT COALESCE(SUM(`count`), 0) FROM slotted_counters;

@@ -8,10 +8,7 @@ CALL counter_setup('downloads', NULL, {slots}, 0);
 CALL counter_increment('downloads');
 
 -- read
-SELECT SUM(counter)
-  FROM counters
- WHERE counter_name = 'downloads';
+SELECT SUM(counter) FROM counters WHERE counter_name = 'downloads';
 
 -- total
-SELECT SUM(counter)
-  FROM counters;
+SELECT SUM(counter) FROM counters;

@@ -11,10 +11,7 @@ UPDATE counters
    AND counter_id = 1 + MOD(CONNECTION_ID(), {slots});
 
 -- read
-SELECT SUM(counter)
-  FROM counters
- WHERE counter_name = 'downloads';
+SELECT SUM(counter) FROM counters WHERE counter_name = 'downloads';
 
 -- total
-SELECT SUM(counter)
-  FROM counters;
+SELECT SUM(counter) FROM counters;

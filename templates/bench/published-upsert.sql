@@ -18,11 +18,7 @@ VALUES (123, 456, RAND() * {slots}, 1)
 ON DUPLICATE KEY UPDATE count = count + 1;
 
 -- read
-SELECT SUM(count)
-  FROM slotted_counters
- WHERE record_type = 123
-   AND record_id = 456;
+SELECT SUM(count) FROM slotted_counters WHERE record_type = 123 AND record_id = 456;
 
 -- total
-SELECT COALESCE(SUM(count), 0)
-  FROM slotted_counters;
+SELECT COALESCE(SUM(count), 0) FROM slotted_counters;

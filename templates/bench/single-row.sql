@@ -4,11 +4,9 @@
 CREATE TABLE single_row (
   id INT NOT NULL PRIMARY KEY,
   counter BIGINT NOT NULL
-)
-  ENGINE = InnoDB;
+) ENGINE = InnoDB;
 
-INSERT INTO single_row (id, counter)
-VALUES (1, 0);
+INSERT INTO single_row (id, counter) VALUES (1, 0);
 
 -- increment
 UPDATE single_row
@@ -16,10 +14,7 @@ UPDATE single_row
  WHERE id = 1;
 
 -- read
-SELECT counter
-  FROM single_row
- WHERE id = 1;
+SELECT counter FROM single_row WHERE id = 1;
 
 -- total
-SELECT SUM(counter)
-  FROM single_row;
+SELECT SUM(counter) FROM single_row;

@@ -5,11 +5,9 @@
 CREATE TABLE stock (
   id INT NOT NULL PRIMARY KEY,
   quantity BIGINT NOT NULL
-)
-  ENGINE = InnoDB;
+) ENGINE = InnoDB;
 
-INSERT INTO stock (id, quantity)
-VALUES (1, 1000000000000);
+INSERT INTO stock (id, quantity) VALUES (1, 1000000000000);
 
 -- increment
 UPDATE stock
@@ -18,10 +16,7 @@ UPDATE stock
    AND quantity >= 1;
 
 -- read
-SELECT quantity
-  FROM stock
- WHERE id = 1;
+SELECT quantity FROM stock WHERE id = 1;
 
 -- total
-SELECT -SUM(quantity)
-  FROM stock;
+SELECT -SUM(quantity) FROM stock;

@@ -8,10 +8,7 @@ CALL bounded_counter_setup('seats', NULL, {slots}, 1000000000000);
 CALL bounded_counter_take('seats', 1);
 
 -- read
-SELECT SUM(counter)
-  FROM bounded_counters
- WHERE counter_name = 'seats';
+SELECT SUM(counter) FROM bounded_counters WHERE counter_name = 'seats';
 
 -- total
-SELECT -SUM(counter)
-  FROM bounded_counters;
+SELECT -SUM(counter) FROM bounded_counters;

@@ -4,8 +4,7 @@
 CREATE TABLE uncontended (
   connection INT NOT NULL PRIMARY KEY,
   counter BIGINT NOT NULL
-)
-  ENGINE = InnoDB;
+) ENGINE = InnoDB;
 
 INSERT INTO uncontended (connection, counter)
 WITH RECURSIVE connections AS (
@@ -24,10 +23,7 @@ UPDATE uncontended
  WHERE connection = {connection};
 
 -- read
-SELECT counter
-  FROM uncontended
- WHERE connection = {connection};
+SELECT counter FROM uncontended WHERE connection = {connection};
 
 -- total
-SELECT SUM(counter)
-  FROM uncontended;
+SELECT SUM(counter) FROM uncontended;

@@ -3,8 +3,8 @@
   IN p_wait BOOLEAN,
   OUT p_taken BOOLEAN)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest over them, or
-  leaves a small rest in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+  COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
   -- Locks slot 1 first. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
@@ -38,7 +38,7 @@ BEGIN
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0))
 {%- if o.cluster %} + IF(slot = 1, p_amount, 0);
-  -- On Galera, ROW_COUNT() can be 0 after a statement that has locked more rows than it has changed, although it is committed.
+  -- On Galera, ROW_COUNT() can be 0 after a committed statement that has locked more rows than it has changed.
   UPDATE {{ o.table }}
      SET counter = counter - p_amount
    WHERE counter_name = p_counter_name

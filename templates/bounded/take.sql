@@ -12,21 +12,24 @@ Takes an amount from a counter. If the total is too small, it fails and changes 
   Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
+  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock
+{%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}
 BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. Without a row, MAX() avoids 1329.
-  {{ sql.exempt(2) }}SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
+  -- Reads first: in a transaction, an UPDATE that finds too little keeps its lock. Without a row, MAX() avoids 1329.
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id = (
        SELECT {{ m::slot(o, "1 + ", "MAX(counter_id)") }} FROM {{ o.table }}
         WHERE counter_name = p_counter_name);
   IF v_have >= p_amount AND p_amount > 0 THEN
-    {{ sql.exempt(4) }}UPDATE {{ o.table }}
+    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+    UPDATE {{ o.table }}
        SET counter = counter - p_amount
      WHERE counter_name = p_counter_name
        AND counter_id = v_slot
@@ -34,7 +37,7 @@ BEGIN
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
-    {{ sql.exempt(4) -}}
+    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
     CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
   END IF;
 END

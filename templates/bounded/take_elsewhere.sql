@@ -12,22 +12,21 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL {{ sql.routine(R::Fail) }}(30017, '{{ take }}: p_amount must be at least 1');
   END IF;
-  -- v_certain: no transaction is open, so a SELECT reads what is committed now. Outside of one, a savepoint ends at once,
-  -- and RELEASE fails.
+  -- Without a transaction, a savepoint ends at once and RELEASE fails; a SELECT then reads what is committed.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
-      SET v_certain = @@SESSION.{% if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
+      SET v_certain = @@SESSION.
+{%- if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
     SAVEPOINT slotted_take;
     RELEASE SAVEPOINT slotted_take;
   END;
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
-  -- A snapshot of MariaDB can lack a commit that is in progress, although it contains a later one. The next snapshot contains both.
+  -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.
   IF v_certain AND v_total < p_amount THEN
     SELECT SUM(counter) INTO v_again FROM {{ o.table }} WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
-  END IF;
-{%- endif %}
+  END IF;{% endif %}
   -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ take }}: unknown counter ', QUOTE(p_counter_name)));

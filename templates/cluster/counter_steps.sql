@@ -19,7 +19,8 @@ BEGIN
     RELEASE SAVEPOINT slotted;
   END;
   CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-  {{ sql.exempt(2) }}SELECT GREATEST(MAX(counter_id), COALESCE(p_slots, 1)),
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  SELECT GREATEST(MAX(counter_id), COALESCE(p_slots, 1)),
          1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment)
     INTO v_slot, v_home
     FROM {{ o.table }}
@@ -37,23 +38,27 @@ BEGIN
         END;
 
       -- The slot that the last step of a resize has given a negative number.
-      {{ sql.exempt_many(6) }}DELETE FROM {{ o.table }}
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+      DELETE FROM {{ o.table }}
        WHERE counter_name = p_counter_name
          AND counter_id < 1;
       IF p_routine = '{{ sql.routine(R::Reset).name() }}' THEN
-        {{ sql.exempt(8) }}UPDATE {{ o.table }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        UPDATE {{ o.table }}
            SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
                start_date = IF(p_restart, NOW(), start_date)
          WHERE counter_name = p_counter_name
            AND counter_id = v_slot;
       ELSEIF p_routine = '{{ sql.routine(R::Delete).name() }}' THEN
         -- With slot 1, also the slots that a resize has inserted meanwhile.
-        {{ sql.exempt(8) }}DELETE FROM {{ o.table }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        DELETE FROM {{ o.table }}
          WHERE counter_name = p_counter_name
            AND (counter_id = v_slot OR v_slot = 1);
       ELSEIF v_slot > p_slots THEN
         -- Moves the count into the lowest slot of this node, and gives the slot a negative number.
-        {{ sql.exempt(8) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
         SELECT p_counter_name, slot, NOW(), moved
           FROM (
             SELECT slot, IF(slot = v_home, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS lowest
@@ -69,7 +74,8 @@ BEGIN
         ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = v_home, slot, -slot);
       ELSE
         -- Inserts the slot, unless it is there.
-        {{ sql.exempt(8) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
         SELECT counter_name, v_slot, description, start_date
           FROM (SELECT * FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
         ON DUPLICATE KEY UPDATE counter = {{ o.table }}.counter;

@@ -29,7 +29,8 @@ BEGIN
         END;
 
       -- The highest slot that is left; slot 0 comes last, and a reset creates it.
-      {{ sql.exempt(6) }}SELECT COALESCE(MAX(slot), 0)
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+      SELECT COALESCE(MAX(slot), 0)
         INTO v_next
         FROM (
           SELECT slot
@@ -41,11 +42,13 @@ BEGIN
              FOR UPDATE
         ) AS highest;
       IF p_step = 'reset' THEN
-        {{ sql.exempt(8) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
         VALUES ({{ sql.key("{p}", ", ") }}, v_next, IF(v_next = 0, COALESCE(p_value, 0), 0))
         ON DUPLICATE KEY UPDATE `count` = IF(v_next = 0, COALESCE(p_value, 0), 0);
       ELSEIF p_step = 'compact' THEN
-        {{ sql.exempt(8) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
         SELECT {{ sql.key("{p}", ", ") }}, slot, moved
           FROM (
             SELECT slot, IF(slot = 0, SUM(amount) OVER (), 0) AS moved
@@ -62,7 +65,8 @@ BEGIN
           ) AS folded
         ON DUPLICATE KEY UPDATE `count` = folded.moved;
       END IF;
-      {{ sql.exempt_many(6) }}DELETE FROM {{ o.table }}
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+      DELETE FROM {{ o.table }}
        WHERE {{ sql.key("{} = {p}", " AND ") }}
          AND slot = v_next
          AND (`count` = 0 AND p_step = 'compact' OR p_step = 'delete');

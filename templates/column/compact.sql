@@ -14,5 +14,5 @@ Errors: 30013 {{ of }} rejects the total of the record: its counts stay pending
 {%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction. After KILL: ROLLBACK (see rollup)
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{{ sql.exempt_many(0) -}}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
 CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)

@@ -68,7 +68,7 @@ BEGIN
             SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ slot }} FOR UPDATE;
           END IF;
           IF NOT v_free OR v_locked IS NOT NULL THEN
-            {{ sql.exempt(12) -}}
+            {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
             CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_round = 0, NOT v_own, v_message);
           END IF;
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));

@@ -9,17 +9,22 @@
 {%- endif %}'
 BEGIN
   CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-  {{ sql.exempt(2) }}UPDATE {{ o.table }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  UPDATE {{ o.table }}
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name{% if o.cluster %}
      AND counter_id IN (1, 1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment))
    ORDER BY counter_id DESC
    LIMIT 1;{% else %}
      AND counter_id = 1;{% endif %}
-  IF ROW_COUNT() = 0 AND p_amount <> 0 THEN{% if o.mariadb() %}
-    -- Outside of a transaction, the lock has ended: the counter can be deleted. Or KILL QUERY has hidden its error (MariaDB 11.8).{% else %}
-    -- Outside of a transaction, the lock has ended: deleted since then (30003), or deleted and created again (30021).{% endif %}
+  IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
+{%- if o.mariadb() %}
+    -- Outside of a transaction, the lock has ended: deleted since. Or KILL QUERY has hidden its error (MariaDB 11.8).
+{%- else %}
+    -- Outside of a transaction, the lock has ended: deleted since then (30003), or deleted and created again (30021).
+{%- endif %}
     CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-    CALL {{ sql.routine(R::Fail) }}(30021, CONCAT(p_routine, ': not counted, {% if o.mariadb() %}interrupted or {% endif %}deleted and created again'));
+    CALL {{ sql.routine(R::Fail) }}(30021, CONCAT(p_routine, ': not counted,
+{%- if o.mariadb() %} interrupted or{% endif %} deleted and created again'));
   END IF;
 END

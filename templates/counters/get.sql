@@ -5,7 +5,8 @@
   COMMENT {% filter sql_string -%}
 Returns the total of a counter, which is the sum of its slots. Locks nothing.
   In a transaction at REPEATABLE READ, it sums the snapshot and what the transaction itself has changed. That is wrong
-  if another session has moved counts since ({% if o.is_bounded() %}take, {% endif %}resize, reset): read before your changes or after COMMIT.
+  if another session has moved counts since (
+{%- if o.is_bounded() %}take, {% endif %}resize, reset): read before your changes or after COMMIT.
   Unless binlog_format is ROW, SET @t = {{ sql.name.typed() }}(..) locks slots until COMMIT.
   Use SELECT {{ sql.name.typed() }}(..) INTO @t.
 Parameters: p_counter_name, the name of the counter
@@ -15,7 +16,7 @@ Example: SELECT {{ sql.name.typed() }}({{ sql.example() }}) AS total;
 BEGIN
   DECLARE v_total BIGINT;
 
-  {{ sql.exempt(2) -}}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
   SELECT SUM(counter) INTO v_total FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id > 0;
   IF v_total IS NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ sql.name.name() }}: unknown counter ', QUOTE(p_counter_name)));

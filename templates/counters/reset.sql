@@ -12,8 +12,10 @@ Sets the total of a counter: slot 1 gets the value, all other slots get 0
   KILL QUERY can end the call without an error and without effect.{% endif %}{% endif %}
 Parameters: p_counter_name, the name of the counter; p_value, the new total, NULL means 0
   p_restart, TRUE sets start_date to NOW(), FALSE or NULL keeps it
-Errors: 30003 unknown counter{% if o.is_bounded() %}; {% if o.mariadb() %}4025{% else %}3819{% endif %} p_value is less than 0{% endif %}
-  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock{% if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
+Errors: 30003 unknown counter
+{%- if o.is_bounded() %}; {% if o.mariadb() %}4025{% else %}3819{% endif %} p_value is less than 0{% endif %}
+  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock
+{%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0, TRUE);
 {%- endfilter %}
 {%- if o.in_steps() %}
@@ -21,9 +23,13 @@ CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, 
 BEGIN
 {%- if !o.mariadb() %}
   -- Without slot 1, the UPDATE would lose p_value.
-  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
+  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);{% endif %}
+{%- if o.is_bounded() %}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR") }}
+{%- else %}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
 {%- endif %}
-  {% if o.is_bounded() %}{{ sql.set("innodb_snapshot_isolation=OFF, check_constraint_checks=ON", 2) }}{% else %}{{ sql.exempt(2) }}{% endif %}UPDATE {{ o.table }}
+  UPDATE {{ o.table }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
          start_date = IF(p_restart, NOW(), start_date)
    WHERE counter_name = p_counter_name

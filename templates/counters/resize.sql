@@ -9,8 +9,10 @@
 Changes the number of slots of a counter.
 {%- else -%}
 Gives a counter {{ slots }} slots if it has another number.
-{%- endif %} The total stays the same, and no increment is lost.{% if o.in_steps() %}
-  It changes one slot in each statement. Outside of a transaction, it repeats a statement that conflicts with a node.{% else %}
+{%- endif %} The total stays the same, and no increment is lost.
+{%- if o.in_steps() %}
+  It changes one slot in each statement. Outside of a transaction, it repeats a statement that conflicts with a node.
+{%- else %}
   It waits for transactions that have changed the counter. If a call is interrupted, call it again.{% endif %}
 Parameters: p_counter_name, the name of the counter
   p_slots, {% if o.per_counter() %}the new number of slots, 1 to {{ MAX_SLOTS }}{% else %}NULL or {{ slots }}{% endif %}
@@ -19,7 +21,8 @@ Errors: 30003 unknown counter;
 {%- else %} 30006 p_slots is neither NULL nor {{ slots }}{% endif %}
 {%- if o.cluster %}
   30018 the counter would have fewer slots than the cluster has nodes{% endif %}
-  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize{% if o.cluster %}, conflict of nodes{% endif %}: repeat the transaction
+  1205, 1213, 1062{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock, another resize
+{%- if o.cluster %}, conflict of nodes{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, {% if o.per_counter() %}64{% else %}NULL{% endif %});
 {%- endfilter %}
 BEGIN
@@ -29,13 +32,16 @@ END{% else %}
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
 
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
-  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+  DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative numbers, which
-  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
-  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
+  -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative
+  -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Needs slot 1 (first = 1).
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), share
     FROM (
       SELECT slot, IF(slot = 1, SUM(amount) OVER (), 0) AS share, MIN(slot) OVER () AS first
@@ -54,12 +60,14 @@ END{% else %}
     ) AS folded
    WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
-  {{ sql.exempt_many(2) }}DELETE FROM {{ o.table }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+  DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
-  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (
       SELECT counter_name, description, start_date

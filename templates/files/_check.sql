@@ -5,8 +5,7 @@ BEGIN NOT ATOMIC
 CREATE{{ sql.definer() }} PROCEDURE {{ script.temporary() }}()
 {%- if o.definer.is_some() %}
   -- An account that may not name this definer fails here (1227), before a routine is dropped.
-  SQL SECURITY INVOKER
-{%- endif %}
+  SQL SECURITY INVOKER{% endif %}
 BEGIN{% endif %}
 {%- if !o.cluster %}
   IF
@@ -17,7 +16,9 @@ BEGIN{% endif %}
     SELECT * FROM performance_schema.global_variables
      WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
   ) THEN
-    {{ m::reject("this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}{% endif %}
+    {{ m::reject(
+      "this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster") }}
+{%- endif %}
   END IF;{% endif %}
 {%- if let Some(column) = o.column() %}
   IF {% include "files/_column_differs.sql" %} THEN

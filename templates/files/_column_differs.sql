@@ -9,6 +9,7 @@
 {%- endfor %}))
   OR NOT EXISTS (
     SELECT * FROM information_schema.COLUMNS
-     WHERE (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME) = (DATABASE(), {{ column.table.name()|sql_string }}, {{ column.column.name()|sql_string }})
+     WHERE (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME) = (DATABASE(), {{ column.table.name()|sql_string -}}
+       , {{ column.column.name()|sql_string }})
        AND NUMERIC_SCALE = 0
        AND COALESCE(GENERATION_EXPRESSION, '') = '')

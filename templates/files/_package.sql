@@ -1,3 +1,4 @@
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.package }} AS
+{%- import "macros.sql" as m -%}
+{{ m::create_view(sql, o, replaces, package.package) }}
 SELECT CAST({{ VERSION|sql_string }} AS CHAR CHARSET utf8mb4) AS version,
        CAST({{ o.description()|sql_string }} AS CHAR CHARSET utf8mb4) AS options

@@ -1,8 +1,9 @@
+{%- let table = o.table.name() -%}
 {{ script.columns().len() }} <> (
     SELECT COUNT(*)
       FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ o.table.name()|sql_string }}, 'InnoDB')
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ table|sql_string }}, 'InnoDB')
        AND {% include "files/_column.sql" %} IN (
 {%- for column in script.columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
@@ -10,11 +11,15 @@
   OR NOT {{ script.primary_key()|sql_string }} <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
       FROM information_schema.STATISTICS
-     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ o.table.name()|sql_string }}, 0)){% if o.is_bounded() %}
+     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ table|sql_string }}, 0))
+{%- if o.is_bounded() %}
   OR NOT EXISTS (
     SELECT *
-      FROM information_schema.CHECK_CONSTRAINTS{% if o.mariadb() %}
-     WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE) = (DATABASE(), {{ o.table.name()|sql_string }}, '`counter` >= 0')){% else %}
+      FROM information_schema.CHECK_CONSTRAINTS
+{%- if o.mariadb() %}
+     WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE) = (DATABASE(), {{ table|sql_string }}, '`counter` >= 0'))
+{%- else %}
       JOIN information_schema.TABLE_CONSTRAINTS USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME)
-     WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE, ENFORCED) = (DATABASE(), {{ o.table.name()|sql_string }}, '(`counter` >= 0)', 'YES')){% endif %}
+     WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE, ENFORCED) = (DATABASE(), {{ table|sql_string -}}
+       , '(`counter` >= 0)', 'YES')){% endif %}
 {%- endif -%}

@@ -1,8 +1,12 @@
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ package.totals }} AS{% if let Some(column) = o.column() %}
+{%- import "macros.sql" as m -%}
+{{ m::create_view(sql, o, replaces, package.totals) }}
+{%- if let Some(column) = o.column() %}
 SELECT {{ sql.key("parent.{}", ", ") }},
        CAST(COALESCE(parent.{{ column.column }}, 0) + COALESCE((
-         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = parent.{}", " AND ") }}), 0) AS SIGNED) AS total
-  FROM {{ column.table }} AS parent{% else if o.is_named() %}
+         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ sql.key("slots.{} = parent.{}", " AND ") -}}
+       ), 0) AS SIGNED) AS total
+  FROM {{ column.table }} AS parent
+{%- else if o.is_named() %}
 SELECT counter_name,
        MAX(description) AS description,
        MAX(start_date) AS start_date,
@@ -10,7 +14,8 @@ SELECT counter_name,
        CAST(SUM(counter) AS SIGNED) AS total
   FROM {{ o.table }}
  WHERE counter_id > 0
- GROUP BY counter_name{% else %}
+ GROUP BY counter_name
+{%- else %}
 SELECT {{ sql.key("{}", ", ") }},
        COUNT(*) AS slots,
        CAST(SUM(`count`) AS SIGNED) AS total

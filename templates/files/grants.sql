@@ -1,7 +1,9 @@
 {{ script.banner() }}
--- 'app'@'%' counts and reads; 'dba'@'%' also creates, changes and deletes counters. Replace both with accounts or roles that
--- exist, because a GRANT to another ends the script. It needs GRANT OPTION on the database, which ALL does not contain (1370).{% if !o.mariadb() %}
--- Source it again after create_procedures.sql: DROP PROCEDURE removes the privileges on a routine.{% else %}
+-- 'app'@'%' counts and reads; 'dba'@'%' also creates, changes and deletes counters. Replace both with accounts or roles
+-- that exist: a GRANT to another ends the script. It needs GRANT OPTION on the database, which ALL lacks (1370).
+{%- if !o.mariadb() %}
+-- Source it again after create_procedures.sql: DROP PROCEDURE removes the privileges on a routine.
+{%- else %}
 
 -- Without this mode, GRANT creates an account that does not exist, without a password.
 SET @slotted_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_CREATE_USER';{% endif %}

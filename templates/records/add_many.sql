@@ -16,7 +16,8 @@ Example: CALL {{ sql.name.typed() }}('[[{{ sql.json_example() }}, 10]]');
 BEGIN
   DECLARE v_entry INT;
 
-  IF (JSON_VALID(p_amounts) AND JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= {{ ENTRIES_MAX }}) IS NOT TRUE THEN
+  IF (JSON_VALID(p_amounts) AND JSON_TYPE(p_amounts) = 'ARRAY' AND JSON_LENGTH(p_amounts) <= {{ ENTRIES_MAX -}}
+    ) IS NOT TRUE THEN
     CALL {{ sql.routine(R::Fail) }}(30014,
       '{{ sql.name.name() }}: p_amounts must be a JSON array of at most {{ ENTRIES_MAX }} entries');
   END IF;
@@ -40,7 +41,8 @@ BEGIN
       CONCAT('{{ sql.name.name() }}: entry ', v_entry, ' must be an array of the key and an integer'));
   END IF;
   -- In the order of the key, so that calls with the same records do not deadlock.
-  {{ sql.exempt(2) }}INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
   SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
            amount BIGINT PATH '$[{{ o.key().len() }}]',

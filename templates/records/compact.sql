@@ -10,9 +10,12 @@ Moves the counts of a record to its lowest slot and deletes the slots that are 0
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
   After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
-Errors: 1264, 1292, 1406 an argument is invalid; 1264 the total is out of range; 1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} call again
+Errors: 1264, 1292, 1406 an argument is invalid; 1264 the total is out of range; 1205, 1213
+{%- if o.cluster %}, 3101, 1180{% endif %} call again
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{% if !o.in_steps() %}{{ sql.exempt_many(0) }}{% endif -%}
-CALL {% if o.in_steps() %}{{ sql.routine(R::Steps) }}{% else %}{{ sql.routine(R::Maintain) }}{% endif -%}
-('compact', {{ sql.key("{p}", ", ") }}, NULL)
+{% if o.in_steps() -%}
+CALL {{ sql.routine(R::Steps) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)
+{%- else -%}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL){% endif %}

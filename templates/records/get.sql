@@ -14,7 +14,8 @@ Example: SELECT {{ sql.name.typed() }}({{ sql.example() }}) AS total;
 BEGIN
   DECLARE v_total BIGINT;
 
-  {{ sql.exempt(2) }}SELECT COALESCE(SUM(`count`), 0)
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  SELECT COALESCE(SUM(`count`), 0)
     INTO v_total
     FROM {{ o.table }}
    WHERE {{ sql.key("{} = {p}", " AND ") }};

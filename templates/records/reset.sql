@@ -10,9 +10,12 @@ Sets the total of a record:
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
   After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_value, the new total, NULL means 0
-Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} repeat the transaction
+Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1205, 1213
+{%- if o.cluster %}, 3101, 1180{% endif %} repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0);
 {%- endfilter %}
-{% if !o.in_steps() %}{{ sql.exempt_many(0) }}{% endif -%}
-CALL {% if o.in_steps() %}{{ sql.routine(R::Steps) }}{% else %}{{ sql.routine(R::Maintain) }}{% endif -%}
-('reset', {{ sql.key("{p}", ", ") }}, p_value)
+{% if o.in_steps() -%}
+CALL {{ sql.routine(R::Steps) }}('reset', {{ sql.key("{p}", ", ") }}, p_value)
+{%- else -%}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value){% endif %}

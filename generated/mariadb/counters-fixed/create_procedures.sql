@@ -3,14 +3,14 @@
 -- A statement that waits for open transactions ends after 2 s (1205): source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
--- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
-    @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
-    sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
-    character_set_client = utf8mb4, collation_connection = utf8mb4_unicode_520_ci;
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes
+-- other sessions wait, so it waits 2 s at most. The end of the script restores all settings.
+SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
+    @slotted_lock_wait_timeout = @@lock_wait_timeout, @slotted_client = @@character_set_client,
+    @slotted_collation = @@collation_connection, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    lock_wait_timeout = 2, character_set_client = utf8mb4, collation_connection = utf8mb4_unicode_520_ci;
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
@@ -25,7 +25,7 @@ BEGIN NOT ATOMIC
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
@@ -77,7 +77,7 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id = 1;
   IF ROW_COUNT() = 0 AND p_amount <> 0 THEN
-    -- Outside of a transaction, the lock has ended: the counter can be deleted. Or KILL QUERY has hidden its error (MariaDB 11.8).
+    -- Outside of a transaction, the lock has ended: deleted since. Or KILL QUERY has hidden its error (MariaDB 11.8).
     CALL `_counter_must_exist`(p_routine, p_counter_name);
     CALL `_counter_fail`(30021, CONCAT(p_routine, ': not counted, interrupted or deleted and created again'));
   END IF;
@@ -198,8 +198,9 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks in one statement: adds the slots above 20 to slot 1, and gives them the count 0 and negative numbers, which
-  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
+  -- Shrinks in one statement: adds the slots above 20 to slot 1, and gives them the count 0 and negative
+  -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Needs slot 1 (first = 1).
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), share
@@ -280,8 +281,8 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('{"format":1,"options":{"subject":{"named":{"slots":{"fixed":20}}},"table":"counters","prefix":"counter_","collation":null,"security":"definer","definer":null,"family":"mariadb","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
 
--- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
--- SELECT total FROM `counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
+-- `counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_counter_script`;
 CREATE FUNCTION `_counter_script`() RETURNS INT NO SQL RETURN 0;

@@ -3,14 +3,14 @@
 -- A statement that waits for open transactions ends after 2 s (1205): source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MySQL has no innodb_snapshot_isolation and stops here (1193): render the package with --server mysql.
--- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
--- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
-    @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
-    sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
-    character_set_client = utf8mb4, collation_connection = utf8mb4_bin;
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes
+-- other sessions wait, so it waits 2 s at most. The end of the script restores all settings.
+SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mode,
+    @slotted_lock_wait_timeout = @@lock_wait_timeout, @slotted_client = @@character_set_client,
+    @slotted_collation = @@collation_connection, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    lock_wait_timeout = 2, character_set_client = utf8mb4, collation_connection = utf8mb4_bin;
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
@@ -25,7 +25,7 @@ BEGIN NOT ATOMIC
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'record_type int NOT NULL',
          'record_id bigint NOT NULL',
          'slot smallint unsigned NOT NULL',
@@ -81,7 +81,7 @@ BEGIN
 
   CALL `_slotted_counter_begin`(v_own);
   IF p_step = 'reset' THEN
-    -- One statement locks all slots in their order. A second one could deadlock with another call at a slot that is new.
+    -- One statement locks all slots in their order. A second one could deadlock with another call at a new slot.
     INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
     SELECT p_record_type, p_record_id, slot, value
       FROM (
@@ -220,8 +220,8 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('{"format":1,"options":{"subject":{"records":{"key":[["record_type","INT"],["record_id","BIGINT"]],"slots":521}},"table":"slotted_counters","prefix":"slotted_counter_","collation":null,"security":"definer","definer":null,"family":"mariadb","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
 
--- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
--- SELECT total FROM `slotted_counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
+-- `slotted_counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `slotted_counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_slotted_counter_script`;
 CREATE FUNCTION `_slotted_counter_script`() RETURNS INT NO SQL RETURN 0;

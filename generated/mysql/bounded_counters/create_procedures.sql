@@ -4,14 +4,14 @@
 -- 2 s (1205), source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
--- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
-    @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
-    sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
-    character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes
+-- other sessions wait, so it waits 2 s at most. The end of the script restores all settings.
+SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
+    @slotted_lock_wait_timeout = @@lock_wait_timeout, @slotted_client = @@character_set_client,
+    @slotted_collation = @@collation_connection, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    lock_wait_timeout = 2, character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
 
 -- Rejects what the routines do not support, before anything else is created.
 DROP PROCEDURE IF EXISTS `_bounded_counter_script`;
@@ -30,7 +30,7 @@ BEGIN
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
@@ -102,8 +102,8 @@ CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARA
   IN p_wait BOOLEAN,
   OUT p_taken BOOLEAN)
   SQL SECURITY DEFINER
-  COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest over them, or
-  leaves a small rest in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+  COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
   -- Locks slot 1 first. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
@@ -153,8 +153,7 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- v_certain: no transaction is open, so a SELECT reads what is committed now. Outside of one, a savepoint ends at once,
-  -- and RELEASE fails.
+  -- Without a transaction, a savepoint ends at once and RELEASE fails; a SELECT then reads what is committed.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305
       SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
@@ -294,7 +293,7 @@ Example: CALL bounded_counter_take(''seats'', 2);'
 BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
-  -- Reads first, because in a transaction an UPDATE that finds too little would keep its lock. Without a row, MAX() avoids 1329.
+  -- Reads first: in a transaction, an UPDATE that finds too little keeps its lock. Without a row, MAX() avoids 1329.
   SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM `bounded_counters`
    WHERE counter_name = p_counter_name
@@ -361,8 +360,9 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative numbers, which
-  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
+  -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative
+  -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Needs slot 1 (first = 1).
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), share
     FROM (
@@ -443,8 +443,8 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `bounded_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('{"format":1,"options":{"subject":"bounded","table":"bounded_counters","prefix":"bounded_counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
 
--- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
--- SELECT total FROM `bounded_counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
+-- `bounded_counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `bounded_counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_bounded_counter_script`;
 CREATE FUNCTION `_bounded_counter_script`() RETURNS INT NO SQL RETURN 0;

@@ -4,14 +4,14 @@
 -- 2 s (1205), source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
--- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
-    @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
-    sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
-    character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes
+-- other sessions wait, so it waits 2 s at most. The end of the script restores all settings.
+SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
+    @slotted_lock_wait_timeout = @@lock_wait_timeout, @slotted_client = @@character_set_client,
+    @slotted_collation = @@collation_connection, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    lock_wait_timeout = 2, character_set_client = utf8mb4, collation_connection = utf8mb4_0900_ai_ci;
 
 -- Rejects what the routines do not support, before anything else is created.
 DROP PROCEDURE IF EXISTS `_counter_script`;
@@ -30,7 +30,7 @@ BEGIN
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
@@ -204,8 +204,9 @@ BEGIN
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
-  -- Shrinks in one statement: adds the slots above 20 to slot 1, and gives them the count 0 and negative numbers, which
-  -- no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots. Needs slot 1 (first = 1).
+  -- Shrinks in one statement: adds the slots above 20 to slot 1, and gives them the count 0 and negative
+  -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Needs slot 1 (first = 1).
   INSERT INTO `counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), share
     FROM (
@@ -286,8 +287,8 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
        CAST('{"format":1,"options":{"subject":{"named":{"slots":{"fixed":20}}},"table":"counters","prefix":"counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
 
--- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals with
--- SELECT total FROM `counter_totals` WHERE ..; or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
+-- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
+-- `counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
 -- The server rejects the next function in the same way, before `counter_get` is dropped.
 DROP FUNCTION IF EXISTS `_counter_script`;
 CREATE FUNCTION `_counter_script`() RETURNS INT NO SQL RETURN 0;

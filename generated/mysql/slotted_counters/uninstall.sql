@@ -3,14 +3,14 @@
 -- A statement that waits for open transactions ends after 2 s (1205): source the script again.
 
 DELIMITER ;;
--- The client sends all statements up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
+-- The client sends all up to the delimiter at once, so that the server stops at the first error, at the prompt as well.
 -- MariaDB has no server_uuid and stops here (1193): render the package with --server mariadb.
--- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes other
--- sessions wait, so it waits 2 s at most. The end of the script restores all settings.
-SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode, @slotted_lock_wait_timeout = @@lock_wait_timeout,
-    @slotted_client = @@character_set_client, @slotted_collation = @@collation_connection,
-    sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 2,
-    character_set_client = utf8mb4, collation_connection = utf8mb4_bin;
+-- Sets what the server stores with each routine that is created. A CREATE or DROP that waits for a lock also makes
+-- other sessions wait, so it waits 2 s at most. The end of the script restores all settings.
+SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
+    @slotted_lock_wait_timeout = @@lock_wait_timeout, @slotted_client = @@character_set_client,
+    @slotted_collation = @@collation_connection, sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    lock_wait_timeout = 2, character_set_client = utf8mb4, collation_connection = utf8mb4_bin;
 
 DROP PROCEDURE IF EXISTS `_slotted_counter_script`;
 DROP PROCEDURE IF EXISTS `_slotted_counter_fail`;
