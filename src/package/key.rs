@@ -3,8 +3,6 @@
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
-
 use super::NAME_MAX;
 use super::ident::{IDENT_MAX, Ident, IdentError};
 
@@ -82,7 +80,7 @@ const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 /// The names of the other columns of the table, the view and JSON_TABLE, and after `p_`, of the other parameters of the routines that have
 /// the key. A promise compares them with the SQL.
 pub const TAKEN: [&str; 12] =
-    ["amount", "array", "count", "entry", "final", "idle", "rejected", "slot", "slots", "step", "total", "value"];
+    ["amount", "array", "count", "entry", "idle", "next", "rejected", "slot", "slots", "step", "total", "value"];
 
 impl KeyType {
     /// None if the text is not a type of a key column.
@@ -154,38 +152,18 @@ impl KeyColumn {
 }
 
 /// The columns of a key, written as `record_type INT, record_id BIGINT`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Vec<(String, String)>", try_from = "Vec<(String, String)>")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(pub Vec<KeyColumn>);
 
 impl FromStr for Key {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let names = split_outside_backticks(text, ',').into_iter().map(|column| {
+        let mut columns: Vec<KeyColumn> = Vec::new();
+        for column in split_outside_backticks(text, ',') {
             let wrong = || KeyError::Column(column.trim().to_owned());
             let (name, kind) = split_name(column).ok_or_else(wrong)?;
-            Ok((name, kind.to_owned()))
-        });
-        Self::try_from(names.collect::<Result<Vec<_>, KeyError>>()?)
-    }
-}
-
-impl From<Key> for Vec<(String, String)> {
-    fn from(Key(columns): Key) -> Self {
-        columns.into_iter().map(|column| (column.name.name().to_owned(), column.kind.text())).collect()
-    }
-}
-
-impl TryFrom<Vec<(String, String)>> for Key {
-    type Error = KeyError;
-
-    /// The names and types of the columns.
-    fn try_from(names: Vec<(String, String)>) -> Result<Self, KeyError> {
-        let mut columns: Vec<KeyColumn> = Vec::new();
-        for (name, kind) in names {
-            let wrong = || KeyError::Column(format!("{name} {}", kind.trim()));
-            let kind = KeyType::parse(&kind).ok_or_else(wrong)?;
+            let kind = KeyType::parse(kind).ok_or_else(wrong)?;
             let lower = name.to_lowercase();
             if TAKEN.contains(&lower.as_str()) {
                 return Err(KeyError::Taken(name));

@@ -4,14 +4,13 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts of one record into {{ of }}. Waits for the row, then the slots.
-  In a REPEATABLE READ transaction, neighbouring rows and records wait until COMMIT: call it last.
+  In a REPEATABLE READ transaction, neighbouring rows and records wait: call it last.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; a value that does not fit is 1264, 1292 or 1406
 Errors: 30013 {{ of }} rejects the total of the record: its counts stay pending
   1205, 1213
-{%- if o.cluster %}, 1180, 3101{% endif %} lock wait timeout, deadlock
-{%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction. After KILL: ROLLBACK (see rollup)
+{%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL, ROLLBACK first: COMMIT would lose counts.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}

@@ -9,15 +9,16 @@
 {{ indent }}  WHERE {{ record }};
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
+  IN p_slot INT,
   IN p_idle BOOLEAN,
-  IN p_final BOOLEAN,
+  OUT p_next INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Adds the counts of a record to its row. Skips locked slots; if the row is locked, skips all. p_idle:
-  deletes the slots that are 0. p_rejected: the error of the row; without p_final, NULL while others hold slots.'
+  COMMENT 'Private. Adds the counts of a record to its row, without those that others hold. p_idle: deletes idle slots.
+  p_next: -1 if others hold the row, or the next slot after p_slot that others hold, or NULL. p_rejected: the error of
+  the row, if all slots are known. p_slot: NULL if the caller has locked them all.'
 moving: BEGIN
-  DECLARE v_slot, v_row INT;
-  DECLARE v_count BIGINT;
+  DECLARE v_slot, v_row, v_count BIGINT;
   DECLARE v_sum, v_all DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_end BOOLEAN DEFAULT FALSE;
   DECLARE v_slots CURSOR FOR
@@ -37,7 +38,7 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  SELECT COUNT(*), -1 INTO v_row, p_next FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_row THEN LEAVE moving; END IF;
   OPEN v_slots;
   FETCH v_slots INTO v_slot, v_count;
@@ -50,7 +51,6 @@ moving: BEGIN
     END IF;
     FETCH v_slots INTO v_slot, v_count;
   END WHILE;
-  CLOSE v_slots;
   IF v_sum <> 0 THEN
     BEGIN
       -- Not rejections by the row: locks, KILL, missing objects or privileges.
@@ -59,10 +59,8 @@ moving: BEGIN
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
+          SET p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
-          -- Not final if others hold slots: with their counts, the row may accept the total.
-          SELECT SUM(`count`) INTO v_all FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }};
-          SET p_rejected = IF(p_final OR v_all = v_sum, COALESCE(p_rejected, 'no message'), NULL);
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -73,4 +71,9 @@ moving: BEGIN
 {%- endif %}
     END;
   END IF;
+  -- What is not 0 now, others hold, or the row has rejected it.
+  SELECT MIN(IF(slot > p_slot, slot, NULL)), SUM(`count`) INTO p_next, v_all
+    FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
+  SET p_next = IF(p_rejected IS NULL, p_next, IF(v_all = v_sum, NULL, COALESCE(p_next, p_slot))),
+      p_rejected = IF(p_next IS NULL, p_rejected, NULL);
 END

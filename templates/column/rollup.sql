@@ -1,20 +1,19 @@
 {%- import "macros.sql" as m -%}
 {%- let record = sql.key("{v text}", ", ") -%}
 {%- let fail = sql.routine(R::Fail) -%}
-{%- let slot = sql.key("{} = {v} AND ", "") + "slot = v_slot" -%}
+{%- let row = sql.key("{} = {v}", " AND ") -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {{ sql.create("PROCEDURE") }}(IN p_records INT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Moves the pending counts into {{ of }}, in transactions of its own: first what is free, p_records records
-  per transaction; then record by record, waiting for the row; then slot by slot, waiting for the slot.
-  While it waits, it holds nothing else. It waits in random order, because a round ends at the first timeout.
-  In an open transaction or with autocommit = 0, it keeps all locks until COMMIT.
-{%- if o.cluster %}
+Moves the pending counts into {{ of }}, record by record in random order, p_records in a transaction. If others
+  hold a row or a slot, it commits, then waits for it and holds nothing else; after the first 1205 it waits no more.
+  A wait for an index of the column or in a trigger holds up to p_records records. In an open transaction or with
+  autocommit = 0, it waits for no row and no slot, and keeps its locks until COMMIT.{%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_records, the number of records in a transaction; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects the total of a record: its counts stay pending, all other free ones were moved
+Errors: 30013 {{ of }} rejects the total of a record: its counts stay pending, all others were moved
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
@@ -23,15 +22,17 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  DECLARE v_slot, v_free, v_unused, v_done, v_waits, v_round INT DEFAULT 0;
+  -- What others hold of a record: -1 is its row, 0 or more is a slot. v_wait is -2 if there is nothing to wait for.
+  DECLARE v_next, v_wait INT DEFAULT -2;
+  DECLARE v_done, v_waits, v_unused INT DEFAULT 0;
   DECLARE v_own, v_end BOOLEAN DEFAULT FALSE;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
-    SELECT {{ sql.key("slots.{}", ", ") }}, IF(v_round = 2, slots.slot, NULL)
+    SELECT {{ sql.key("slots.{}", ", ") }}
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
-     WHERE (slots.`count` <> 0 OR v_round = 0){{ m::own(o, "slots.slot") }}
-     GROUP BY {{ sql.key("slots.{}", ", ") }}, IF(v_round = 2, slots.slot, NULL)
-     ORDER BY IF(v_round = 0, 0, RAND());
+{{- m::own(o, "slots.slot") }}
+     GROUP BY {{ sql.key("slots.{}", ", ") }}
+     ORDER BY RAND();
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -39,44 +40,38 @@ BEGIN
       RESIGNAL;
     END;
 
-  WHILE v_round <= 2 DO
-    -- Round 1 tries again what round 0 has left, unless an old snapshot does not contain it.
-    IF v_round = 1 AND v_own THEN SET v_locked = NULL, v_rejected = NULL; END IF;
-    OPEN v_records;
-    WHILE NOT v_end DO
-      BEGIN
-        DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
-          BEGIN
-            IF NOT v_own THEN RESIGNAL; END IF;
-            COMMIT AND NO CHAIN NO RELEASE;
-            SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 99), v_waits = v_waits + 1;
-            SET v_done = 0, v_end = v_end OR v_round > 0 OR v_waits >= 10;
-          END;
-        FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slot;
-        IF v_own AND v_done > 0 AND (v_end OR v_round > 0 OR v_done >= COALESCE(p_records, {{ BATCH }})) THEN
+  OPEN v_records;
+  WHILE NOT v_end DO
+    BEGIN
+      DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
+        BEGIN
+          IF NOT v_own THEN RESIGNAL; END IF;
+          -- After 1213 nothing is open. After 1205 the record was taken back; those before it are complete.
           COMMIT AND NO CHAIN NO RELEASE;
-          SET v_done = 0;
+          SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
+          SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
+        END;
+      IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}; END IF;
+      IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_records, {{ BATCH }})) THEN
+        COMMIT AND NO CHAIN NO RELEASE;
+        SET v_done = 0;
+      END IF;
+      IF NOT v_end THEN
+        IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
+        IF v_wait = -1 THEN
+          SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        ELSEIF v_wait >= 0 THEN
+          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
         END IF;
-        IF NOT v_end THEN
-          IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
-          SET v_done = v_done + 1, v_free = 0, v_message = NULL;
-          IF v_round = 1 THEN
-            SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ sql.key("{} = {v}", " AND ") }} FOR UPDATE;
-          ELSEIF v_round = 2 THEN
-            -- A slot that is free was moved in round 1, unless the row rejects the total, or round 1 ended early.
-            SELECT COUNT(*) INTO v_free FROM {{ o.table }} WHERE {{ slot }} FOR UPDATE SKIP LOCKED;
-            SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ slot }} FOR UPDATE;
-          END IF;
-          IF NOT v_free OR v_locked IS NOT NULL THEN
-            {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
-            CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_round = 0, NOT v_own, v_message);
-          END IF;
-          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-        END IF;
-      END;
-    END WHILE;
-    CLOSE v_records;
-    SET v_round = v_round + 1, v_done = 0, v_end = FALSE;
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, IF(v_own, v_wait, NULL), v_wait = -2, {# -#}
+          v_next, v_message);
+        SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
+        -- The row has rejected a part, and others hold the rest.
+        SET v_locked = IF(v_next = v_wait, LEFT(CONCAT_WS(', ', {{ record }}), 40), v_locked), v_done = v_done + 1;
+        SET v_wait = IF(v_own AND v_locked IS NULL AND v_next > v_wait, v_next, -2);
+      END IF;
+    END;
   END WHILE;
   IF COALESCE(v_rejected, v_locked) IS NOT NULL THEN
     CALL {{ fail }}(IF(v_rejected IS NULL, 1205, 30013), CONCAT('{{ sql.name.name() }}: ', CONCAT_WS('; ',

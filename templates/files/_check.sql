@@ -9,8 +9,8 @@ CREATE{{ sql.definer() }} PROCEDURE {{ script.temporary() }}()
 BEGIN{% endif %}
 {%- if !o.cluster %}
   IF
-{%- if o.mariadb() %} 1 < (
-    SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
+{%- if o.mariadb() %} 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS {# -#}
+    WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
     {{ m::reject("this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster") }}
 {%- else %} EXISTS (
     SELECT * FROM performance_schema.global_variables

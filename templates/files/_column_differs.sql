@@ -1,6 +1,5 @@
 {{ o.key().len() }} <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS
+    SELECT COUNT(*) FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB')
        AND {% include "files/_column.sql" %} IN (

@@ -1,6 +1,5 @@
 NOT EXISTS (
-    SELECT INDEX_NAME
-      FROM information_schema.STATISTICS
+    SELECT INDEX_NAME FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ column.table.name()|sql_string }}, 0)
      GROUP BY INDEX_NAME
     HAVING SUM(COLUMN_NAME IN (
