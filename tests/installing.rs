@@ -122,7 +122,7 @@ fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
         assert_eq!(schema.query::<String>(definers), expected, "{words}");
     }
     let options: String = schema.first("SELECT options FROM slotted_counter_package");
-    has(&options, &[r#""slots":7"#, r#""utf8mb4_unicode_ci""#, r#""invoker""#, r#""definer":{"#]);
+    has(&options, &[r#"["slots","7"]"#, r#""utf8mb4_unicode_ci""#, r#""invoker""#, r#"["definer","#]);
     schema.run(&format!("DROP USER {definer}"));
 }
 
@@ -228,9 +228,9 @@ fn status_tells_differences_apart(server: &Server) {
     }
     // A view of the number 1 is what mysqldump creates first, and what stays if the restore stops.
     schema.run(&format!(
-        "DROP PROCEDURE counter_increment; CREATE OR REPLACE VIEW counter_package AS SELECT '0.0.9' AS version, '{}' AS arguments;
+        "DROP PROCEDURE counter_increment; CREATE OR REPLACE VIEW counter_package AS SELECT '0.0.9' AS version, '{}' AS options;
          CREATE OR REPLACE VIEW counter_totals AS SELECT 1 AS counter_name, 1 AS description, 1 AS start_date, 1 AS slots, 1 AS total",
-        wanted.options.arguments()
+        wanted.options.description()
     ));
     let status = ends(&schema, 1, "status");
     for (object, difference) in routines.map(|(name, .., difference)| (name, difference)).into_iter().chain([
@@ -307,7 +307,7 @@ fn another_installation_replaces_what_differs_and_keeps_the_slots_of_a_column(se
     for (more, slots) in [("--slots 16", true), ("--no-function", true), ("--slots 521", false)] {
         ends(&schema, 0, &format!("install --column articles.views {more}"));
         let options: String = schema.first("SELECT options FROM articles_views_package");
-        assert_eq!(options.contains(r#""slots":16"#), slots, "{more}: {options}");
+        assert_eq!(options.contains(r#"["slots","16"]"#), slots, "{more}: {options}");
     }
 }
 
@@ -608,7 +608,7 @@ fn every_error_is_as_reviewed(server: &Server) {
     ends(&schema, 0, "install slotted_counters");
     fails("", "uninstall");
     fails(
-        "DROP VIEW slotted_counter_package; CREATE OR REPLACE VIEW counter_package AS SELECT '0.0.1' AS version, 'counters --gone' AS arguments",
+        "DROP VIEW slotted_counter_package; CREATE OR REPLACE VIEW counter_package AS SELECT '0.0.1' AS version, '[[\"format\",\"9\"]]' AS options",
         "status",
     );
     for words in ["install counters", "status", "uninstall"] {

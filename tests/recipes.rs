@@ -14,8 +14,8 @@ use slotted::script;
 use crate::documents;
 use crate::rollup::of_column;
 use crate::support::{
-    Module, Schema, Server, SetOnDrop, bounded, calls, error_of, keyed, package, repeatable, root, sql_blocks,
-    with_collation,
+    Module, Schema, Server, SetOnDrop, bounded, calls, error_of, keyed, package, repeatable, root, source as run,
+    sql_blocks, with_collation,
 };
 
 pub fn promises(mut module: Module<'_>) {
@@ -52,10 +52,6 @@ fn file(page: &str, name: &str) -> String {
 }
 
 /// Runs statements until the first error.
-fn run(connection: &mut Conn, text: &str) -> mysql::Result<()> {
-    script::statements(text).iter().try_for_each(|statement| connection.query_drop(statement))
-}
-
 /// Runs a transaction again until the server does not roll it back. Returns the number of an error of a package.
 fn complete(connection: &mut Conn, text: &str) -> Option<u16> {
     loop {

@@ -110,7 +110,7 @@ fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
             "SELECT COUNT(*) FROM mysql.procs_priv WHERE User = 'app' AND Routine_name IN ('counter_add', 'counter_get')",
             "2",
         ),
-        (&many, "create_procedures.sql", "SELECT options LIKE '%{\"fixed\":20}%' FROM counter_package", "1"),
+        (&many, "create_procedures.sql", "SELECT options LIKE '%[\"slots\",\"20\"]%' FROM counter_package", "1"),
         (
             &many,
             "test_insertdata.sql",

@@ -3,14 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use super::key::split_outside_backticks;
 use super::{Ident, IdentError};
 
 /// A column of a table, written as `articles.views`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableColumn {
     /// The table.
     pub table: Ident,
@@ -47,7 +44,7 @@ impl fmt::Display for TableColumn {
 }
 
 /// Names of columns, written with commas between them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns(pub Vec<Ident>);
 
 impl FromStr for Columns {

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// The maximum length of the name of a table, view, routine or column, in characters.
 /// Source: MySQL manual, "Identifier Length Limits".
 pub const IDENT_MAX: usize = 64;
@@ -36,8 +34,7 @@ pub enum IdentError {
 }
 
 /// An identifier. Its `Display` is the name in backticks, for use in a statement.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ident(String);
 
 impl Ident {
@@ -126,27 +123,13 @@ impl FromStr for Ident {
     }
 }
 
-/// What serde reads, is parsed as on a command line.
-macro_rules! parsed {
-    ($($text:ty)*) => {
-        $(impl TryFrom<String> for $text {
-            type Error = <$text as FromStr>::Err;
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                text.parse()
-            }
-        })*
-    };
-}
-parsed!(Ident Prefix super::Collation);
-
 /// An identifier in backticks. Unlike [`Ident`] it accepts every name that a server returns.
 pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 /// An account, written as `USER@HOST`. Its `Display` is the account as DEFINER and GRANT accept it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definer {
     user: Ident,
     host: Ident,
@@ -198,8 +181,7 @@ impl fmt::Display for Definer {
 }
 
 /// The beginning of routine and view names, of letters, digits, `_` and `$`. May be empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(String);
 
 impl Prefix {

@@ -1,11 +1,14 @@
 //! The options of a package.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use clap::ValueEnum;
 
 use super::MAX_SLOTS;
-use super::column::TableColumn;
+use super::column::{Columns, TableColumn};
 use super::ident::{Definer, Ident, IdentError, Prefix};
 use super::key::{Key, KeyColumn};
 use super::subject::Subject;
@@ -21,9 +24,8 @@ pub const RECORD_SLOTS: u32 = 521;
 /// The number of slots of each counter of `counters-fixed`.
 pub const FIXED_SLOTS: u32 = 20;
 
-/// The options of a package. The view of the package describes them in JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The options of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// What the counters belong to.
     pub subject: Subject,
@@ -46,14 +48,7 @@ pub struct Options {
 }
 
 /// The format of the description, which this version of the program can read.
-const FORMAT: u32 = 1;
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Described {
-    format: u32,
-    options: Options,
-}
+const FORMAT: &str = "1";
 
 /// The options of the package `counters`.
 impl Default for Options {
@@ -128,7 +123,7 @@ impl Options {
 
     /// The defaults of a package whose counts move into a column. If it cannot be named after the column, it has the names of
     /// `slotted_counters`, which [`Options::check`] rejects.
-    pub fn of_column(column: TableColumn, key: Key, keep: super::Columns) -> Self {
+    pub fn of_column(column: TableColumn, key: Key, keep: Columns) -> Self {
         let name = format!("{}_{}", column.table.name(), column.column.name());
         let subject = Subject::Column { column, key, keep, slots: RECORD_SLOTS };
         let named = Self::of(subject.clone(), &name, &format!("{name}_"));
@@ -201,7 +196,7 @@ impl Options {
         say("definer", definer.is_some(), &definer.map(Definer::plain).unwrap_or_default());
         say("server", self.family != default.family, self.family.slug());
         say("column", column.is_some(), &column.map(TableColumn::to_string).unwrap_or_default());
-        say("keep", !self.keep().is_empty(), &super::Columns(self.keep().to_vec()).to_string());
+        say("keep", !self.keep().is_empty(), &Columns(self.keep().to_vec()).to_string());
         if self.cluster {
             arguments += " --cluster";
         }
@@ -211,16 +206,65 @@ impl Options {
         arguments
     }
 
-    /// What the view of the package says of it: JSON of one line.
+    /// What the view of the package says of it: names and values, as a JSON array of arrays. Some migration tools would replace a brace or
+    /// a colon.
     pub fn description(&self) -> String {
-        let described = Described { format: FORMAT, options: self.clone() };
-        serde_json::to_string(&described).expect("text and numbers")
+        let text = |value: &dyn Display| Some(value.to_string());
+        let of_records = |value: &dyn Display| text(value).filter(|_| !self.is_named());
+        let flag = |set: bool| set.then(|| "yes".to_owned());
+        let values = [
+            ("format", text(&FORMAT)),
+            ("package", text(&self.subject.package())),
+            ("slots", text(&self.subject.slots())),
+            ("key", of_records(&Key(self.key().to_vec()))),
+            ("column", self.column().map(ToString::to_string)),
+            ("keep", text(&Columns(self.keep().to_vec())).filter(|_| !self.keep().is_empty())),
+            ("table", text(&self.table.name())),
+            ("prefix", text(&self.prefix.name())),
+            ("collation", self.collation.as_ref().map(ToString::to_string)),
+            ("security", text(&self.security)),
+            ("definer", self.definer.as_ref().map(Definer::plain)),
+            ("server", text(&self.family.slug())),
+            ("cluster", flag(self.cluster)),
+            ("without function", flag(!self.function)),
+        ];
+        let values: Vec<_> = values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        serde_json::to_string(&values).expect("text")
     }
 
-    /// The options that [`Options::description`] has written. None if the text is not of [`FORMAT`].
+    /// The options that [`Options::description`] has written. None if the text is not of this [`FORMAT`].
     pub fn described(text: &str) -> Option<Self> {
-        let described: Described = serde_json::from_str(text).ok()?;
-        (described.format == FORMAT).then_some(described.options)
+        let values: Vec<(String, String)> = serde_json::from_str(text).ok()?;
+        let mut values: BTreeMap<_, _> = values.into_iter().collect();
+        let mut of = |name: &str| values.remove(name);
+        if of("format")? != FORMAT {
+            return None;
+        }
+        let slots: Slots = parsed(of("slots"))?;
+        let subject = match (&*of("package")?, of("column"), slots) {
+            ("counters" | "counters-fixed", None, slots) => Subject::Named { slots },
+            ("bounded_counters", None, _) => Subject::Bounded,
+            ("slotted_counters", None, Slots::Fixed(slots)) => Subject::Records { key: parsed(of("key"))?, slots },
+            ("slotted_counters", column, Slots::Fixed(slots)) => {
+                let keep = of("keep").unwrap_or_default();
+                let keep = if keep.is_empty() { Columns::default() } else { keep.parse().ok()? };
+                Subject::Column { column: parsed(column)?, key: parsed(of("key"))?, keep, slots }
+            }
+            _ => return None,
+        };
+        let options = Self {
+            subject,
+            table: Ident::own(&of("table")?).ok()?,
+            prefix: parsed(of("prefix"))?,
+            collation: optional(of("collation"))?,
+            security: Security::from_str(&of("security")?, false).ok()?,
+            definer: optional(of("definer"))?,
+            family: Family::from_str(&of("server")?, false).ok()?,
+            cluster: of("cluster").is_some(),
+            function: of("without function").is_none(),
+        };
+        // What is left is of another version.
+        values.is_empty().then_some(options)
     }
 
     /// Whether the counters have names.
@@ -306,4 +350,13 @@ impl Options {
 pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     let quoter = shlex::Quoter::new().allow_nul(true);
     quoter.quote(word).expect("NUL is the only character that can be rejected, and it is allowed")
+}
+
+fn parsed<T: FromStr>(text: Option<String>) -> Option<T> {
+    text?.parse().ok()
+}
+
+/// None if a text is no value.
+fn optional<T: FromStr>(text: Option<String>) -> Option<Option<T>> {
+    text.map_or(Some(None), |text| text.parse().ok().map(Some))
 }

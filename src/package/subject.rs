@@ -1,14 +1,11 @@
 //! What the counters of a package belong to.
 
-use serde::{Deserialize, Serialize};
-
 use super::column::{Columns, TableColumn};
 use super::key::Key;
 use super::values::Slots;
 
 /// What the counters of a package belong to, with what only such counters have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// Counters with a name. counter_setup creates their slots.
     Named {

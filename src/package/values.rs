@@ -3,14 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
-
 use super::MAX_SLOTS;
+use clap::ValueEnum;
 
 /// The number of slots of a counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {
     /// Each counter has its own number, which each increment queries.
     PerCounter,
@@ -49,8 +46,7 @@ pub fn slot_count(text: &str) -> Result<u32, String> {
 }
 
 /// SQL SECURITY of the routines: the account whose privileges they run with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Security {
     /// The account that created the routines. An application needs only EXECUTE.
     Definer,
@@ -75,8 +71,7 @@ impl Security {
 }
 
 /// The family of servers. The SQL for one is rejected by the other before anything is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Family {
     /// MySQL and its builds, from 8.0 on.
     Mysql,
@@ -108,8 +103,7 @@ impl fmt::Display for Family {
 const ALL_CHARACTERS: &str = "utf8mb4";
 
 /// The collation by which counter names and text keys are compared. Its name begins with its character set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collation(String);
 
 impl Collation {

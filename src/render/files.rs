@@ -201,8 +201,7 @@ impl Script<'_> {
             true => &["counter_id int NOT NULL", "start_date datetime NOT NULL", "counter bigint NOT NULL"],
             false => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
         };
-        let description =
-            o.is_named().then(|| format!("description varchar({DESCRIPTION_MAX}) {} NULL", o.collation()));
+        let description = o.is_named().then(|| format!("description varchar({DESCRIPTION_MAX}) {}", o.collation()));
         let others = others.iter().map(|&column| column.to_owned());
         self.key_columns().into_iter().chain(others).chain(description).collect()
     }

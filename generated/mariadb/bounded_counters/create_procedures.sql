@@ -14,8 +14,7 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
-  IF 1 < (
-    SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
+  IF 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
@@ -25,12 +24,12 @@ BEGIN NOT ATOMIC
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+        IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
          'counter bigint NOT NULL',
-         'description varchar(255) utf8mb4_unicode_520_ci NULL'))
+         'description varchar(255) utf8mb4_unicode_520_ci'))
   OR NOT 'counter_name,counter_id' <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
       FROM information_schema.STATISTICS
@@ -441,7 +440,7 @@ SELECT counter_name,
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `bounded_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('{"format":1,"options":{"subject":"bounded","table":"bounded_counters","prefix":"bounded_counter_","collation":null,"security":"definer","definer":null,"family":"mariadb","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
+       CAST('[["format","1"],["package","bounded_counters"],["slots","per-counter"],["table","bounded_counters"],["prefix","bounded_counter_"],["security","definer"],["server","mariadb"]]' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
 -- `bounded_counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.

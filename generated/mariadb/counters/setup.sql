@@ -13,8 +13,7 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
-  IF 1 < (
-    SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
+  IF 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
@@ -289,7 +288,7 @@ SELECT counter_name,
 
 CREATE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('{"format":1,"options":{"subject":{"named":{"slots":"per_counter"}},"table":"counters","prefix":"counter_","collation":null,"security":"definer","definer":null,"family":"mariadb","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
+       CAST('[["format","1"],["package","counters"],["slots","per-counter"],["table","counters"],["prefix","counter_"],["security","definer"],["server","mariadb"]]' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
 -- `counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.

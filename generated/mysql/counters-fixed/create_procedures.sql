@@ -30,12 +30,12 @@ BEGIN
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+        IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
          'counter_id int NOT NULL',
          'start_date datetime NOT NULL',
          'counter bigint NOT NULL',
-         'description varchar(255) utf8mb4_0900_ai_ci NULL'))
+         'description varchar(255) utf8mb4_0900_ai_ci'))
   OR NOT 'counter_name,counter_id' <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
       FROM information_schema.STATISTICS
@@ -285,7 +285,7 @@ SELECT counter_name,
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('{"format":1,"options":{"subject":{"named":{"slots":{"fixed":20}}},"table":"counters","prefix":"counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
+       CAST('[["format","1"],["package","counters-fixed"],["slots","20"],["table","counters"],["prefix","counter_"],["security","definer"],["server","mysql"]]' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
 -- `counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.

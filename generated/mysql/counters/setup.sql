@@ -280,7 +280,7 @@ SELECT counter_name,
 
 CREATE SQL SECURITY DEFINER VIEW `counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('{"format":1,"options":{"subject":{"named":{"slots":"per_counter"}},"table":"counters","prefix":"counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
+       CAST('[["format","1"],["package","counters"],["slots","per-counter"],["table","counters"],["prefix","counter_"],["security","definer"],["server","mysql"]]' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
 -- `counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.

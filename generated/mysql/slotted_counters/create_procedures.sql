@@ -30,7 +30,7 @@ BEGIN
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
-      IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', 'NULL')) IN (
+        IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'record_type int NOT NULL',
          'record_id bigint NOT NULL',
          'slot smallint unsigned NOT NULL',
@@ -230,7 +230,7 @@ SELECT `record_type`, `record_id`,
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('{"format":1,"options":{"subject":{"records":{"key":[["record_type","INT"],["record_id","BIGINT"]],"slots":521}},"table":"slotted_counters","prefix":"slotted_counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
+       CAST('[["format","1"],["package","slotted_counters"],["slots","521"],["key","record_type INT, record_id BIGINT"],["table","slotted_counters"],["prefix","slotted_counter_"],["security","definer"],["server","mysql"]]' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
 -- `slotted_counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.

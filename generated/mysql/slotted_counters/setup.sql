@@ -209,7 +209,7 @@ SELECT `record_type`, `record_id`,
 
 CREATE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
 SELECT CAST('0.1.0' AS CHAR CHARSET utf8mb4) AS version,
-       CAST('{"format":1,"options":{"subject":{"records":{"key":[["record_type","INT"],["record_id","BIGINT"]],"slots":521}},"table":"slotted_counters","prefix":"slotted_counter_","collation":null,"security":"definer","definer":null,"family":"mysql","cluster":false,"function":true}}' AS CHAR CHARSET utf8mb4) AS options;
+       CAST('[["format","1"],["package","slotted_counters"],["slots","521"],["key","record_type INT, record_id BIGINT"],["table","slotted_counters"],["prefix","slotted_counter_"],["security","definer"],["server","mysql"]]' AS CHAR CHARSET utf8mb4) AS options;
 
 -- Without SUPER, a server with a binary log rejects the function (1419); all the rest is there. Then read totals from
 -- `slotted_counter_totals`, or let an administrator SET GLOBAL log_bin_trust_function_creators = 1.
