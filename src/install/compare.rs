@@ -268,12 +268,13 @@ fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
     let name = package.package.name();
-    let Some(found) = installed(connection, false)?.into_iter().find(|one| one.view == name) else {
-        return Ok(if exists(connection, name)? {
-            State::Changed(vec!["it has no version and arguments".to_owned()])
-        } else {
-            State::Missing
-        });
+    if !exists(connection, name)? {
+        return Ok(State::Missing);
+    }
+    // With lower_case_table_names = 1, the server stores the name in lower case.
+    let found = installed(connection, false)?.into_iter().filter(|one| one.view.to_lowercase() == name.to_lowercase());
+    let Some(found) = found.min_by_key(|one| one.view != name) else {
+        return Ok(State::Changed(vec!["it has no version and arguments".to_owned()]));
     };
     let Some(Description { version, arguments }) = found.description else {
         return Ok(State::Hidden);
