@@ -64,7 +64,7 @@ pub fn ends(schema: &Schema<'_>, code: i32, words: &str) -> String {
     exits(&mut slotted(schema, words), code)
 }
 
-fn ends_as(account: &Account<'_>, schema: &Schema<'_>, code: i32, words: &str) -> String {
+pub fn ends_as(account: &Account<'_>, schema: &Schema<'_>, code: i32, words: &str) -> String {
     let url = schema.server.url_of(&account.name, None).replacen('?', &format!("/{}?", schema.name), 1);
     exits(slotted(schema, words).args(["--url", &url]), code)
 }

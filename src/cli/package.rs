@@ -65,7 +65,10 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
         let Some(version) = one.value("version") else {
-            return Err(hinted(format!("this account cannot read the view {view}"), preflight::sight(connection)?));
+            return Err(hinted(
+                format!("this account cannot read the view {view}"),
+                preflight::sight(connection, false)?,
+            ));
         };
         match Package::parse(one.value("arguments").unwrap_or_default()) {
             Ok(package) => all.push(Found { package, version: version.to_owned() }),

@@ -52,7 +52,7 @@ impl State {
 /// An object of a package, and how the one in a database differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectState {
-    /// What it is: `table`, `view`, `procedure` or `function`.
+    /// What it is: `table`, `view`, `procedure`, `function` or `event`.
     pub kind: String,
     /// Its name.
     pub name: String,
@@ -112,7 +112,7 @@ pub fn hide(states: &mut [ObjectState]) {
     }
 }
 
-fn of(kind: &str, name: &str, state: State) -> ObjectState {
+pub(crate) fn of(kind: &str, name: &str, state: State) -> ObjectState {
     let (kind, name) = (kind.to_owned(), name.to_owned());
     ObjectState { kind, name, state }
 }

@@ -47,13 +47,14 @@ pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::R
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(database(connection)?)))
 }
 
-/// How this account gets what it needs to see the objects of the packages in the current database.
+/// How this account gets what it needs to see the objects of the packages in the current database, also what the definer of an event may do.
 ///
 /// # Errors
 /// The connection fails.
-pub fn sight(connection: &mut Conn) -> mysql::Result<String> {
+pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     let account = account(connection)?;
     let routines = match Version::of(connection)?.family {
+        _ if event => "SELECT ON mysql.*",
         Family::Mysql => "SHOW_ROUTINE ON *.*",
         Family::Mariadb => "SELECT ON mysql.proc",
     };
