@@ -47,6 +47,20 @@ pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::R
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(database(connection)?)))
 }
 
+/// Whether this account sees each view of the current database: the servers list those on which an account has a privilege.
+///
+/// # Errors
+/// The connection fails.
+pub fn sees(connection: &mut Conn) -> mysql::Result<bool> {
+    let query = "SELECT COUNT(*) > 0
+                   FROM (SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES
+                          UNION ALL
+                         SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES WHERE DATABASE() LIKE TABLE_SCHEMA) AS privileges
+                  WHERE GRANTEE = ? AND PRIVILEGE_TYPE = 'SELECT'";
+    let account = account(connection)?;
+    Ok(connection.exec_first(query, (account,))? == Some(true))
+}
+
 /// How this account gets what it needs to see the objects of the packages in the current database, also what the definer of an event may do.
 ///
 /// # Errors
