@@ -12,8 +12,7 @@ use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
 use crate::package::{
-    Columns, Given, Ident, Kind, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, SqlStr, TableColumn,
-    shell_word,
+    Columns, Given, Ident, Kind, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, TableColumn, shell_word,
 };
 use crate::render;
 use crate::server::{Version, account};
@@ -94,7 +93,7 @@ impl Install {
 }
 
 /// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
-/// also one that was written into the scripts by hand.
+/// also one that was written into the scripts by hand. If they have several, a person chooses.
 fn keep(connection: &mut Conn, options: &mut Options, flags: &[&str]) -> anyhow::Result<()> {
     let is_given = |flag| flags.contains(&flag);
     let views = install::installed(connection, false)?;
@@ -119,17 +118,12 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &[&str]) -> anyhow:
     }
     if options.definer.is_none() {
         let package = Package::new(options.clone())?;
-        let names = package.routines().map(|(_, name)| SqlStr(name.name()).to_string()).collect::<Vec<_>>();
-        let definers: Vec<(String, bool)> = connection.query(format!(
-            "SELECT DISTINCT DEFINER, DEFINER = CURRENT_USER()
-               FROM information_schema.ROUTINES
-              WHERE ROUTINE_SCHEMA = DATABASE()
-                AND ROUTINE_NAME IN ({})",
-            names.join(", ")
-        ))?;
-        if let [(definer, false)] = &definers[..] {
-            options.definer = definer.parse().ok();
+        if let Some(problem) = preflight::mixed(connection, &package)? {
+            return Err(rejected(problem));
         }
+        let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
+        let definer = preflight::definers(connection, &package)?.pop().filter(|definer| Some(definer) != own.as_ref());
+        options.definer = definer.and_then(|definer| definer.parse().ok());
     }
     Ok(())
 }

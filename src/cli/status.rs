@@ -132,6 +132,7 @@ impl PackageReport {
         }
         problems.extend(preflight::definer(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);
+        problems.extend(preflight::mixed(connection, &package)?);
         let hints = hints(connection, &package, &objects)?;
         Ok(Self { package, version, objects, counters, more, hints, pending, problems })
     }

@@ -98,8 +98,22 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
         of("view", totals.name(), totals_state(connection, package)?),
         of("view", view.name(), package_state(connection, package)?),
     ];
+    for view in states[1..].iter_mut().filter(|view| view.state == State::Same) {
+        view.state = State::of(definer_difference(connection, package, &view.name)?);
+    }
     states.extend(routine_states(connection, package)?);
     Ok(states)
+}
+
+/// The definer of a view, if the options name another one.
+fn definer_difference(connection: &mut Conn, package: &Package, view: &str) -> mysql::Result<Vec<String>> {
+    let query = "SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND DEFINER <> ''";
+    let found: Option<String> = connection.exec_first(query, (view,))?;
+    let (Some(wanted), Some(found)) = (&package.options.definer, found) else {
+        return Ok(vec![]);
+    };
+    let same = found.parse().as_ref() == Ok(wanted);
+    Ok(if same { vec![] } else { vec![format!("the definer is {found} instead of {}", wanted.plain())] })
 }
 
 /// Tells missing objects from those that the account cannot see: the server answers as if neither existed. An account that sees a part of the
