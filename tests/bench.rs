@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_one_server(a_statement_that_fails_and_a_total_that_differs_are_named)
         .on_one_server(a_schema_that_exists_is_not_touched)
         .on_one_server(ctrl_c_drops_the_schema)
+        .on_one_server(a_thread_that_does_not_start_ends_the_load)
         .private()
         .on_one_server(without_a_server_a_private_one_is_started_and_removed);
 }
@@ -148,15 +149,30 @@ fn the_example_of_the_documents_is_a_contender(server: &Server) {
 
 /// No server is asked.
 fn what_cannot_be_measured_or_written_is_said_before_the_load() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let new = folder.path().join("new.svg").display().to_string();
     for (arguments, error) in [
         (["take", "batch", "take"], "error: two contenders have the name take\n"),
         (["take", "--svg", "/nowhere/a.svg"], "error: cannot write /nowhere/a.svg: No such file or directory"),
         (["take", "--html", "/"], "error: cannot write /: Is a directory"),
+        (["--svg=same", "--html=same", "take"], "error: --html and --svg name the same file\n"),
+        (["take", "--svg", &new], "error: cannot connect to 127.0.0.1:1: "),
     ] {
         let url = ["--url", "mysql://root@127.0.0.1:1/"];
         let output = bench(&[&url[..], &arguments].concat()).output().expect("the bench runs");
         assert!(output.status.code() == Some(2) && printed(&output).starts_with(error), "{}", printed(&output));
     }
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
+}
+
+/// Memory for the stacks of five threads. They do not wait for those that the system does not start.
+fn a_thread_that_does_not_start_ends_the_load(server: &Server) {
+    let mut limited = Command::new("timeout");
+    let bench = [env!("CARGO_BIN_EXE_slotted"), "bench", "single-row", "--connections", "20", "--url", &server.url()];
+    limited.args(["--signal=KILL", "60", "sh", "-c", "ulimit -v 6000000; exec \"$@\"", "sh"]).args(bench).args(&SHORT[4..]);
+    let output = limited.env("RUST_MIN_STACK", "1000000000").output().expect("the bench runs");
+    assert_eq!((output.status.code(), schemas(server)), (Some(2), 0), "{}", printed(&output));
+    assert!(printed(&output).contains("Resource temporarily unavailable"), "{}", printed(&output));
 }
 
 fn a_statement_that_fails_and_a_total_that_differs_are_named(server: &Server) {

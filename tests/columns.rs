@@ -12,6 +12,7 @@ use slotted::render::{Format, files_of};
 
 use crate::accounts::Account;
 use crate::advise::printed;
+use crate::installing::ends_as;
 use crate::rollup::{after, of_column};
 use crate::support::{Module, Schema, Server, error_of, source};
 
@@ -32,6 +33,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(a_table_that_cannot_have_a_package_is_rejected_with_a_remedy)
         .on_servers(uninstall_ends_whatever_the_total_of_a_record_is)
         .on_families(status_names_what_a_column_has_lost_and_uninstall_stops)
+        .on_families(status_names_an_event_that_cannot_run_with_the_statement_that_helps)
         .on_servers(a_package_without_an_event_is_removed_without_the_privilege_event);
 }
 
@@ -466,7 +468,7 @@ fn status_names_what_a_column_has_lost_and_uninstall_stops(server: &Server) {
     let said = succeeds(&schema, &INSTALL);
     let event = said.lines().map(str::trim).find(|line| line.starts_with("CREATE EVENT")).expect("an event");
     // Its roll-up would move the counts meanwhile.
-    let event = event.trim_end_matches(';').replace(" DO ", " STARTS '2099-01-01' DO ");
+    let event = event.trim_end_matches(';').replace(" DO ", " STARTS NOW() + INTERVAL 1 HOUR DO ");
     after(&schema, &[&event, "CALL articles_views_add(1, 3)"]);
     let scheduler_is_on = schema.first::<String>("SELECT @@GLOBAL.event_scheduler") == "ON";
     let (differs, not_unique) = ("table articles_views: differs: ", "the key is not unique");
@@ -513,6 +515,57 @@ fn status_names_what_a_column_has_lost_and_uninstall_stops(server: &Server) {
         assert_eq!(said.contains("the event scheduler is not ON"), !scheduler_is_on, "{said}");
         assert!(!said.contains(words), "{undo}: {said}");
         assert_eq!(schema.first::<(i64, i64)>("SELECT views, articles_views_get(1) FROM articles"), (5, 8), "{change}");
+    }
+}
+
+/// The server writes into its error log alone why an event does not run. Each remedy is executed as printed.
+fn status_names_an_event_that_cannot_run_with_the_statement_that_helps(server: &Server) {
+    let schema = server.schema();
+    schema.run(ARTICLES);
+    succeeds(&schema, &INSTALL);
+    let definer = Account::new(&schema, "d", "SELECT, INSERT, UPDATE, DELETE, EXECUTE, EVENT");
+    let (place, name) = (schema.ident(), format!("'{}'@'%'", definer.name));
+    let event = format!("DEFINER = {name} EVENT articles_views_rollup");
+    schema.run(&format!("CREATE {event} ON SCHEDULE EVERY 7 HOUR DO CALL articles_views_rollup(NULL)"));
+    let sees = Account::new(&schema, "s", "SELECT, SHOW VIEW, EVENT, EXECUTE");
+    if server.is_mysql() {
+        schema.run(&format!("GRANT SHOW_ROUTINE ON *.* TO '{}'@'%'", sees.name));
+    }
+    let said = ends_as(&sees, &schema, 2, "status");
+    assert!(said.contains("event articles_views_rollup: this account cannot see it"), "{said}");
+    let (_, grants) = said.split_once("To see it, run as an administrator: ").expect(&said);
+    schema.run(grants.lines().next().expect("a line"));
+    let revoke = |privileges: &str| format!("REVOKE {privileges} ON {place}.* FROM {name}");
+    if server.is_mysql() {
+        // The event runs with the privileges of a default role.
+        let (role, both) = (format!("'{}_r'@'%'", schema.name), "EVENT, EXECUTE");
+        schema.run(&format!("CREATE ROLE {role}; GRANT {both} ON {place}.* TO {role}; {}", revoke(both)));
+        schema.run(&format!("GRANT {role} TO {name}; ALTER USER {name} DEFAULT ROLE {role}"));
+        ends(&schema, &["status"], 0);
+        schema.run(&format!("DROP ROLE {role}; GRANT {both} ON {place}.* TO {name}"));
+    }
+    let routine = format!("GRANT EXECUTE ON PROCEDURE articles_views_rollup TO {name}");
+    let schedule = |when: &str| format!("ALTER {event} ON SCHEDULE EVERY 7 HOUR STARTS {when} ON COMPLETION PRESERVE");
+    for (change, words) in [
+        (revoke("EVENT"), "which lacks EVENT"),
+        (revoke("EVENT, EXECUTE"), "which lacks EVENT, EXECUTE"),
+        (format!("{}; {routine}", revoke("EVENT, EXECUTE")), "which lacks EVENT\n"),
+        (schedule("'2037-01-01'"), "does not begin before 2037-01-01 00:00:00"),
+        (schedule("NOW() - INTERVAL 9 DAY ENDS NOW() + INTERVAL 1 SECOND"), "has ended at "),
+        (format!("ALTER {event} DISABLE"), "is DISABLED"),
+        (format!("DROP USER {name}"), "which does not exist"),
+    ] {
+        schema.run(&change);
+        thread::sleep(Duration::from_millis(if words.contains("ended") { 2100 } else { 0 }));
+        for said in [ends(&schema, &["status"], 1), ends_as(&sees, &schema, 1, "status")] {
+            assert!(said.contains(words), "{change}: {said}");
+        }
+        let said = ends(&schema, &["status"], 1);
+        let (_, rest) = said.split_once(words).expect(&said);
+        let is_remedy = |line: &&str| line.starts_with("ALTER ") || line.starts_with("GRANT ");
+        schema.run(rest.lines().map(str::trim).find(is_remedy).expect(&said));
+        let said = slotted(&schema, &["status"]);
+        assert!(!printed(&said).contains(words.trim()), "{change}: {}", printed(&said));
     }
 }
 

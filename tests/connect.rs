@@ -17,6 +17,7 @@ pub fn promises(mut module: Module<'_>) {
         .private()
         .on_one_server(the_options_are_those_of_the_client)
         .on_families(every_command_connects_with_tls)
+        .on(|name| name.starts_with("mysql"), an_account_that_needs_a_certificate_connects_with_it)
         .on(|name| name == "mariadb-10.11", a_server_without_tls_is_explained)
         .on_families(a_password_can_have_every_character)
         .on_one_server(a_password_is_asked_for_on_the_terminal)
@@ -119,8 +120,10 @@ fn every_command_connects_with_tls(server: &Server) {
         // The certificate of the server is for no host.
         fails(&mut with("VERIFY_IDENTITY", &["--ssl-ca", &authority]), "certificate", "--ssl-ca");
     }
-    let missing = printed(&with("VERIFY_CA", &["--ssl-ca", "/nonexistent"]).output().expect("slotted runs"));
-    assert!(missing.contains("cannot read /nonexistent: "), "{missing}");
+    for option in ["--ssl-ca", "--ssl-cert", "--ssl-key"] {
+        let missing = printed(&with("VERIFY_CA", &[option, "/nonexistent"]).output().expect("slotted runs"));
+        assert!(missing.contains("cannot read /nonexistent: "), "{missing}");
+    }
 
     let url = format!("mysql://user:s3cret@127.0.0.1:{}", network.port);
     network.server.connect().query_drop("CREATE DATABASE app").expect("a database");
@@ -129,6 +132,21 @@ fn every_command_connects_with_tls(server: &Server) {
     for words in ["install counters -D app", "status -D app", "uninstall --with-data --yes -D app", bench] {
         connects(slotted(&words.split(' ').collect::<Vec<_>>()).args(["--url", &url, "--ssl-mode", "REQUIRED"]));
     }
+}
+
+/// MySQL creates the certificate of a client, too.
+fn an_account_that_needs_a_certificate_connects_with_it(server: &Server) {
+    let network = server.network();
+    let as_user = network.account("certified", "s3cret");
+    network.server.connect().query_drop("ALTER USER certified@localhost REQUIRE X509").expect("a change");
+    let [cert, key] = ["cert", "key"].map(|name| network.server.folder().join(format!("data/client-{name}.pem")));
+    let [cert, key] = [cert.display(), key.display()];
+    fails(&mut as_user(&["-ps3cret"]), "ERROR 1045", "--ssl-cert and --ssl-key");
+    connects(&mut as_user(&["-ps3cret", &format!("--ssl-cert={cert}"), &format!("--ssl-key={key}")]));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("my.cnf");
+    fs::write(&file, format!("[client]\npassword=s3cret\nssl-cert={cert}\nssl_key={key}\n")).expect("a file");
+    connects(&mut as_user(&["--defaults-file", &file.display().to_string()]));
 }
 
 /// It has no certificate.

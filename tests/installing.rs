@@ -21,6 +21,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(install_creates_each_package_and_does_nothing_the_second_time)
         .on_families(an_upgrade_keeps_what_the_command_line_does_not_say)
         .on_families(a_definer_that_the_account_may_not_set_drops_nothing)
+        .on_families(several_definers_are_named_with_the_command_that_leaves_one)
         .on_families(status_tells_differences_apart)
         .on_families(status_of_an_account_that_sees_a_part_is_incomplete)
         .on_one_server(status_prints_one_line_for_each_counter)
@@ -64,7 +65,7 @@ pub fn ends(schema: &Schema<'_>, code: i32, words: &str) -> String {
     exits(&mut slotted(schema, words), code)
 }
 
-fn ends_as(account: &Account<'_>, schema: &Schema<'_>, code: i32, words: &str) -> String {
+pub fn ends_as(account: &Account<'_>, schema: &Schema<'_>, code: i32, words: &str) -> String {
     let url = schema.server.url_of(&account.name, None).replacen('?', &format!("/{}?", schema.name), 1);
     exits(slotted(schema, words).args(["--url", &url]), code)
 }
@@ -111,7 +112,8 @@ fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
         &by_hand
             .replace("CREATE PROCEDURE `_counter_script`", "CREATE procedure `_counter_script`")
             .replace("CREATE PROCEDURE", &format!("CREATE DEFINER = {definer} PROCEDURE"))
-            .replace("CREATE FUNCTION", &format!("CREATE DEFINER = {definer} FUNCTION")),
+            .replace("CREATE FUNCTION", &format!("CREATE DEFINER = {definer} FUNCTION"))
+            .replace("SQL SECURITY DEFINER VIEW", &format!("DEFINER = {definer} SQL SECURITY DEFINER VIEW")),
     );
     let definers = "SELECT DISTINCT CONCAT(DEFINER, ' ', SECURITY_TYPE) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1";
     let expected = [format!("{definer} DEFINER"), format!("{definer} INVOKER")];
@@ -124,6 +126,43 @@ fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
     let options: String = schema.first("SELECT options FROM slotted_counter_package");
     has(&options, &[r#"["slots","7"]"#, r#""utf8mb4_unicode_ci""#, r#""invoker""#, r#"["definer","#]);
     schema.run(&format!("DROP USER {definer}"));
+}
+
+/// Until a person has chosen one, nothing is changed.
+fn several_definers_are_named_with_the_command_that_leaves_one(server: &Server) {
+    let schema = server.schema();
+    let account = Account::new(&schema, "d", "ALL");
+    ends(&schema, 0, "install counters");
+    let change = |object: &str, column: usize| {
+        let created: mysql::Row = schema.first(&format!("SHOW CREATE {object}"));
+        let created: String = created.get(column).expect("its statement");
+        let (head, rest) = created.split_once("DEFINER=").expect("a definer");
+        let (_, rest) = rest.split_once(' ').expect("the rest");
+        let mut connection = schema.connect();
+        for statement in [format!("DROP {object}"), format!("{head}DEFINER = '{}'@'%' {rest}", account.name)] {
+            connection.query_drop(&statement).expect(&statement);
+        }
+    };
+    change("PROCEDURE counter_add", 2);
+    has(&ends(&schema, 2, "install counters"), &["have several definers: ", "nothing has been changed", "--definer"]);
+    let definer = format!("{}@%", account.name);
+    let definers = || {
+        schema.query::<String>(
+            "SELECT DEFINER FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()
+              UNION SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()",
+        )
+    };
+    assert_eq!((definers().len(), definers().contains(&definer)), (2, true));
+    let said = ends(&schema, 1, "status");
+    let (_, command) = said.split_once("    run slotted ").expect(&said);
+    ends(&schema, 0, command.lines().next().expect("a line"));
+    ends(&schema, 0, "status");
+    assert_eq!((definers().len(), definers().contains(&definer)), (1, false));
+    // The options name the definer now.
+    change("VIEW counter_totals", 1);
+    has(&ends(&schema, 1, "status"), &["view counter_totals: differs: the definer is "]);
+    ends(&schema, 0, "install counters");
+    ends(&schema, 0, "status");
 }
 
 /// MySQL has no CREATE OR REPLACE for routines: what is dropped before the error stays away.

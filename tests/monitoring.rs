@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
+use crate::advise::{printed, slotted};
 use crate::rollup::of_column;
 use crate::support::{Module, Network, Schema, Server, keyed, package, sql_statements};
 
@@ -86,6 +87,19 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
         assert_eq!((row.get("blocking_pid"), row.get("blocked")), (Some(sessions.1), Some(1)));
         transaction.query_drop("ROLLBACK").expect("a rollback");
     });
+    // The account sees the counts, and gets what it needs to see the packages, and nothing else.
+    let status = |code| {
+        let url = schema.server.url_of("monitor", Some("secret"));
+        let output = slotted(&["status", "--url", &url, "--database", "mydb"]);
+        assert_eq!(output.status.code(), Some(code), "{}", printed(&output));
+        printed(&output)
+    };
+    let said = status(2);
+    assert!(said.contains("error: this account sees no package in the database mydb\n"), "{said}");
+    let (_, grants) = said.split_once("run as an administrator: ").expect(&said);
+    let (grants, _) = grants.split_once("; without a package, run slotted install").expect(&said);
+    schema.run(grants);
+    status(0);
 }
 
 fn the_skew_is_that_of_the_counts_between_two_readings(server: &Server) {
@@ -102,5 +116,8 @@ fn the_skew_is_that_of_the_counts_between_two_readings(server: &Server) {
     schema.run("UPDATE counters SET counter = counter + 10 * counter_id WHERE counter_id IN (2, 3)");
     let row = read("AS skew").expect("a row");
     assert_eq!((row.get("slots"), row.get("used_slots"), row.get("counted")), (Some(4), Some(2), Some(50)));
-    assert_eq!(row.get("skew"), Some(2.4));
+    // Fewer connections than slots cannot use all of them.
+    assert_eq!(row.get("skew"), Some(1.2));
+    let _more = [(); 4].map(|()| schema.connect());
+    assert_eq!(read("AS skew").expect("a row").get("skew"), Some(2.4));
 }

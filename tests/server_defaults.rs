@@ -14,6 +14,7 @@ pub fn promises(mut module: Module<'_>) {
         .private()
         .on_families(commands_do_not_depend_on_the_defaults_of_the_server)
         .on_servers(scripts_do_not_depend_on_the_defaults_of_the_server)
+        .on(|name| name.starts_with("mariadb"), names_in_lower_case_are_those_of_the_package)
         .on(|name| name.starts_with("mariadb"), resizes_without_memory_for_temporary_tables_are_exact_or_change_nothing)
         .waits()
         .on(|name| name.starts_with("mysql"), scripts_wait_for_an_open_transaction_for_seconds);
@@ -86,6 +87,21 @@ fn commands_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     let bench = "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'slotted_bench'";
     command("bench single-row counters --seconds 2.5 --rounds 1 --connections 4", bench, "0");
     command("uninstall counters --with-data --yes", ROUTINES, "0");
+}
+
+/// With this setting, which MySQL takes from the first start, the server stores the names of tables and views in lower case, and finds them in any.
+fn names_in_lower_case_are_those_of_the_package(server: &Server) {
+    let server = server.another(&["--lower-case-table-names=1"]);
+    let schema = server.schema();
+    schema.run("CREATE TABLE Articles (Id INT PRIMARY KEY, Views INT NOT NULL)");
+    for words in ["install counters --table Hits --prefix Hit_", "install slotted_counters --prefix S_", "install --column Articles.Views"] {
+        ends(&schema, 0, words);
+        ends(&schema, 0, "status");
+        has(&ends(&schema, 0, words), &["nothing to do"]);
+    }
+    for words in ["status Hits", "uninstall Hits", "uninstall Articles.Views --with-data --yes"] {
+        ends(&schema, 0, words);
+    }
 }
 
 /// By the client of the server. The settings of its session are the same after a script.

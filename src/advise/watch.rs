@@ -135,11 +135,13 @@ impl Watched {
 
     /// Adds the load, and returns the number of sessions that wait.
     fn add_status(&mut self, connection: &mut Conn) -> mysql::Result<u32> {
-        let status: Vec<(String, u32)> = connection.query(
+        let status: Vec<(String, u64)> = connection.query(
             "SHOW GLOBAL STATUS
              WHERE Variable_name IN ('Innodb_row_lock_current_waits', 'Threads_connected', 'Threads_running')",
         )?;
-        let status: BTreeMap<_, _> = status.into_iter().collect();
+        // A number of waits that a server has counted down below 0 is none.
+        let status: BTreeMap<_, _> =
+            status.into_iter().map(|(name, value)| (name, u32::try_from(value).unwrap_or(0))).collect();
         self.connected = self.connected.max(status["Threads_connected"].saturating_sub(1));
         self.running = self.running.max(status["Threads_running"].saturating_sub(1));
         let waiting = status["Innodb_row_lock_current_waits"];

@@ -1,7 +1,7 @@
 //! Closed-loop load: each connection sends its next statement after the answer to the previous one.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -184,32 +184,34 @@ fn load(
     setting: &Setting,
     stop: &AtomicBool,
 ) -> Result<Vec<ConnectionResult>, mysql::Error> {
-    let barrier = Barrier::new(connections.len());
+    let (all, ready) = (connections.len(), AtomicUsize::new(0));
     let failed = AtomicBool::new(false);
     let goes_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
-    let fails = |_: &mysql::Error| failed.store(true, Ordering::Relaxed);
+    let fail = || failed.store(true, Ordering::Relaxed);
     let session = |number: u32, mut connection: Conn| {
         let increment = contender.increment.filled(number, setting);
         let warm_up = Sender::new(&mut connection, &increment).and_then(|sender| {
             let counted = count(&mut connection, &sender, setting, setting.warm_up(), goes_on)?;
             Ok((sender, counted.times.len()))
         });
-        let warm_up = warm_up.inspect_err(fails);
-        // A connection that has failed gets here too, because the others wait for it.
-        barrier.wait();
-        let (sender, warm_up) = warm_up?;
+        let (sender, warm_up) = warm_up.inspect_err(|_| fail())?;
+        ready.fetch_add(1, Ordering::Relaxed);
+        // No barrier: the others would wait for a thread that has failed, or that the system does not start.
+        while ready.load(Ordering::Relaxed) < all && goes_on() {
+            thread::sleep(Duration::from_millis(1));
+        }
         let counted = count(&mut connection, &sender, setting, setting.duration, goes_on);
-        counted.map(|counted| ConnectionResult { warm_up, ..counted }).inspect_err(fails)
+        counted.map(|counted| ConnectionResult { warm_up, ..counted }).inspect_err(|_| fail())
     };
     thread::scope(|scope| {
         let session = &session;
-        let threads: Vec<_> = connections
-            .into_iter()
-            .zip(1..)
-            .map(|(connection, number)| scope.spawn(move || session(number, connection)))
-            .collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let start = |(connection, number)| {
+            let started = thread::Builder::new().spawn_scoped(scope, move || session(number, connection));
+            started.inspect_err(|_| fail())
+        };
+        let threads: Vec<_> = connections.into_iter().zip(1..).map(start).collect();
+        let join = |thread: io::Result<thread::ScopedJoinHandle<'_, _>>| {
+            thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(join).collect()
     })

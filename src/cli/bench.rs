@@ -97,10 +97,17 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 impl Bench {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let contenders = self.contenders()?;
+        if self.html.is_some() && self.html == self.svg {
+            bail!("--html and --svg name the same file");
+        }
         for path in [&self.html, &self.svg].into_iter().flatten() {
-            // A file that exists stays until the load has ended.
+            // A file that exists stays until the load has ended, and no empty one stays if it does not end.
+            let is_new = !path.exists();
             let opened = File::options().append(true).create(true).open(path);
             opened.with_context(|| format!("cannot write {}", path.display()))?;
+            if is_new {
+                fs::remove_file(path)?;
+            }
         }
         if self.connection.is_given() {
             return self.measure(&self.connection.options()?, &contenders);

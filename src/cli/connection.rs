@@ -71,7 +71,7 @@ impl Connection {
         if let Some(None) = self.password {
             settings.password = Some(ask(&settings)?);
         }
-        if let Some(file) = &settings.ssl_ca {
+        for file in [&settings.ssl_ca, &settings.ssl_cert, &settings.ssl_key].into_iter().flatten() {
             File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
         }
         settings.connect().map_err(|error| hinted(&error, error.hint()))

@@ -13,8 +13,7 @@ use super::{Outcome, hinted};
 use crate::install::column::{self, Problem};
 use crate::install::{self, InstallError, compare, preflight};
 use crate::package::{
-    Columns, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, SqlStr, Subject, TableColumn,
-    shell_word,
+    Columns, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, Subject, TableColumn, shell_word,
 };
 use crate::render;
 use crate::server::{Version, account};
@@ -98,7 +97,7 @@ impl Install {
 }
 
 /// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
-/// also one that was written into the scripts by hand.
+/// also one that was written into the scripts by hand. If they have several, a person chooses.
 fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
     let views = install::installed(connection, false)?;
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
@@ -121,17 +120,12 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
     }
     if options.definer.is_none() {
         let package = Package::new(options.clone())?;
-        let names = package.routines().map(|(_, name)| SqlStr(name.name()).to_string()).collect::<Vec<_>>();
-        let definers: Vec<(String, bool)> = connection.query(format!(
-            "SELECT DISTINCT DEFINER, DEFINER = CURRENT_USER()
-               FROM information_schema.ROUTINES
-              WHERE ROUTINE_SCHEMA = DATABASE()
-                AND ROUTINE_NAME IN ({})",
-            names.join(", ")
-        ))?;
-        if let [(definer, false)] = &definers[..] {
-            options.definer = definer.parse().ok();
+        if let Some(problem) = preflight::mixed(connection, &package)? {
+            return Err(rejected(problem));
         }
+        let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
+        let definer = preflight::definers(connection, &package)?.pop().filter(|definer| Some(definer) != own.as_ref());
+        options.definer = definer.and_then(|definer| definer.parse().ok());
     }
     Ok(())
 }

@@ -44,13 +44,13 @@ impl Name {
             let query = "SELECT CONCAT('the table ', TABLE_NAME, ' has the comment \"', TABLE_COMMENT, '\": ') FROM information_schema.TABLES
                           WHERE TABLE_SCHEMA = DATABASE() AND TABLE_COMMENT LIKE 'Version and options: view %' ORDER BY TABLE_NAME";
             let table: Option<String> = connection.query_first(query)?;
-            return Err(hinted(
-                format!("the database {database} has no package{what}"),
-                format!(
-                    "{}run slotted install PACKAGE, or give another --database",
-                    in_line(&table.unwrap_or_default())
-                ),
-            ));
+            let mut error = format!("the database {database} has no package{what}");
+            let mut hint = in_line(&table.unwrap_or_default());
+            if !preflight::sees(connection)? {
+                error = format!("this account sees no package{what} in the database {database}");
+                hint += &format!("{}; without a package, ", preflight::sight(connection, false)?);
+            }
+            return Err(hinted(error, hint + "run slotted install PACKAGE, or give another --database"));
         }
         Ok(found)
     }
@@ -65,7 +65,10 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
         let Some(version) = one.version else {
-            return Err(hinted(format!("this account cannot read the view {view}"), preflight::sight(connection)?));
+            return Err(hinted(
+                format!("this account cannot read the view {view}"),
+                preflight::sight(connection, false)?,
+            ));
         };
         match one.package {
             Some(package) => all.push(Found { package, version }),

@@ -124,8 +124,15 @@ impl PackageReport {
             }
         }
         let mut problems = column::problems(connection, &package)?;
-        problems.extend(column::event_problem(connection, &package)?);
+        match (column::event_problem(connection, &package), package.event()) {
+            (Err(mysql::Error::MySqlError(error)), Some(event)) if error.code == 1142 => {
+                objects.push(compare::of("event", event.name(), State::Hidden));
+            }
+            (problem, _) => problems.extend(problem?),
+        }
+        problems.extend(preflight::definer(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);
+        problems.extend(preflight::mixed(connection, &package)?);
         let hints = hints(connection, &package, &objects)?;
         Ok(Self { package, version, objects, counters, more, hints, pending, problems })
     }
@@ -217,7 +224,8 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
         return Ok(vec![]);
     }
     if differing.iter().any(|object| object.state == State::Hidden) {
-        return Ok(vec![format!("To see it, {}", preflight::sight(connection)?)]);
+        let is_event = differing.iter().any(|object| object.kind == "event");
+        return Ok(vec![format!("To see it, {}", preflight::sight(connection, is_event)?)]);
     }
     if install::steps(package, objects).is_err() {
         return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);

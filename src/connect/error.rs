@@ -48,7 +48,7 @@ impl ConnectError {
                 1044 | 1049 => "create the database, name another one with -D, or grant the account privileges on it".into(),
                 3159 | 4031 => "the server requires TLS: use --ssl-mode REQUIRED".into(),
                 1045 | 1698 | 1130 => "check --user and --password, and the host from which the account may connect; an account with REQUIRE SSL needs \
-                         --ssl-mode REQUIRED"
+                         --ssl-mode REQUIRED, one with REQUIRE X509 --ssl-cert and --ssl-key"
                     .into(),
                 _ => "the server says why; --host, --port, --socket and --url connect to another one".into(),
             },

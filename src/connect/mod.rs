@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use mysql::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
+use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 pub use error::{ConnectError, cause};
 pub use url::UrlError;
@@ -120,6 +120,14 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     pub ssl_ca: Option<PathBuf>,
 
+    /// The certificate of the account in PEM, with --ssl-key
+    #[arg(long, value_name = "FILE")]
+    pub ssl_cert: Option<PathBuf>,
+
+    /// The private key of --ssl-cert in PEM
+    #[arg(long, value_name = "FILE")]
+    pub ssl_key: Option<PathBuf>,
+
     /// The password of the account.
     #[arg(skip)]
     pub password: Option<Secret>,
@@ -154,6 +162,8 @@ impl Settings {
             database: self.database.or(other.database),
             ssl_mode: self.ssl_mode.or(other.ssl_mode),
             ssl_ca: self.ssl_ca.or(other.ssl_ca),
+            ssl_cert: self.ssl_cert.or(other.ssl_cert),
+            ssl_key: self.ssl_key.or(other.ssl_key),
         }
     }
 
@@ -172,6 +182,8 @@ impl Settings {
             "database" => self.database = Some(text()?),
             "ssl-mode" => self.ssl_mode = Some(SslMode::from_str(&text()?, true).map_err(|_| invalid())?),
             "ssl-ca" => self.ssl_ca = Some(text()?.into()),
+            "ssl-cert" => self.ssl_cert = Some(text()?.into()),
+            "ssl-key" => self.ssl_key = Some(text()?.into()),
             // MariaDB's clients have these in place of ssl-mode.
             "skip-ssl" => self.ssl_mode = Some(SslMode::Disabled),
             // Whichever of the two lines comes first.
@@ -245,8 +257,12 @@ impl Settings {
         let socket = self.socket_path();
         let mode = self.ssl_mode.unwrap_or_default();
         let verified = matches!(mode, SslMode::VerifyCa | SslMode::VerifyIdentity);
+        // As the clients, which read both from one file if only one is named.
+        let (cert, key) = (self.ssl_cert.as_ref(), self.ssl_key.as_ref());
+        let identity = cert.or(key).zip(key.or(cert));
         let ssl = SslOpts::default()
             .with_root_cert_path(self.ssl_ca.clone())
+            .with_client_identity(identity.map(|(cert, key)| ClientIdentity::new(cert.clone(), key.clone())))
             .with_danger_accept_invalid_certs(!verified)
             .with_danger_skip_domain_validation(mode == SslMode::VerifyCa);
         let builder = OptsBuilder::new()

@@ -5,7 +5,7 @@ use mysql::{Conn, Row};
 use serde::Serialize;
 
 use super::preflight;
-use crate::package::{Collation, Columns, Definer, Ident, Key, Package, Subject, TableColumn};
+use crate::package::{Collation, Columns, Definer, Ident, Key, Package, SqlStr, Subject, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,41 +191,60 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     Ok(changed.map(problem_of).collect())
 }
 
-/// The event that calls the roll-up, with its status. None if the database has no such event, or the account cannot see it.
+/// The event that calls the roll-up.
+pub struct Event {
+    status: String,
+    definer: String,
+    schedule: String,
+    /// Why it does not run now: it has ended, or does not begin within a day.
+    late: Option<String>,
+}
+
+/// The event that calls the roll-up. None if the database has no such event, or the account cannot see it.
 ///
 /// # Errors
 /// The connection fails.
-pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<Option<(&'a Ident, String)>> {
+pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<Option<(&'a Ident, Event)>> {
     let Some(name) = package.event() else {
         return Ok(None);
     };
-    let query = "SELECT STATUS FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
-    let status: Option<String> = connection.exec_first(query, (name.name(),))?;
-    Ok(status.map(|status| (name, status)))
+    let row: Option<(String, String, String, Option<String>)> = connection.exec_first(
+        "SELECT STATUS, DEFINER, CONCAT_WS(' ', 'EVERY', INTERVAL_VALUE, INTERVAL_FIELD),
+                CASE WHEN CONVERT_TZ(ENDS, TIME_ZONE, @@time_zone) < NOW() THEN CONCAT('has ended at ', ENDS)
+                     WHEN CONVERT_TZ(STARTS, TIME_ZONE, @@time_zone) > NOW() + INTERVAL 1 DAY
+                     THEN CONCAT('does not begin before ', STARTS) END
+           FROM information_schema.EVENTS
+          WHERE EVENT_SCHEMA = DATABASE()
+            AND EVENT_NAME = ?",
+        (name.name(),),
+    )?;
+    Ok(row.map(|(status, definer, schedule, late)| (name, Event { status, definer, schedule, late })))
 }
 
 /// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.
 ///
 /// # Errors
-/// The connection fails.
+/// The connection fails, or the account cannot see the privileges of the definer (1142).
 pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let Some((name, status)) = event(connection, package)? else {
+    let Some((name, Event { status, definer, schedule, late })) = event(connection, package)? else {
         return Ok(None);
     };
     // SLAVESIDE_DISABLED on MariaDB and before MySQL 8.2, REPLICA_SIDE_DISABLED since then: a replica does not run the events of its source.
     if status.ends_with("SIDE_DISABLED") && is_replica(connection)? {
         return Ok(None);
     }
-    if status != "ENABLED" {
-        let query = "SELECT DEFINER FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = ?";
-        let definer: Option<String> = connection.exec_first(query, (name.name(),))?;
-        let definer = definer.and_then(|definer| definer.parse::<Definer>().ok());
-        // Without the clause, the event would run as the account that enables it.
-        let clause = definer.map_or_else(String::new, |definer| format!("DEFINER = {definer} "));
-        return Ok(Some(problem(
-            format!("the event {} is {status}: it does not call the roll-up", name.name()),
-            format!("ALTER {clause}EVENT {name} ENABLE"),
-        )));
+    // Without the clause, the event would run as the account that changes it.
+    let clause = definer.parse().map_or_else(|_| String::new(), |definer: Definer| format!("DEFINER = {definer} "));
+    let alter = format!("ALTER {clause}EVENT {name}");
+    // MariaDB keeps the end of an event whose next schedule has none, unless it is one of another kind.
+    let again = format!("{alter} ON SCHEDULE AT NOW() + INTERVAL 1 DAY; {alter} ON SCHEDULE {schedule} ENABLE");
+    let remedy = if late.is_some() { again } else { format!("{alter} ENABLE") };
+    let why = late.or((status != "ENABLED").then(|| format!("is {status}")));
+    if let Some(why) = why {
+        return Ok(Some(problem(format!("the event {} {why}: it does not call the roll-up", name.name()), remedy)));
+    }
+    if let Some(problem) = definer_problem(connection, package, name, &definer)? {
+        return Ok(Some(problem));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
     Ok((scheduler.as_deref() != Some("ON")).then(|| {
@@ -234,6 +253,43 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
             "SET GLOBAL event_scheduler = ON; also write event_scheduler = ON into my.cnf",
         )
     }))
+}
+
+/// A definer that is gone, or lacks a privilege: the server says so in its error log alone. That of this account is not asked for.
+fn definer_problem(
+    connection: &mut Conn,
+    package: &Package,
+    name: &Ident,
+    definer: &str,
+) -> mysql::Result<Option<Problem>> {
+    let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
+    let Some(account) = definer.parse::<Definer>().ok().filter(|_| own.as_deref() != Some(definer)) else {
+        return Ok(None);
+    };
+    let (text, routine) = (SqlStr(definer), SqlStr(name.name()));
+    // On MySQL, an event has the privileges of the default roles, too.
+    let row: Option<(bool, String)> = connection.query_first(format!(
+        "SELECT COUNT(*) > 0, CONCAT_WS(', ', IF(MAX(Event_priv) = 'Y', NULL, 'EVENT'), IF(MAX(Execute_priv) = 'Y', NULL, 'EXECUTE'))
+           FROM (SELECT CONCAT(User, '@', Host) AS account, Event_priv, Execute_priv FROM mysql.user
+                  UNION ALL
+                 SELECT CONCAT(User, '@', Host), Event_priv, Execute_priv FROM mysql.db WHERE DATABASE() LIKE Db
+                  UNION ALL
+                 SELECT CONCAT(User, '@', Host), 'N', IF(FIND_IN_SET('Execute', Proc_priv), 'Y', 'N') FROM mysql.procs_priv
+                  WHERE Db = DATABASE() AND Routine_name = {routine}) AS privileges
+          WHERE account = {text}
+             /*!80000 OR account IN (SELECT CONCAT(DEFAULT_ROLE_USER, '@', DEFAULT_ROLE_HOST) FROM mysql.default_roles
+                                      WHERE CONCAT(USER, '@', HOST) = {text}) */"
+    ))?;
+    let (exists, lacks) = row.unwrap_or_default();
+    let (what, remedy) = if exists {
+        (format!("lacks {lacks}"), preflight::grant(connection, &lacks, &account.to_string())?)
+    } else {
+        let heir = package.options.definer.as_ref().filter(|heir| **heir != account);
+        let heir = heir.map_or("CURRENT_USER".to_owned(), ToString::to_string);
+        ("does not exist".to_owned(), format!("ALTER DEFINER = {heir} EVENT {name} ENABLE"))
+    };
+    let what = format!("the event {} runs as {definer}, which {what}", name.name());
+    Ok((!lacks.is_empty()).then(|| problem(what, remedy)))
 }
 
 /// Whether the server is a replica: it has a source, or, if the account cannot see that, it is read-only.

@@ -51,7 +51,7 @@ impl State {
 /// An object of a package, and how the one in a database differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectState {
-    /// What it is: `table`, `view`, `procedure` or `function`.
+    /// What it is: `table`, `view`, `procedure`, `function` or `event`.
     pub kind: String,
     /// Its name.
     pub name: String,
@@ -85,8 +85,22 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
         of("view", totals.name(), totals_state(connection, package)?),
         of("view", view.name(), package_state(connection, package)?),
     ];
+    for view in states[1..].iter_mut().filter(|view| view.state == State::Same) {
+        view.state = State::of(definer_difference(connection, package, &view.name)?);
+    }
     states.extend(routine_states(connection, package)?);
     Ok(states)
+}
+
+/// The definer of a view, if the options name another one.
+fn definer_difference(connection: &mut Conn, package: &Package, view: &str) -> mysql::Result<Vec<String>> {
+    let query = "SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND DEFINER <> ''";
+    let found: Option<String> = connection.exec_first(query, (view,))?;
+    let (Some(wanted), Some(found)) = (&package.options.definer, found) else {
+        return Ok(vec![]);
+    };
+    let same = found.parse().as_ref() == Ok(wanted);
+    Ok(if same { vec![] } else { vec![format!("the definer is {found} instead of {}", wanted.plain())] })
 }
 
 /// Tells missing objects from those that the account cannot see: the server answers as if neither existed. An account that sees a part of the
@@ -99,7 +113,7 @@ pub fn hide(states: &mut [ObjectState]) {
     }
 }
 
-fn of(kind: &str, name: &str, state: State) -> ObjectState {
+pub(crate) fn of(kind: &str, name: &str, state: State) -> ObjectState {
     let (kind, name) = (kind.to_owned(), name.to_owned());
     ObjectState { kind, name, state }
 }
@@ -252,12 +266,13 @@ fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
     let name = package.package.name();
-    let Some(found) = installed(connection, false)?.into_iter().find(|one| one.view == name) else {
-        return Ok(if exists(connection, name)? {
-            State::Changed(vec!["it has no version and options".to_owned()])
-        } else {
-            State::Missing
-        });
+    if !exists(connection, name)? {
+        return Ok(State::Missing);
+    }
+    // With lower_case_table_names = 1, the server stores the name in lower case.
+    let found = installed(connection, false)?.into_iter().filter(|one| one.view.to_lowercase() == name.to_lowercase());
+    let Some(found) = found.min_by_key(|one| one.view != name) else {
+        return Ok(State::Changed(vec!["it has no version and options".to_owned()]));
     };
     let Some(version) = found.version else {
         return Ok(State::Hidden);

@@ -47,8 +47,9 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
     let installed = views.into_iter().map(|(schema, view, query)| {
         let tokens = tokens(&text(query.unwrap_or_default()));
         let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
-        let package =
-            options.and_then(|options| Package::new(options).ok()).filter(|package| package.package.name() == view);
+        let package = options
+            .and_then(|options| Package::new(options).ok())
+            .filter(|package| package.package.name().to_lowercase() == view.to_lowercase());
         let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
         Installed { schema, view, version, package }
     });

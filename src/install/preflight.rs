@@ -4,7 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::column::Problem;
-use crate::package::{Family, Ident, Options, Package, shell_word};
+use crate::package::{Family, Ident, Options, Package, SqlStr, shell_word};
 use crate::server::{Version, account};
 
 /// A version whose server accepts the scripts, and on which the routines would fail or count wrong.
@@ -47,13 +47,28 @@ pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::R
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(database(connection)?)))
 }
 
-/// How this account gets what it needs to see the objects of the packages in the current database.
+/// Whether this account sees each view of the current database: the servers list those on which an account has a privilege.
 ///
 /// # Errors
 /// The connection fails.
-pub fn sight(connection: &mut Conn) -> mysql::Result<String> {
+pub fn sees(connection: &mut Conn) -> mysql::Result<bool> {
+    let query = "SELECT COUNT(*) > 0
+                   FROM (SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES
+                          UNION ALL
+                         SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES WHERE DATABASE() LIKE TABLE_SCHEMA) AS privileges
+                  WHERE GRANTEE = ? AND PRIVILEGE_TYPE = 'SELECT'";
+    let account = account(connection)?;
+    Ok(connection.exec_first(query, (account,))? == Some(true))
+}
+
+/// How this account gets what it needs to see the objects of the packages in the current database, also what the definer of an event may do.
+///
+/// # Errors
+/// The connection fails.
+pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     let account = account(connection)?;
     let routines = match Version::of(connection)?.family {
+        _ if event => "SELECT ON mysql.*",
         Family::Mysql => "SHOW_ROUTINE ON *.*",
         Family::Mariadb => "SELECT ON mysql.proc",
     };
@@ -87,6 +102,43 @@ pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option
         Err(mysql::Error::MySqlError(_)) | Ok(_) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The definers of the routines and views of a package, that of most objects first.
+///
+/// # Errors
+/// The connection fails.
+pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<String>> {
+    let routines: Vec<_> = package.routines().map(|(_, name)| SqlStr(name.name()).to_string()).collect();
+    connection.query(format!(
+        "SELECT DEFINER
+           FROM (SELECT DEFINER FROM information_schema.ROUTINES
+                  WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})
+                  UNION ALL
+                 SELECT DEFINER FROM information_schema.VIEWS
+                  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({}, {})) AS objects
+          WHERE DEFINER <> ''
+          GROUP BY DEFINER
+          ORDER BY COUNT(*) DESC, DEFINER",
+        routines.join(", "),
+        SqlStr(package.totals.name()),
+        SqlStr(package.package.name())
+    ))
+}
+
+/// Routines and views of several accounts, although the options name none: one of them could be dropped, or lack a privilege.
+///
+/// # Errors
+/// The connection fails.
+pub fn mixed(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
+    let definers = definers(connection, package)?;
+    if package.options.definer.is_some() || definers.len() < 2 {
+        return Ok(None);
+    }
+    let options = Options { definer: definers[0].parse().ok(), ..package.options.clone() };
+    let what =
+        format!("the routines and views of {} have several definers: {}", package.own_name(), definers.join(", "));
+    Ok(Some(Problem { what, remedy: format!("run {}", command(connection, &options)?) }))
 }
 
 /// A package without slots of nodes on a node of a cluster. Its scripts reject such a server, which can have become one later.
