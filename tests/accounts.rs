@@ -4,50 +4,10 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use slotted::package::{Package, Routine};
 
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, root};
+use crate::support::{Account, Module, Server, bounded, error_of, grants, keyed, of_column, package, root};
 
 pub fn promises(mut module: Module<'_>) {
     module.plain(the_table_contains_each_routine).on_servers(each_account_can_do_what_the_table_says);
-}
-
-/// A private account, which is dropped at the end of the promise.
-pub struct Account<'a> {
-    schema: &'a Schema<'a>,
-    pub name: String,
-}
-
-impl<'a> Account<'a> {
-    /// An account with privileges on its schema, such as `ALL`.
-    pub fn new(schema: &'a Schema<'a>, suffix: &str, privileges: &str) -> Self {
-        let account = Self { schema, name: format!("{}_{suffix}", schema.name) };
-        schema.run(&format!("CREATE USER '{}'@'%'", account.name));
-        account.grant(privileges);
-        account
-    }
-
-    pub fn grant(&self, privileges: &str) {
-        self.schema.run(&format!("GRANT {privileges} ON {}.* TO '{}'@'%'", self.schema.ident(), self.name));
-    }
-
-    pub fn connect(&self) -> Conn {
-        Conn::new(self.schema.options().user(Some(&self.name)).pass(None::<&str>)).expect("the account may connect")
-    }
-}
-
-impl Drop for Account<'_> {
-    fn drop(&mut self) {
-        // Ignores errors: a second panic would abort the run and hide the first one.
-        let _ = self.schema.connect().query_drop(format!("DROP USER '{}'@'%'", self.name));
-    }
-}
-
-/// grants.sql for the accounts of a schema with the suffixes `app` and `dba`.
-pub fn grants(schema: &Schema<'_>, package: &Package) -> String {
-    let text = schema.file(package, "grants.sql");
-    ["app", "dba"]
-        .iter()
-        .fold(text, |text, name| text.replace(&format!("'{name}'@"), &format!("'{}_{name}'@", schema.name)))
 }
 
 /// A row of the table: the action, the packages, and what each account gets.

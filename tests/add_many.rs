@@ -1,15 +1,13 @@
 //! slotted_counter_add_many: many counts in one call.
 
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::thread;
 
 use mysql::Value;
 use mysql::prelude::Queryable;
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, calls, error_of, keyed, records};
+use crate::support::{Module, Schema, Server, at_once, calls, error_of, keyed, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -27,18 +25,12 @@ fn array(amounts: impl IntoIterator<Item = (u64, i64)>) -> String {
     format!("[{}]", amounts.into_iter().map(entry).collect::<Vec<_>>().join(", "))
 }
 
-fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
-    let schema = server.schema();
-    schema.install(package);
-    schema
-}
-
 fn total(schema: &Schema<'_>, record: u64) -> i64 {
     schema.first(&format!("SELECT slotted_counter_get(1, {record})"))
 }
 
 fn each_record_gets_the_sum_of_its_amounts(server: &Server) {
-    let schema = installed(server, &keyed(|_| {}));
+    let schema = server.installed([&keyed(|_| {})]);
     let mut connection = schema.connect();
     let amounts = array([(1, 3), (0, -7), (1, 4), (2, 5), (2, -5), (3, 0)]);
     // White space, and no entry.
@@ -55,7 +47,7 @@ fn each_record_gets_the_sum_of_its_amounts(server: &Server) {
 
 fn an_array_with_one_invalid_entry_changes_nothing(server: &Server) {
     let package = keyed(|_| {});
-    let schema = installed(server, &package);
+    let schema = server.installed([&package]);
     let mut connection = schema.connect();
     connection.exec_drop(CALL, ("[[1, 0, 1]]",)).expect("a call");
     let before = schema.rows(&package.options.table);
@@ -141,7 +133,7 @@ fn a_key_in_json_is_the_record_of_the_same_text(server: &Server) {
     ];
     for (key, accepted, rejected) in keys {
         let package = keyed(|options| options.subject = records(key.parse().expect(key)));
-        let schema = installed(server, &package);
+        let schema = server.installed([&package]);
         let mut connection = schema.connect();
         for (json, sql) in *accepted {
             let entries = format!("[[{json}, 2], [{json}, 3]]").replace('`', "\"");
@@ -162,28 +154,23 @@ fn a_key_in_json_is_the_record_of_the_same_text(server: &Server) {
 fn calls_with_the_same_records_in_any_order_do_not_deadlock(server: &Server) {
     const RECORDS: u64 = 40;
     // Fewer slots than connections, so that calls wait for each other.
-    let schema = installed(server, &keyed(|options| options.subject.set_slots(3)));
+    let schema = server.installed([&keyed(|options| options.subject.set_slots(3))]);
     let sum = AtomicI64::new(0);
-    thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                let mut random = rand::rng();
-                let mut connection = schema.connect();
-                for _ in calls(25) {
-                    let mut amounts: Vec<_> = (0..RECORDS).map(|record| (record, random.random_range(1..9))).collect();
-                    amounts.shuffle(&mut random);
-                    amounts.truncate(30);
-                    connection.exec_drop(CALL, (array(amounts.iter().copied()),)).expect("no deadlock");
-                    sum.fetch_add(amounts.iter().map(|(_, amount)| amount).sum(), SeqCst);
-                }
-            });
+    at_once(16, || {
+        let (mut random, mut connection) = (rand::rng(), schema.connect());
+        for _ in calls(25) {
+            let mut amounts: Vec<_> = (0..RECORDS).map(|record| (record, random.random_range(1..9))).collect();
+            amounts.shuffle(&mut random);
+            amounts.truncate(30);
+            connection.exec_drop(CALL, (array(amounts.iter().copied()),)).expect("no deadlock");
+            sum.fetch_add(amounts.iter().map(|(_, amount)| amount).sum(), SeqCst);
         }
     });
     assert_eq!((0..RECORDS).map(|record| total(&schema, record)).sum::<i64>(), sum.into_inner());
 }
 
 fn a_call_locks_one_slot_of_each_record(server: &Server) {
-    let schema = installed(server, &keyed(|_| {}));
+    let schema = server.installed([&keyed(|_| {})]);
     let mut connection = schema.isolated("REPEATABLE READ");
     // The slots of a record exist after the first call.
     for amounts in [array((0..5).map(|record| (record, 1))), array([(4, 1), (0, 1), (2, 1)])] {

@@ -1,14 +1,14 @@
 //! `slotted advise` names what sessions wait for, and its recommendation ends the waits.
 
-use std::process::{Command, Output};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use mysql::prelude::Queryable;
+use mysql::Conn;
 use serde_json::Value;
 
-use crate::support::{Module, Schema, Server, SetOnDrop, keyed, package, repeatable};
+use crate::support::{
+    Account, Module, Schema, Server, beside, exits, keyed, package, printed, repeatable, run, run_all, slotted,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -25,25 +25,9 @@ pub fn promises(mut module: Module<'_>) {
 const SESSIONS: usize = 24;
 const HOLD: Duration = Duration::from_millis(20);
 
-pub fn slotted(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_slotted")).args(arguments).output().expect("slotted runs")
-}
-
-/// What a command printed, for an assertion.
-pub fn printed(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// The URL of a schema, for `--url`.
-pub fn url(server: &Server, schema: &Schema<'_>) -> String {
-    let url = server.url();
-    let (address, options) = url.split_once('?').map_or((url.as_str(), ""), |(address, options)| (address, options));
-    format!("{}/{}?{options}", address.trim_end_matches('/'), schema.ident().name())
-}
-
 /// The exit code and the JSON object of an observation.
 fn advised(url: &str) -> (Option<i32>, Value) {
-    let output = slotted(&["advise", "--url", url, "--seconds", "2", "--json"]);
+    let output = slotted(&["advise", "--url", url, "--seconds", "2", "--json"]).output().expect("slotted runs");
     let report = serde_json::from_slice(&output.stdout);
     (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", printed(&output))))
 }
@@ -56,29 +40,21 @@ fn of<'a>(report: &'a Value, table: &str) -> &'a Value {
 
 /// Runs `work` while each statement of `load` is executed by its number of sessions, in transactions of [`HOLD`].
 fn under_load<T>(schema: &Schema<'_>, load: &[(&str, usize)], work: impl FnOnce() -> T) -> T {
-    let stop = AtomicBool::new(false);
-    let session = |statement: &str| {
-        let mut connection = schema.connect();
-        while !stop.load(Ordering::Relaxed) {
-            let begun = connection.query_drop("START TRANSACTION").and_then(|()| connection.query_drop(statement));
-            thread::sleep(HOLD);
-            connection.query_drop(if begun.is_ok() { "COMMIT" } else { "ROLLBACK" }).expect("the end");
-            let _ = begun.map_err(repeatable);
-        }
+    let statements: Vec<_> = load.iter().flat_map(|(statement, sessions)| vec![*statement; *sessions]).collect();
+    let session = |connection: &mut Conn, number: usize| {
+        let begun = run_all(connection, &["START TRANSACTION", statements[number]]);
+        thread::sleep(HOLD);
+        run(connection, if begun.is_ok() { "COMMIT" } else { "ROLLBACK" });
+        let _ = begun.map_err(repeatable);
     };
-    thread::scope(|scope| {
-        for statement in load.iter().flat_map(|&(statement, sessions)| std::iter::repeat_n(statement, sessions)) {
-            scope.spawn(|| session(statement));
-        }
+    beside(statements.iter().map(|_| schema.connect()), session, || {
         thread::sleep(Duration::from_millis(300));
-        let _end = SetOnDrop(&stop);
         work()
     })
 }
 
 fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('it''s hot', NULL, 2, 0); CALL counter_setup('calm', NULL, 8, 0)");
     // MySQL does not refresh INNODB_TRX for a monitor that reads it more often than ten times a second, nor for other sessions.
     let readers = if server.is_mysql() { 2 } else { 0 };
@@ -87,7 +63,7 @@ fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
         ("CALL counter_increment('calm')", 1),
         ("SELECT COUNT(*) FROM information_schema.INNODB_TRX", readers),
     ];
-    let observe = || under_load(&schema, &load, || advised(&url(server, &schema)));
+    let observe = || under_load(&schema, &load, || advised(&schema.url()));
     let (code, report) = observe();
     assert_eq!((code, report["advice"].as_array().map(Vec::len)), (Some(1), Some(1)), "{report:#}");
     let hot = of(&report, "counters");
@@ -104,17 +80,14 @@ fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
 }
 
 fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
-    let schema = server.schema();
-    schema.install(&keyed(|options| options.subject.set_slots(2)));
+    let schema = server.installed([&keyed(|options| options.subject.set_slots(2))]);
     let load = [("CALL slotted_counter_increment(1, 2)", SESSIONS)];
-    let (_, report) = under_load(&schema, &load, || advised(&url(server, &schema)));
+    let (_, report) = under_load(&schema, &load, || advised(&schema.url()));
     let hot = of(&report, "slotted_counters");
     let [key, sentence, run] = ["key", "sentence", "run"].map(|name| hot[name].as_str().expect("text"));
     assert!(key == "1, 2" && sentence.ends_with(": source create_procedures.sql of"), "{hot}");
-    assert!(
-        run.starts_with("slotted generate slotted_counters --slots ") && run.ends_with(" --out more-slots"),
-        "{hot}"
-    );
+    let generates = run.starts_with("slotted generate slotted_counters --slots ");
+    assert!(generates && run.ends_with(" --out more-slots"), "{hot}");
     let slots: usize = run.split(' ').find_map(|word| word.parse().ok()).expect("a number");
     // Some sessions are between two transactions, so that the number of sessions is a few too low.
     let needed = 4 * SESSIONS;
@@ -139,7 +112,7 @@ fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
         // MySQL does not list the waits meanwhile (3854).
         ("DO SLEEP(0.02) /* \u{1f600} */", 1),
     ];
-    let (code, report) = under_load(&schema, &load, || advised(&url(server, &schema)));
+    let (code, report) = under_load(&schema, &load, || advised(&schema.url()));
     assert_eq!(code, Some(1), "{report:#}");
     assert_eq!(report["advice"][0]["table"], "pages", "the most waiting sessions come first: {report:#}");
     let install = format!("slotted install --database {} --column pages.qty", schema.name);
@@ -150,32 +123,26 @@ fn a_hot_row_is_counted_by_slots_or_left_to_a_person(server: &Server) {
         assert_eq!(left, !counted, "{row}");
     }
     let arguments: Vec<_> = install.split(' ').skip(1).collect();
-    let output = slotted(&[&arguments[..], &["--url", &server.url()]].concat());
-    assert!(output.status.success(), "{}", printed(&output));
-}
-
-fn an_account_sees_its_part_and_the_grant_for_the_rest(server: &Server) {
-    for known in ["USAGE", "SELECT"] {
-        grants_for(server, known);
-    }
+    exits(&mut slotted(&[&arguments[..], &["--url", &server.url()]].concat()), 0);
 }
 
 /// An account that knows nothing of the table, or the table and not that it belongs to a package.
+fn an_account_sees_its_part_and_the_grant_for_the_rest(server: &Server) {
+    ["USAGE", "SELECT"].iter().for_each(|known| grants_for(server, known));
+}
+
 fn grants_for(server: &Server, known: &str) {
     let schema = server.schema();
-    let name = format!("{}_a", schema.name);
     schema.install(&package(|_| {}));
-    schema.run(&format!(
-        "CREATE USER '{name}'@'%'; GRANT {known} ON {}.* TO '{name}'@'%';
-         CREATE TABLE pages (id INT PRIMARY KEY, hits INT NOT NULL); INSERT INTO pages VALUES (7, 0)",
-        schema.ident()
-    ));
-    let said = printed(&slotted(&["advise", "--seconds", "0.1", "--url", &server.url_of(&name, None)]));
+    let account = Account::new(&schema, "a", known);
+    let url = server.url_of(&account.name, None);
+    schema.run("CREATE TABLE pages (id INT PRIMARY KEY, hits INT NOT NULL); INSERT INTO pages VALUES (7, 0)");
+    let said = exits(&mut slotted(&["advise", "--seconds", "0.1", "--url", &url]), 2);
     assert!(!said.contains("needs a change") && said.contains("GRANT PROCESS ON *.*"), "{said}");
     under_load(&schema, &[("UPDATE pages SET hits = hits + 1 WHERE id = 7", 8)], || {
         // The account gets what the report says, and nothing else.
         for grant in ["GRANT PROCESS ON *.*", "GRANT SELECT, SHOW VIEW ON `", ""] {
-            let (code, report) = advised(&server.url_of(&name, None));
+            let (code, report) = advised(&url);
             assert!(report["waiting"].as_f64() > Some(1.0), "{report:#}");
             let row = report["advice"].as_array().expect("a list").iter().find(|row| row["database"] == *schema.name);
             let seen = (row.is_some(), row.is_some_and(|row| row["run"].is_string()));
@@ -189,13 +156,11 @@ fn grants_for(server: &Server, known: &str) {
             schema.run(remedy);
         }
     });
-    schema.run(&format!("DROP USER '{name}'@'%'"));
 }
 
 /// A function is planted in a view that looks like that of a package, in a name, in a key and in the statements of a session.
 fn what_is_planted_is_not_executed_and_its_control_characters_are_escaped(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     let name = "x'' OR planted() OR ''\u{1b}[2J";
     schema.run(&format!(
         "CREATE TABLE executed (id INT);
@@ -210,11 +175,11 @@ fn what_is_planted_is_not_executed_and_its_control_characters_are_escaped(server
     ));
     let call = format!("CALL counter_increment('{name}')");
     let update = format!("UPDATE `pa``.``ges` SET hits = hits + 1 WHERE name = '{name}'");
-    let url = url(server, &schema);
+    let url = schema.url();
     let (text, report) = under_load(&schema, &[(&call, 8), (&update, 8)], || {
-        (printed(&slotted(&["advise", "--url", &url, "--seconds", "1"])), advised(&url).1)
+        (exits(&mut slotted(&["advise", "--url", &url, "--seconds", "1"]), 1), advised(&url).1)
     });
-    assert!(!text.contains('\u{1b}') && text.contains("\\u001b[2J"), "{text}");
+    assert!(text.contains("\\u001b[2J"), "{text}");
     assert!(text.contains(&format!("{}.pa`.`ges ('x'' OR planted()", schema.name)), "{text}");
     let (row, counter) = (of(&report, "pa`.`ges"), of(&report, "counters"));
     assert_eq!([&row["key"], &counter["key"]], [&format!("'{name}'"); 2], "{report:#}");

@@ -1,11 +1,10 @@
 //! The article of 2012 that the package comes from: its examples give the same results, and its load is counted exactly.
 
-use mysql::prelude::Queryable;
 use slotted::package::Package;
 use slotted::script;
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{self, Module, Schema, Server, package};
+use crate::support::{Module, Schema, Server, at_once, calls, package, run};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -33,8 +32,7 @@ fn without_last_column(line: &str) -> String {
 }
 
 fn the_examples_of_the_article_give_its_results(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     let transcript = transcript();
     let statements: Vec<_> = transcript.iter().map(|(statement, _)| *statement).collect();
     // start_date has a resolution of one second, and the reset must set a later one.
@@ -92,13 +90,11 @@ fn the_load_of_the_article_is_counted_exactly(server: &Server) {
         "SELECT COUNT(*), MAX(slots), SUM(slots <> last), COUNT(DISTINCT slots) FROM (SELECT COUNT(*) AS slots, MAX(counter_id) AS last
            FROM counters WHERE counter_name LIKE 'counterName%' AND description LIKE 'counterDescription%' GROUP BY counter_name) AS counted",
     );
-    assert!(
-        (counters, gaps) == (1500, 0) && most <= 50 && sizes > 20,
-        "{counters} counters of {sizes} sizes up to {most}, {gaps} with gaps"
-    );
+    assert_eq!((counters, gaps), (1500, 0));
+    assert!(most <= 50 && sizes > 20, "{sizes} sizes up to {most}");
     // The article has 100 iterations. On a slow machine the load ends early.
     let mut iterations = 0;
-    for _ in support::calls(100 / ITERATIONS) {
+    for _ in calls(100 / ITERATIONS) {
         increments(&schema);
         iterations += ITERATIONS as i64;
     }
@@ -114,14 +110,10 @@ fn the_load_of_the_article_is_counted_exactly(server: &Server) {
 }
 
 fn increments(schema: &Schema<'_>) {
-    std::thread::scope(|scope| {
-        for _ in 0..250 {
-            scope.spawn(|| {
-                let mut connection = schema.connect();
-                for name in LOADED.repeat(ITERATIONS) {
-                    connection.query_drop(format!("call counter_increment('{name}')")).expect("an increment");
-                }
-            });
+    at_once(250, || {
+        let mut connection = schema.connect();
+        for name in LOADED.repeat(ITERATIONS) {
+            run(&mut connection, &format!("call counter_increment('{name}')"));
         }
     });
 }

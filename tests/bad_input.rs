@@ -93,8 +93,7 @@ fn connections(schema: &Schema<'_>) -> [Conn; 2] {
 
 fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     for package in packages() {
-        let schema = server.schema();
-        schema.install(&package);
+        let schema = server.installed([&package]);
         schema.run(DATA);
         let table = &package.options.table;
         let before = schema.rows(table);
@@ -130,8 +129,7 @@ fn a_counter_without_slot_1_is_unknown_and_keeps_its_counts(server: &Server) {
         ("DELETE FROM counters WHERE counter_id = 1", Some(7)),
         ("UPDATE counters SET counter_id = -counter_id, counter = 0", None),
     ] {
-        let schema = server.schema();
-        schema.install(&package(|_| {}));
+        let schema = server.installed([&package(|_| {})]);
         schema.run("CALL counter_setup('x', NULL, NULL, 5); UPDATE counters SET counter = 7 WHERE counter_id = 2");
         schema.run(damage);
         let table = "counters".parse().expect("a name");
@@ -150,19 +148,15 @@ fn a_counter_without_slot_1_is_unknown_and_keeps_its_counts(server: &Server) {
         }
     }
     // Test data deletes no other counter.
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('counterName9999', NULL, 3, 9); CALL counter_setup('counterName01', NULL, 3, 9)");
     schema.run(&schema.file(&package(|_| {}), "test_insertdata.sql"));
-    assert_eq!(
-        schema.first::<(u64, i64)>("SELECT COUNT(DISTINCT counter_name), SUM(counter) FROM counters"),
-        (1502, 18)
-    );
+    let found = "SELECT COUNT(DISTINCT counter_name), SUM(counter) FROM counters";
+    assert_eq!(schema.first::<(u64, i64)>(found), (1502, 18));
 }
 
 fn names_are_compared_by_the_collation(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('Caf\u{e9}', NULL, 2, 0); CALL counter_setup('\u{1F600}', NULL, 2, 0)");
     let mut connection = schema.connect();
     for name in ["Caf\u{e9}", "caf\u{e9}", "CAF\u{c9}", "cafe"] {
@@ -177,8 +171,7 @@ fn names_are_compared_by_the_collation(server: &Server) {
 
 /// With utf8mb4_bin, no two of the names are equal.
 fn names_may_have_special_characters(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|options| options.collation = "utf8mb4_bin".parse().ok()));
+    let schema = server.installed([&package(|options| options.collation = "utf8mb4_bin".parse().ok())]);
     let mut connection = schema.connect();
     let quotes = "it's|\"|back\\slash|\\|\\'|%|_|a%|`x`|; DROP TABLE counters; --|a\nb|\u{1}\u{2}";
     let more = "NULL|0| leading|a|A|\u{e4}|\u{1F600}|\u{1F389}";
@@ -206,8 +199,7 @@ fn names_may_have_special_characters(server: &Server) {
 
 fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
     for package in packages() {
-        let schema = server.schema();
-        schema.install(&package);
+        let schema = server.installed([&package]);
         for end in [i64::MIN, i64::MAX] {
             for statement in ["setup('end', NULL, NULL, ?)", "add('end', ?)", "reset('end', ?, FALSE)"] {
                 schema.connect().exec_drop(format!("CALL counter_{statement}"), (end,)).expect(statement);
@@ -229,8 +221,7 @@ fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
 /// An addition of 0, a reset to the current total and a resize to the current number of slots.
 fn a_call_that_has_nothing_to_change_succeeds_and_changes_nothing(server: &Server) {
     for package in packages() {
-        let schema = server.schema();
-        schema.install(&package);
+        let schema = server.installed([&package]);
         schema.run(&format!("{DATA} CALL counter_setup('same', NULL, NULL, 4)"));
         let before = schema.rows(&package.options.table);
         for mut connection in connections(&schema) {

@@ -9,8 +9,7 @@ use mysql::prelude::Queryable;
 use serde_json::Value;
 use slotted::bench::BUILT_IN;
 
-use crate::advise::printed;
-use crate::support::{Module, Server, root, until};
+use crate::support::{Module, Server, interrupt, printed, root, slotted, until};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -33,8 +32,8 @@ pub fn promises(mut module: Module<'_>) {
 const SHORT: [&str; 8] = ["--connections", "4", "--slots", "4", "--seconds", "0.1", "--rounds", "1"];
 
 fn bench(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command.arg("bench").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = slotted(&[&["bench"], arguments].concat());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -127,10 +126,8 @@ fn a_list_of_connections_is_measured_and_drawn(server: &Server) {
     for (connections, expected, shapes) in [("4,1", &[1, 1, 4, 4][..], [2, 4, 0]), ("2", &[2, 2], [0, 0, 2])] {
         let results = results(&on(server, &[&short[..], &["--connections", connections]].concat()));
         let measured: Vec<_> = results.iter().map(|one| one["connections"].as_u64().expect("a number")).collect();
-        assert_eq!(
-            (&measured[..], names(&results)),
-            (expected, ["uncontended", "single-row"].repeat(expected.len() / 2))
-        );
+        let contenders = ["uncontended", "single-row"].repeat(expected.len() / 2);
+        assert_eq!((&measured[..], names(&results)), (expected, contenders));
         assert_eq!((results[0]["to_uncontended"].as_f64(), results[0]["rounds"].as_u64()), (Some(1.0), Some(2)));
         let [svg, html] = [&svg, &html].map(|path| fs::read_to_string(path).expect("a picture"));
         assert!(svg.starts_with("<svg") && html.contains(svg.trim_end()), "{html}");
@@ -209,7 +206,7 @@ fn ctrl_c_drops_the_schema(server: &Server) {
         let child = bench(&arguments).spawn().expect("the bench starts");
         until("the schema exists", || schemas(server) > 0);
         thread::sleep(Duration::from_secs(after));
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        interrupt("-INT", child.id());
         let output = child.wait_with_output().expect("the bench ends");
         assert_eq!((output.status.code(), schemas(server)), (Some(130), 0), "{}", printed(&output));
         let said = "interrupted; the schema slotted_bench has been dropped\n";

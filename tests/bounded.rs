@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::{Module, Schema, Server, SetOnDrop, bounded, calls, error_of};
+use crate::support::{Module, Schema, Server, at_once, beside, bounded, calls, error_of, run};
 
 pub fn promises(mut module: Module<'_>) {
     let mysql = |name: &str| name.starts_with("mysql");
@@ -39,9 +39,7 @@ fn negative(server: &Server) -> u16 {
 }
 
 fn installed(server: &Server) -> Schema<'_> {
-    let schema = server.schema();
-    schema.install(&bounded(|_| {}));
-    schema
+    server.installed([&bounded(|_| {})])
 }
 
 /// Creates the counter anew, with these counts of its slots.
@@ -71,10 +69,6 @@ fn error(connection: &mut Conn, statement: &str) -> u16 {
         Ok(()) => 0,
         result => error_of(result).0,
     }
-}
-
-fn run(connection: &mut Conn, statement: &str) {
-    connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
 }
 
 fn isolate(connection: &mut Conn, level: &str) {
@@ -163,27 +157,25 @@ fn a_sale_by_32_sessions_is_exact_and_never_negative(server: &Server) {
 
 /// Of the orders in transactions, one in ten is rolled back, and the pieces of one in ten come back.
 fn sell_out(server: &Server, transactions: bool, resizes: bool, level: &str) {
-    let schema = &installed(server);
+    let (schema, sold) = (installed(server), AtomicI64::new(0));
     schema.run("CALL bounded_counter_setup('seats', NULL, 127, 6000)");
-    let (sold, done) = (&AtomicI64::new(0), &AtomicBool::new(false));
-    let errors = &Mutex::new(BTreeMap::<u16, u64>::new());
+    let errors = Mutex::new(BTreeMap::<u16, u64>::new());
     let change = |connection: &mut Conn, call: &str, end: &str| {
-        let number = if transactions {
+        if transactions {
             run(connection, "START TRANSACTION");
-            let number = error(connection, call);
+        }
+        let number = error(connection, call);
+        if transactions {
             run(connection, end);
-            number
-        } else {
-            error(connection, call)
-        };
+        }
         if number != 0 && number != NOT_ENOUGH {
             *errors.lock().expect("errors").entry(number).or_default() += 1;
         }
         number
     };
-    let end = Instant::now() + Duration::from_secs(60);
-    let sell = |seed| {
-        let mut random = StdRng::seed_from_u64(seed);
+    let (end, seeds) = (Instant::now() + Duration::from_secs(60), AtomicU64::new(0));
+    let sell = || {
+        let mut random = StdRng::seed_from_u64(seeds.fetch_add(1, SeqCst));
         let mut connection = schema.isolated(level);
         while Instant::now() < end {
             let (amount, fate) = (random.random_range(1..=9), random.random_range(0..10));
@@ -199,29 +191,21 @@ fn sell_out(server: &Server, transactions: bool, resizes: bool, level: &str) {
             }
         }
     };
-    thread::scope(|scope| {
-        let _done = SetOnDrop(done);
-        let sellers: Vec<_> = (0..32).map(|seed| scope.spawn(move || sell(seed))).collect();
-        scope.spawn(move || {
-            let mut connection = schema.isolated(level);
-            for slots in [30, 1, 127, 3].into_iter().cycle() {
-                if done.load(SeqCst) {
-                    break;
-                }
-                if resizes {
-                    change(&mut connection, &call("resize", slots), "COMMIT");
-                }
-                let least: i64 = schema.first("SELECT MIN(counter) FROM bounded_counters");
-                assert!(least >= 0, "{level}: a slot has {least}");
-                thread::sleep(Duration::from_millis(5));
+    let resize = |connection: &mut Conn, _| {
+        for slots in [30, 1, 127, 3] {
+            if resizes {
+                change(connection, &call("resize", slots), "COMMIT");
             }
-        });
-        sellers.into_iter().for_each(|seller| seller.join().expect("a seller"));
-    });
+            let least: i64 = schema.first("SELECT MIN(counter) FROM bounded_counters");
+            assert!(least >= 0, "{level}: a slot has {least}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    beside([schema.isolated(level)], resize, || at_once(32, sell));
     let errors = errors.lock().expect("errors");
     let what = format!("transactions {transactions}, resizes {resizes}, {level}: errors {errors:?}");
     eprintln!("{}, {what}", server.version);
-    assert_eq!((sold.load(SeqCst), total(schema)), (6000, 0), "{what}");
+    assert_eq!((sold.load(SeqCst), total(&schema)), (6000, 0), "{what}");
     // A transaction of one call can be the victim of two others that collect slots, or of a resize.
     let most = match (transactions, resizes) {
         (false, _) => 0,
@@ -385,70 +369,52 @@ fn a_call_that_waits_for_a_slot_holds_slot_1_and_no_other_slot_that_stays(server
         begin(&mut waiting, "");
         begin(&mut holder, "");
         run(&mut holder, "CALL bounded_counter_increment('seats')");
-        thread::scope(|scope| {
-            let call = scope.spawn(|| error(&mut waiting, &call(routine, number)));
-            thread::sleep(Duration::from_millis(200));
+        let (called, ()) = schema.while_waiting(&mut waiting, &[call(routine, number)], || {
             assert_eq!(held(&schema), holds, "{routine} {number}");
             run(&mut holder, "COMMIT");
-            assert_eq!(call.join().expect("a call"), expected, "{routine} {number}");
         });
+        assert_eq!(called.map_or_else(|error| error_of::<()>(Err(error)).0, |()| 0), expected, "{routine} {number}");
     }
 }
 
 /// Others lock most slots all the time. The take waits for them.
 fn a_take_of_nearly_all_beside_increments_succeeds(server: &Server) {
-    let schema = &installed(server);
+    let (schema, counted) = (installed(server), AtomicI64::new(0));
     schema.run("CALL bounded_counter_setup('seats', NULL, 17, 17000)");
-    let (done, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
-    let taken = thread::scope(|scope| {
-        let _done = SetOnDrop(done);
-        for _ in 0..16 {
-            scope.spawn(move || {
-                let mut connection = schema.connect();
-                while !done.load(SeqCst) {
-                    run(&mut connection, "CALL bounded_counter_increment('seats')");
-                    counted.fetch_add(1, SeqCst);
-                }
-            });
-        }
+    let count = |connection: &mut Conn, _| {
+        run(connection, "CALL bounded_counter_increment('seats')");
+        counted.fetch_add(1, SeqCst);
+    };
+    let taken = beside((0..16).map(|_| schema.connect()), count, || {
         let (mut taker, mut taken) = (schema.connect(), 0);
         for _ in calls(60) {
-            let amount = total(schema) * 99 / 100;
+            let amount = total(&schema) * 99 / 100;
             run(&mut taker, &call("take", amount));
             run(&mut taker, &call("add", amount / 2));
             taken += amount - amount / 2;
         }
         taken
     });
-    assert_eq!(total(schema), 17000 + counted.load(SeqCst) - taken);
+    assert_eq!(total(&schema), 17000 + counted.load(SeqCst) - taken);
 }
 
 fn calls_of_a_damaged_counter_end_with_an_error(server: &Server) {
     let schema = installed(server);
     let mut connection = schema.connect_with_id(0, 5);
-    let without = [
-        "take('seats', 20)",
-        "take('seats', 40)",
-        "increment('seats')",
-        "add('seats', 0)",
-        "reset('seats', 3, FALSE)",
-        "resize('seats', 2)",
-        "resize('seats', 9)",
-    ];
+    let without = "take('seats', 20); take('seats', 40); increment('seats'); add('seats', 0); reset('seats', 3, FALSE); \
+                   resize('seats', 2); resize('seats', 9)";
+    let more = "INSERT INTO bounded_counters VALUES ('seats', -3, NULL, NOW(), 50)";
     for (damage, calls) in [
-        ("DELETE FROM bounded_counters WHERE counter_id = 1", &without[..]),
-        ("UPDATE bounded_counters SET counter_id = 0 WHERE counter_id = 1", &without),
-        ("UPDATE bounded_counters SET counter_id = -3 WHERE counter_id = 1", &without),
-        ("UPDATE bounded_counters SET counter_id = -counter_id", &without),
-        (
-            "INSERT INTO bounded_counters VALUES ('seats', -3, NULL, NOW(), 50)",
-            &["take('seats', 60)", "take('seats', 99)", "resize('seats', 2)"],
-        ),
+        ("DELETE FROM bounded_counters WHERE counter_id = 1", without),
+        ("UPDATE bounded_counters SET counter_id = 0 WHERE counter_id = 1", without),
+        ("UPDATE bounded_counters SET counter_id = -3 WHERE counter_id = 1", without),
+        ("UPDATE bounded_counters SET counter_id = -counter_id", without),
+        (more, "take('seats', 60); take('seats', 99); resize('seats', 2)"),
     ] {
         fill(&schema, [6; 5]);
         schema.run(damage);
         let before = slots(&schema);
-        for call in calls {
+        for call in calls.split("; ") {
             let number = error(&mut connection, &format!("CALL bounded_counter_{call}"));
             assert!([30003, NOT_ENOUGH, 30021, 1062].contains(&number), "{damage}, {call}: {number}");
             assert!(slots(&schema) == before, "{damage}, {call} has changed a row");
@@ -463,34 +429,24 @@ fn calls_of_a_damaged_counter_end_with_an_error(server: &Server) {
 }
 
 fn a_killed_take_takes_its_amount_or_returns_an_error(server: &Server) {
-    let schema = &installed(server);
+    let schema = installed(server);
     let mut taker = schema.connect_with_id(3, SLOTS);
-    let (id, done, mut killed) = (taker.connection_id(), &AtomicBool::new(false), 0);
-    thread::scope(|scope| {
-        let _done = SetOnDrop(done);
-        scope.spawn(move || {
-            let mut killer = schema.connect();
-            while !done.load(SeqCst) {
-                killer.query_drop(format!("KILL QUERY {id}")).expect("KILL");
-                thread::sleep(Duration::from_micros(rand::rng().random_range(0..1000)));
-            }
-        });
+    schema.under_kills(taker.connection_id(), 1000, |hits| {
         for round in calls(900) {
             // The slot of the connection has enough, or slot 1 has the last pieces, or the counts have to be collected.
             let counts =
                 [[100; 10], [20, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 90, 0, 0, 90, 0, 90, 0, 90, 0], [0; 10]][round % 4];
-            fill(schema, counts);
+            fill(&schema, counts);
             let (before, number) = (counts.iter().sum::<i64>(), error(&mut taker, &call("take", 4)));
-            let taken = before - total(schema);
+            let taken = before - total(&schema);
             assert!(taken == 4 || taken == 0 && number != 0, "round {round}: error {number}, {taken} taken");
             // A KILL can also show as 1105, 1329, 1615, or as the error 1305 of the savepoint, whose handler it comes before.
             let unhurt = if before < 4 { NOT_ENOUGH } else { 0 };
             let expected = [unhurt, 1317, 1105, 1329, 1305, 1615];
             assert!(expected.contains(&number), "round {round}: {number}");
-            killed += u32::from(number != unhurt);
+            hits.fetch_add(u64::from(number != unhurt), SeqCst);
         }
     });
-    assert!(killed > 0, "no call was killed");
 }
 
 /// The server can join tables in another order than the statement has them.

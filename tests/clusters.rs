@@ -9,9 +9,11 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row};
 
-use super::once;
-use crate::advise::{printed, slotted, url};
-use crate::support::{Cluster, Module, NODES, SESSIONS as PROCESSES, Schema, Server, SetOnDrop, clusters, error_of, sql_statements, until, parsed};
+use crate::once;
+use crate::support::{
+    Cluster, Module, NODES, SESSIONS as PROCESSES, Schema, Server, SetOnDrop, clusters, ends, error_of, has, parsed,
+    run, run_all, sql_statements, until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     // All promises of a cluster one after the other, so that it is started once.
@@ -77,8 +79,7 @@ fn is_ours(error: u16) -> bool {
     (30001..=30099).contains(&error)
 }
 
-/// Whether a COMMIT that returned this error has certainly not counted, as docs/routines.md says. A node of Galera returns 1180 if it has
-/// lost the others.
+/// Whether a COMMIT with this error has certainly not counted: docs/routines.md. A node of Galera returns 1180 if it has lost the others.
 fn is_rolled_back(error: u16, galera: bool) -> bool {
     [1020, 1047, 1205, 1213, 1290, 3101].contains(&error) || is_ours(error) || error == 1180 && !galera
 }
@@ -88,8 +89,7 @@ fn count(connection: &mut Conn, statement: &str, in_transaction: bool) -> Result
     if !in_transaction {
         return connection.query_drop(statement).map_err(|error| (true, error));
     }
-    let begun = connection.query_drop("START TRANSACTION").and_then(|()| connection.query_drop(statement));
-    begun.map_err(|error| (false, error))?;
+    run_all(connection, &["START TRANSACTION", statement]).map_err(|error| (false, error))?;
     thread::sleep(HOLD);
     connection.query_drop("COMMIT").map_err(|error| (true, error))
 }
@@ -181,19 +181,11 @@ fn total(cluster: &Cluster, schema: &Schema<'_>, query: &str) -> i64 {
     totals[0].expect(query)
 }
 
-/// The exit code of a command of the tool on a node, and what it prints.
-fn tool(schema: &Schema<'_>, words: &str) -> (Option<i32>, String) {
-    let place = ["--url", &url(schema.server, schema)];
-    let output = slotted(&[&words.split(' ').collect::<Vec<_>>()[..], &place].concat());
-    (output.status.code(), printed(&output))
-}
-
 /// A node of Galera that is alone accepts the SQL for a server alone. The nodes that join it get this SQL, too: their calls conflict, and
 /// status says so. With the SQL of `--cluster`, sessions that are older than the other nodes count in the slots of their node.
 fn nodes_that_join_have_the_package_and_its_totals(cluster: &Cluster, schema: &Schema<'_>) {
     let words = if cluster.is_galera() { "counters" } else { "counters --cluster" };
-    let (code, printed) = tool(schema, &format!("install {words}"));
-    assert_eq!(code, Some(0), "{printed}");
+    ends(schema, 0, &format!("install {words}"));
     install(schema, &["counters --table nodes --prefix node_ --cluster"]);
     schema.run("CALL counter_setup('hot', NULL, 99, 3); CALL node_setup('old', NULL, 21, 0)");
     let old: Vec<Conn> = (0..12).map(|_| schema.connect()).collect();
@@ -205,8 +197,7 @@ fn nodes_that_join_have_the_package_and_its_totals(cluster: &Cluster, schema: &S
     let elsewhere = "SELECT SUM(counter * (MOD(counter_id - @@GLOBAL.auto_increment_offset, @@GLOBAL.auto_increment_increment) <> 0))
                        FROM nodes";
     assert_eq!(schema.first::<(i64, i64)>(&format!("SELECT node_get('old'), ({elsewhere})")), (12, 0));
-    let (code, printed) = tool(schema, "status");
-    assert!((code != Some(0)) == cluster.is_galera() && printed.contains("--cluster"), "{printed}");
+    has(&ends(schema, i32::from(cluster.is_galera()), "status"), &["--cluster"]);
     let increment = ["CALL counter_increment('hot')"];
     let counted = under_load(cluster, schema, &increment, Duration::ZERO, |_| thread::sleep(Duration::from_secs(1)));
     assert_eq!(counted[0].failed.is_empty(), !cluster.is_galera());
@@ -228,8 +219,7 @@ fn the_sql_for_a_server_alone_is_rejected_and_creates_nothing(_: &Cluster, schem
             assert!(!said.success && error, "{words}, {file}: {said:?}");
         };
         is_rejected_by("setup.sql");
-        let (code, printed) = tool(schema, &format!("install {words}"));
-        assert!(code == Some(2) && printed.contains("--cluster"), "{words}: {printed}");
+        has(&ends(schema, 2, &format!("install {words}")), &["--cluster"]);
         assert_eq!(objects(), Vec::<String>::new(), "{words}");
         schema.run(&schema.file(&package, "create_tables.sql"));
         is_rejected_by("create_procedures.sql");
@@ -280,9 +270,7 @@ fn three_nodes_count_exactly_and_no_call_conflicts(cluster: &Cluster, schema: &S
         thread::sleep(Duration::from_secs(1));
         // At this speed, a reset conflicts. The recipe changes one slot of its node.
         let mut connection = schema.connect();
-        for statement in sql_statements("docs/clusters.md", "Maintenance") {
-            connection.query_drop(&statement).expect(&statement);
-        }
+        run_all(&mut connection, &sql_statements("docs/clusters.md", "Maintenance")).expect("the recipe");
         let before: Option<i64> = connection.query_first("SELECT @total").expect("a total");
         schema.run(&format!("CALL counter_add('downloads', {})", before.expect("a total")));
         thread::sleep(Duration::from_secs(1));
@@ -454,18 +442,16 @@ fn an_operation_counts_once_on_all_nodes(cluster: &Cluster, schema: &Schema<'_>)
     const OPERATIONS: u128 = 60;
     install(schema, &["counters --cluster"]);
     schema.run("CALL counter_setup('downloads', NULL, 99, 0)");
-    once::run(&mut schema.connect(), &once::statements("CREATE TABLE")).expect("a table");
+    run_all(&mut schema.connect(), &once::statements("CREATE TABLE")).expect("a table");
     applied(cluster, schema);
     let mut nodes: Vec<Conn> = (0..NODES).map(|node| connect(cluster, node, schema)).collect();
-    for node in &mut nodes {
-        // The default is 50 s, and on Galera some waits end only so.
-        node.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time-out");
-    }
+    // The default is 50 s, and on Galera some waits end only so.
+    nodes.iter_mut().for_each(|node| run(node, "SET SESSION innodb_lock_wait_timeout = 1"));
     // Repeats an operation until it is acknowledged, or was counted by another attempt. Returns whether this attempt has counted.
     let repeat = |connection: &mut Conn, operation: &[String]| {
         let mut failed = None;
         until("the operation is acknowledged", || {
-            failed = once::run(connection, operation).err();
+            failed = run_all(connection, operation).err();
             if failed.is_some() {
                 connection.query_drop("ROLLBACK").expect("a rollback");
             }

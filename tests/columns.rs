@@ -1,7 +1,6 @@
 //! The commands for counts that belong to a column.
 
 use std::collections::BTreeSet;
-use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,11 +9,10 @@ use mysql::prelude::Queryable;
 use slotted::package::Package;
 use slotted::render::{Format, files_of};
 
-use crate::accounts::Account;
-use crate::advise::printed;
 use crate::installing::ends_as;
-use crate::rollup::{after, of_column};
-use crate::support::{Module, Schema, Server, error_of, source};
+use crate::support::{
+    Account, Module, Schema, Server, bounded, ends, error_of, keyed, printed, of_column, package, run, run_all, source,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -39,35 +37,10 @@ pub fn promises(mut module: Module<'_>) {
 
 const ARTICLES: &str = "CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)";
 
-const INSTALL: [&str; 3] = ["install", "--column", "articles.views"];
+const INSTALL: &str = "install --column articles.views";
 
-fn package() -> Package {
+fn articles_views() -> Package {
     of_column("articles.views", "id INT", |_| {})
-}
-
-fn slotted(schema: &Schema<'_>, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    let place = ["--url", &schema.server.url(), "--database", &schema.name];
-    command.args(arguments).args(place).output().expect("slotted runs")
-}
-
-/// Returns what a command that succeeds printed.
-#[track_caller]
-pub fn succeeds(schema: &Schema<'_>, arguments: &[&str]) -> String {
-    ends(schema, arguments, 0)
-}
-
-/// Returns what a command that fails printed.
-#[track_caller]
-fn fails(schema: &Schema<'_>, arguments: &[&str]) -> String {
-    ends(schema, arguments, 2)
-}
-
-#[track_caller]
-fn ends(schema: &Schema<'_>, arguments: &[&str], code: i32) -> String {
-    let output = slotted(schema, arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", printed(&output));
-    printed(&output)
 }
 
 /// The tables, views, routines and events of a schema.
@@ -87,7 +60,7 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
          DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB; \
          INSERT INTO articles (views, updated_at) VALUES (5, '2000-01-01'), (6, '2000-01-01')",
     );
-    let said = succeeds(&schema, &INSTALL);
+    let said = ends(&schema, 0, INSTALL);
     let line = |start: &str| {
         let line = said.lines().map(str::trim).find(|line| line.starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {said}")).replace('?', "1")
@@ -99,17 +72,17 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT views FROM articles WHERE id = 1"), 6);
     schema.run(&line("CALL articles_views_rollup"));
     assert_eq!(schema.first::<(i64, i64)>("SELECT views, YEAR(updated_at) FROM articles WHERE id = 1"), (9, 2000));
-    assert!(succeeds(&schema, &INSTALL).contains("nothing to do"));
+    assert!(ends(&schema, 0, INSTALL).contains("nothing to do"));
     schema.run("CALL articles_views_add(77, 2)");
-    for status in [&["status"][..], &["status", "articles.views"]] {
-        let said = succeeds(&schema, status);
+    for status in ["status", "status articles.views"] {
+        let said = ends(&schema, 0, status);
         assert!(said.contains("articles.views: 2 pending counts of 1 records"), "{said}");
     }
     schema.run("CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY STARTS '2099-01-01' DO CALL articles_views_rollup(NULL)");
     let all = objects(&schema);
-    let mut open = after(&schema, &["START TRANSACTION", "CALL articles_views_add(2, 4)"]);
+    let mut open = schema.after(&["START TRANSACTION", "CALL articles_views_add(2, 4)"]);
     let removed = thread::scope(|scope| {
-        let removed = scope.spawn(|| succeeds(&schema, &["uninstall", "articles.views"]));
+        let removed = scope.spawn(|| ends(&schema, 0, "uninstall articles.views"));
         thread::sleep(Duration::from_millis(1500));
         open.query_drop("COMMIT").expect("a commit");
         removed.join().expect("a removal")
@@ -124,11 +97,11 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     assert_eq!((dropped.len() as i64, each.len() as i64), (all - 2, all - 2), "{removed}");
     assert!(dropped.contains(&"drop event articles_views_rollup"), "{removed}");
     // Counts that cannot be moved are not dropped.
-    succeeds(&schema, &INSTALL);
-    let said = fails(&schema, &["uninstall", "articles.views", "--with-data", "--yes"]);
+    ends(&schema, 0, INSTALL);
+    let said = ends(&schema, 2, "uninstall articles.views --with-data --yes");
     assert!(said.contains("DROP TABLE `articles_views`"), "{said}");
     assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views"), 2);
-    let said = fails(&schema, &["uninstall", "articles.views"]);
+    let said = ends(&schema, 2, "uninstall articles.views");
     assert!(said.contains("has no package with the name articles.views"), "{said}");
 }
 
@@ -136,15 +109,12 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
 fn a_removal_ends_behind_an_open_transaction_and_is_repeated(server: &Server) {
     let schema = server.schema();
     schema.run(ARTICLES);
-    schema.install(&package());
-    let down = migration(server, &package(), "down.json");
-    let run = || {
-        let mut connection = after(&schema, &["SET SESSION innodb_lock_wait_timeout = 1"]);
-        down.iter().try_for_each(|statement| connection.query_drop(statement))
-    };
+    schema.install(&articles_views());
+    let down = migration(server, &articles_views(), "down.json");
+    let run = || run_all(&mut schema.impatient(), &down);
     let plain = "INSERT INTO articles_views VALUES (1, 600, 7)";
     for used in ["CALL articles_views_add(1, 7)", plain, "SELECT * FROM articles_views"] {
-        let (mut open, begin) = (after(&schema, &["START TRANSACTION", used]), Instant::now());
+        let (mut open, begin) = (schema.after(&["START TRANSACTION", used]), Instant::now());
         let error = error_of(run());
         assert_eq!(error.0, 1205, "{used}: {error:?}");
         // 2 s for one statement. Without a limit, the default of MariaDB is a day.
@@ -163,18 +133,15 @@ fn migration(server: &Server, package: &Package, name: &str) -> Vec<String> {
 }
 
 fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
-    let [up, down] = ["up.json", "down.json"].map(|name| migration(server, &package(), name));
+    let [up, down] = ["up.json", "down.json"].map(|name| migration(server, &articles_views(), name));
     let event =
         ["CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY DO CALL articles_views_rollup(NULL)".to_owned()];
     let schema = server.schema();
     schema.run(ARTICLES);
     for executed in 0..=up.len() {
         let event = if executed == up.len() { &event[..] } else { &[] };
-        let mut connection = schema.connect();
-        for statement in [&up[..executed], event, &down].concat() {
-            let result = connection.query_drop(&statement);
-            result.unwrap_or_else(|error| panic!("after {executed} of {}: {error} in {statement}", up.len()));
-        }
+        let result = run_all(&mut schema.connect(), &[&up[..executed], event, &down].concat());
+        result.unwrap_or_else(|error| panic!("after {executed} of {}: {error}", up.len()));
         assert_eq!(objects(&schema), 1, "after {executed}");
     }
 }
@@ -183,37 +150,29 @@ fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
 fn down_fails_while_counts_are_left(server: &Server) {
     let orphan = "CALL articles_views_add(77, 2); CALL articles_views_add(1, 3)";
     for (package, count, left, clear) in [
-        (package(), orphan, "77 2", "DELETE FROM articles_views WHERE id = 77"),
-        (crate::support::package(|_| {}), "CALL counter_setup('a', NULL, 3, 7)", "a 7", "CALL counter_delete('a')"),
+        (articles_views(), orphan, "77 2", "DELETE FROM articles_views WHERE id = 77"),
+        (package(|_| {}), "CALL counter_setup('a', NULL, 3, 7)", "a 7", "CALL counter_delete('a')"),
         (
-            crate::support::bounded(|_| {}),
+            bounded(|_| {}),
             "CALL bounded_counter_setup('b', NULL, 3, 7)",
             "b 7",
             "CALL bounded_counter_reset('b', 0, FALSE)",
         ),
-        (
-            crate::support::keyed(|_| {}),
-            "CALL slotted_counter_add(1, 2, -5)",
-            "1, 2 -5",
-            "CALL slotted_counter_delete(1, 2)",
-        ),
+        (keyed(|_| {}), "CALL slotted_counter_add(1, 2, -5)", "1, 2 -5", "CALL slotted_counter_delete(1, 2)"),
     ] {
         let schema = server.schema();
         schema.run(ARTICLES);
         schema.install(&package);
         schema.run(count);
         let down = migration(server, &package, "down.json");
-        let run = || {
-            let mut connection = schema.connect();
-            down.iter().try_for_each(|statement| connection.query_drop(statement))
-        };
+        let run = || run_all(&mut schema.connect(), &down);
         let plain = files_of(&package.clone().of_family(server.version.family), Format::Plain);
         let plain = plain.into_iter().find(|file| file.name == "down.sql").expect("a file").text;
         for attempt in 1..=2 {
             let (number, text) = error_of(run());
             assert_eq!(
-                (number, &text[..]),
-                (30022, &*format!("the table has counts, move or delete them first: {left}")),
+                (number, text),
+                (30022, format!("the table has counts, move or delete them first: {left}")),
                 "{attempt}"
             );
         }
@@ -226,20 +185,12 @@ fn down_fails_while_counts_are_left(server: &Server) {
 
 /// A transaction that has counted with a plain statement commits while down waits for it.
 fn down_loses_no_count_that_is_committed_meanwhile(server: &Server) {
-    let schema = server.schema();
-    schema.install(&crate::support::package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('a', NULL, 4, 0)");
-    let down = migration(server, &crate::support::package(|_| {}), "down.json");
-    let mut open = after(&schema, &["START TRANSACTION", "CALL counter_add('a', 1000)"]);
-    thread::scope(|scope| {
-        let down = scope.spawn(|| {
-            let mut connection = schema.connect();
-            down.iter().try_for_each(|statement| connection.query_drop(statement))
-        });
-        thread::sleep(Duration::from_millis(600));
-        open.query_drop("COMMIT").expect("a commit");
-        assert!([30022, 1205].contains(&error_of(down.join().expect("a session")).0));
-    });
+    let down = migration(server, &package(|_| {}), "down.json");
+    let mut open = schema.after(&["START TRANSACTION", "CALL counter_add('a', 1000)"]);
+    let (dropped, ()) = schema.while_waiting(&mut schema.connect(), &down, || run(&mut open, "COMMIT"));
+    assert!([30022, 1205].contains(&error_of(dropped).0));
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 1000);
 }
 
@@ -247,11 +198,10 @@ fn down_loses_no_count_that_is_committed_meanwhile(server: &Server) {
 fn a_trigger_can_delete_the_counts_of_a_row(server: &Server) {
     let schema = server.schema();
     schema.run(ARTICLES);
-    schema.install(&package());
-    schema.install(&crate::support::keyed(|_| {}));
+    schema.install(&articles_views());
+    schema.install(&keyed(|_| {}));
     schema.run("CALL articles_views_add(1, 3); CALL slotted_counter_add(7, 1, 3)");
-    after(
-        &schema,
+    schema.after(
         &[
             "CREATE TRIGGER deleted AFTER DELETE ON articles FOR EACH ROW BEGIN CALL articles_views_delete(OLD.id); CALL slotted_counter_delete(7, OLD.id); END",
         ],
@@ -265,7 +215,7 @@ fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary:
     schema.run(&format!(
         "CREATE TABLE `{table}` ({columns}, `{column}` INT NOT NULL, PRIMARY KEY ({primary})) ENGINE = InnoDB"
     ));
-    succeeds(schema, &["install", "--column", &format!("{table}.{column}")]);
+    ends(schema, 0, &format!("install --column {table}.{column}"));
     for (at, key) in keys.iter().enumerate() {
         schema.run(&format!("INSERT INTO `{table}` ({primary}, `{column}`) VALUES ({key}, {at})"));
     }
@@ -340,7 +290,7 @@ fn text_keys_of_other_character_sets_are_compared_as_in_the_table(server: &Serve
         let columns = format!("slug {kind} CHARACTER SET {charset} COLLATE {collation}");
         let keys = [&format!("'{ours}'")[..], &format!("'{other}'"), "'?'"];
         tour(&schema, ["items", "hits"], &columns, "slug", &keys);
-        assert!(succeeds(&schema, &["install", "--column", "items.hits"]).contains("nothing to do"), "{collation}");
+        assert!(ends(&schema, 0, "install --column items.hits").contains("nothing to do"), "{collation}");
         // No call counts on another record, such as '?'.
         for call in ["increment('{}')", "add('{}', 1)", "reset('{}', 9)", "add_many('[[\"{}\", 1]]')"] {
             let call = call.replace("{}", lacks);
@@ -362,14 +312,14 @@ fn columns_with_names_in_quotes_are_kept_and_uninstalled(server: &Server) {
         "SET sql_mode = ''; CREATE TABLE items (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0, `upd at` {timestamp}, `geändert, am` {timestamp}, `a``b` {timestamp}, \
          plain {timestamp}, zero DATETIME NOT NULL, part DATE NOT NULL) ENGINE = InnoDB; INSERT INTO items (id, zero, part) VALUES (1, '0000-00-00', '2020-00-00')"
     ));
-    let said = succeeds(&schema, &["install", "--column", "items.n"]);
+    let said = ends(&schema, 0, "install --column items.n");
     assert!(said.contains("neither a call nor a roll-up changes `upd at`,`geändert, am`,`a``b`,plain.\n"), "{said}");
     for call in ["rollup(NULL)", "rollup(1)", "compact(1)"] {
         schema.run(&format!("CALL items_n_increment(1); CALL items_n_{call}"));
     }
     schema.run("CALL items_n_increment(1)");
-    assert!(!succeeds(&schema, &["status"]).contains("changed"));
-    succeeds(&schema, &["uninstall", "items.n"]);
+    assert!(!ends(&schema, 0, "status").contains("changed"));
+    ends(&schema, 0, "uninstall items.n");
     let row = "SELECT n, YEAR(`upd at`) + YEAR(`geändert, am`) + YEAR(`a``b`) + YEAR(plain), CONCAT(zero, ' ', part) FROM items";
     assert_eq!(schema.first::<(i64, i64, String)>(row), (4, 8000, "0000-00-00 00:00:00 2020-00-00".into()));
 }
@@ -394,43 +344,43 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     schema.run("CREATE VIEW seen AS SELECT id, 1 AS n FROM words; INSERT INTO users_n VALUES (1, 7)");
     let (column, unchanged) = ("the column is missing, generated or not an integer", "no routine has been changed");
     for (arguments, message, hint) in [
-        (&["nothing.n"][..], "the database has no table nothing", "give TABLE.COLUMN"),
-        (&["words.nothing"], column, "correct it"),
-        (&["words.n"], column, "correct it"),
-        (&["words.twice"], column, "correct it"),
-        (&["plain.n"], "plain has no primary key", "add a primary key"),
-        (&["mine.n"], "its table is not InnoDB", "correct it"),
-        (&["prices.n"], column, "correct it"),
-        (&["seen.n"], "seen has no primary key", "add a primary key"),
-        (&["moments.n"], "cannot be the key of a package", "another unique index"),
-        (&["users.n"], "the table is missing or differs", unchanged),
-        (&["posts.n", "--key", "id INT"], "the key is not unique", unchanged),
-        (&["stamps.n", "--key", "id INT"], "each roll-up changes stamps.am, at", "--keep '`am, at`'"),
-        (&["words"], "expected TABLE.COLUMN", ""),
-        (&["pools.n"], "a key column cannot be named 'Value'", ""),
-        (&["pages.n"], "a key column cannot be named 'V_id'", ""),
-        (&["words.id", "counters"], "use the package slotted_counters", ""),
+        ("nothing.n", "the database has no table nothing", "give TABLE.COLUMN"),
+        ("words.nothing", column, "correct it"),
+        ("words.n", column, "correct it"),
+        ("words.twice", column, "correct it"),
+        ("plain.n", "plain has no primary key", "add a primary key"),
+        ("mine.n", "its table is not InnoDB", "correct it"),
+        ("prices.n", column, "correct it"),
+        ("seen.n", "seen has no primary key", "add a primary key"),
+        ("moments.n", "cannot be the key of a package", "another unique index"),
+        ("users.n", "the table is missing or differs", unchanged),
+        ("posts.n --key 'id INT'", "the key is not unique", unchanged),
+        ("stamps.n --key 'id INT'", "each roll-up changes stamps.am, at", "--keep '`am, at`'"),
+        ("words", "expected TABLE.COLUMN", ""),
+        ("pools.n", "a key column cannot be named 'Value'", ""),
+        ("pages.n", "a key column cannot be named 'V_id'", ""),
+        ("words.id counters", "use the package slotted_counters", ""),
     ] {
-        let said = fails(&schema, &[&["install", "--column"], arguments].concat());
-        assert!(said.contains(message) && said.contains(hint), "{arguments:?}: {said}");
-        assert!(said.contains("has been changed") || hint.is_empty(), "{arguments:?}: {said}");
+        let said = ends(&schema, 2, &format!("install --column {arguments}"));
+        assert!(said.contains(message) && said.contains(hint), "{arguments}: {said}");
+        assert!(said.contains("has been changed") || hint.is_empty(), "{arguments}: {said}");
     }
     assert_eq!((objects(&schema), schema.first::<i64>("SELECT count FROM users_n")), (12, 7));
-    succeeds(&schema, &["install", "--column", "users.n", "--table", "users_slots"]);
+    ends(&schema, 0, "install --column users.n --table users_slots");
 }
 
 /// The names of a package are those of the table and the column, with an underscore between them.
 fn a_package_of_another_column_is_not_replaced(server: &Server) {
     let schema = server.schema();
     schema.run("CREATE TABLE user_post (id INT PRIMARY KEY, `count` INT NOT NULL) ENGINE = InnoDB; CREATE TABLE user (id INT PRIMARY KEY, post_count INT NOT NULL) ENGINE = InnoDB");
-    succeeds(&schema, &["install", "--column", "user_post.count"]);
-    let said = fails(&schema, &["install", "--column", "user.post_count"]);
+    ends(&schema, 0, "install --column user_post.count");
+    let said = ends(&schema, 2, "install --column user.post_count");
     for text in ["the package of user_post.count has these names", "choose another --table and --prefix"] {
         assert!(said.contains(text), "{said}");
     }
-    succeeds(&schema, &["install", "--column", "user.post_count", "--table", "user_posts", "--prefix", "user_posts_"]);
+    ends(&schema, 0, "install --column user.post_count --table user_posts --prefix user_posts_");
     // A second package would have a part of the counts.
-    let said = fails(&schema, &["install", "--column", "user_post.count", "--table", "more", "--prefix", "more_"]);
+    let said = ends(&schema, 2, "install --column user_post.count --table more --prefix more_");
     assert!(said.contains("the package of the view user_post_count_package already counts user_post.count"), "{said}");
 }
 
@@ -443,14 +393,14 @@ fn uninstall_ends_whatever_the_total_of_a_record_is(server: &Server) {
     for (change, add) in [("DO 0", 100), ("DO 0", -251), (check, 2), (rename, 1)] {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views TINYINT UNSIGNED NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 250), (2, 0)");
-        schema.install(&package());
+        schema.install(&articles_views());
         schema.run(&format!("CALL articles_views_add(1, {add}); CALL articles_views_add(2, 7); {change}"));
         if change == rename {
             // Nothing could be moved: the command stops before it changes anything.
-            let said = fails(&schema, &["uninstall"]);
+            let said = ends(&schema, 2, "uninstall");
             assert!(said.contains("the column is missing") && said.contains("source uninstall.sql"), "{said}");
         }
-        let said = schema.client().pipe(&[], &schema.file(&package(), "uninstall.sql"));
+        let said = schema.client().pipe(&[], &schema.file(&articles_views(), "uninstall.sql"));
         assert!(said.success && said.stdout.contains(&format!("1\t{add}")), "{change}: {said:?}");
         let pending = "SELECT CAST(SUM(count) AS SIGNED) FROM articles_views WHERE id = 1";
         assert_eq!((schema.first::<i64>(pending), objects(&schema)), (add, 2), "{change}");
@@ -465,53 +415,40 @@ fn uninstall_ends_whatever_the_total_of_a_record_is(server: &Server) {
 fn status_names_what_a_column_has_lost_and_uninstall_stops(server: &Server) {
     let schema = server.schema();
     schema.run(ARTICLES);
-    let said = succeeds(&schema, &INSTALL);
+    let said = ends(&schema, 0, INSTALL);
     let event = said.lines().map(str::trim).find(|line| line.starts_with("CREATE EVENT")).expect("an event");
     // Its roll-up would move the counts meanwhile.
     let event = event.trim_end_matches(';').replace(" DO ", " STARTS NOW() + INTERVAL 1 HOUR DO ");
-    after(&schema, &[&event, "CALL articles_views_add(1, 3)"]);
+    schema.after(&[&event, "CALL articles_views_add(1, 3)"]);
     let scheduler_is_on = schema.first::<String>("SELECT @@GLOBAL.event_scheduler") == "ON";
     let (differs, not_unique) = ("table articles_views: differs: ", "the key is not unique");
+    let [renamed, back] = [("views", "seen"), ("seen", "views")]
+        .map(|(from, to)| format!("ALTER TABLE articles RENAME COLUMN {from} TO {to}"));
+    let viewed = "RENAME TABLE articles_views TO moved; CREATE VIEW articles_views AS SELECT * FROM moved";
+    let twice = "ALTER TABLE articles DROP PRIMARY KEY; INSERT INTO articles VALUES (1, 20)";
+    let once = "DELETE FROM articles WHERE views = 20; ALTER TABLE articles ADD PRIMARY KEY (id)";
+    let stamped = "ALTER TABLE articles ADD at TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP";
+    let event = "ALTER EVENT articles_views_rollup";
     for (change, words, undo) in [
-        (
-            "ALTER TABLE articles RENAME COLUMN views TO seen",
-            differs,
-            "ALTER TABLE articles RENAME COLUMN seen TO views",
-        ),
-        (
-            "RENAME TABLE articles_views TO moved; CREATE VIEW articles_views AS SELECT * FROM moved",
-            differs,
-            "DROP VIEW articles_views; RENAME TABLE moved TO articles_views",
-        ),
-        (
-            "ALTER TABLE articles DROP PRIMARY KEY; INSERT INTO articles VALUES (1, 20)",
-            not_unique,
-            "DELETE FROM articles WHERE views = 20; ALTER TABLE articles ADD PRIMARY KEY (id)",
-        ),
-        (
-            "ALTER TABLE articles ADD at TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP",
-            "each roll-up changes articles.at, which has ON UPDATE",
-            "ALTER TABLE articles DROP COLUMN at",
-        ),
-        (
-            "ALTER EVENT articles_views_rollup DISABLE",
-            "the event articles_views_rollup is DISABLED",
-            "ALTER EVENT articles_views_rollup ENABLE",
-        ),
+        (&renamed[..], differs, &back[..]),
+        (viewed, differs, "DROP VIEW articles_views; RENAME TABLE moved TO articles_views"),
+        (twice, not_unique, once),
+        (stamped, "each roll-up changes articles.at, which has ON UPDATE", "ALTER TABLE articles DROP COLUMN at"),
+        (&format!("{event} DISABLE"), "the event articles_views_rollup is DISABLED", &format!("{event} ENABLE")),
     ] {
         schema.run(change);
-        let said = ends(&schema, &["status"], 1);
+        let said = ends(&schema, 1, "status");
         assert!(said.contains(words), "{change}: {said}");
         if [differs, not_unique].contains(&words) {
-            for arguments in [&["uninstall"][..], &["uninstall", "--with-data", "--yes"]] {
-                let said = fails(&schema, arguments);
+            for words in ["uninstall", "uninstall --with-data --yes"] {
+                let said = ends(&schema, 2, words);
                 assert!(said.contains("nothing has been changed"), "{change}: {said}");
             }
-            let script = schema.client().pipe(&[], &schema.file(&package(), "create_procedures.sql"));
+            let script = schema.client().pipe(&[], &schema.file(&articles_views(), "create_procedures.sql"));
             assert!(!script.success, "{change}: {script:?}");
         }
         schema.run(undo);
-        let said = ends(&schema, &["status"], i32::from(!scheduler_is_on));
+        let said = ends(&schema, i32::from(!scheduler_is_on), "status");
         assert_eq!(said.contains("the event scheduler is not ON"), !scheduler_is_on, "{said}");
         assert!(!said.contains(words), "{undo}: {said}");
         assert_eq!(schema.first::<(i64, i64)>("SELECT views, articles_views_get(1) FROM articles"), (5, 8), "{change}");
@@ -522,7 +459,7 @@ fn status_names_what_a_column_has_lost_and_uninstall_stops(server: &Server) {
 fn status_names_an_event_that_cannot_run_with_the_statement_that_helps(server: &Server) {
     let schema = server.schema();
     schema.run(ARTICLES);
-    succeeds(&schema, &INSTALL);
+    ends(&schema, 0, INSTALL);
     let definer = Account::new(&schema, "d", "SELECT, INSERT, UPDATE, DELETE, EXECUTE, EVENT");
     let (place, name) = (schema.ident(), format!("'{}'@'%'", definer.name));
     let event = format!("DEFINER = {name} EVENT articles_views_rollup");
@@ -541,7 +478,7 @@ fn status_names_an_event_that_cannot_run_with_the_statement_that_helps(server: &
         let (role, both) = (format!("'{}_r'@'%'", schema.name), "EVENT, EXECUTE");
         schema.run(&format!("CREATE ROLE {role}; GRANT {both} ON {place}.* TO {role}; {}", revoke(both)));
         schema.run(&format!("GRANT {role} TO {name}; ALTER USER {name} DEFAULT ROLE {role}"));
-        ends(&schema, &["status"], 0);
+        ends(&schema, 0, "status");
         schema.run(&format!("DROP ROLE {role}; GRANT {both} ON {place}.* TO {name}"));
     }
     let routine = format!("GRANT EXECUTE ON PROCEDURE articles_views_rollup TO {name}");
@@ -557,15 +494,15 @@ fn status_names_an_event_that_cannot_run_with_the_statement_that_helps(server: &
     ] {
         schema.run(&change);
         thread::sleep(Duration::from_millis(if words.contains("ended") { 2100 } else { 0 }));
-        for said in [ends(&schema, &["status"], 1), ends_as(&sees, &schema, 1, "status")] {
+        for said in [ends(&schema, 1, "status"), ends_as(&sees, &schema, 1, "status")] {
             assert!(said.contains(words), "{change}: {said}");
         }
-        let said = ends(&schema, &["status"], 1);
+        let said = ends(&schema, 1, "status");
         let (_, rest) = said.split_once(words).expect(&said);
         let is_remedy = |line: &&str| line.starts_with("ALTER ") || line.starts_with("GRANT ");
         schema.run(rest.lines().map(str::trim).find(is_remedy).expect(&said));
-        let said = slotted(&schema, &["status"]);
-        assert!(!printed(&said).contains(words.trim()), "{change}: {}", printed(&said));
+        let said = printed(&schema.slotted("status").output().expect("slotted runs"));
+        assert!(!said.contains(words.trim()), "{change}: {said}");
     }
 }
 

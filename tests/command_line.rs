@@ -6,8 +6,7 @@ use std::process::{Command, Output};
 
 use slotted::render;
 
-use crate::advise::printed;
-use crate::support::{Module, root, parsed};
+use crate::support::{Module, parsed, printed, root};
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -7,8 +7,7 @@ use std::process::{Command, Stdio};
 use mysql::prelude::Queryable;
 use slotted::connect::option_file;
 
-use crate::advise::printed;
-use crate::support::{Module, Network, Server};
+use crate::support::{Module, Network, Server, exits, printed, slotted};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -26,30 +25,27 @@ pub fn promises(mut module: Module<'_>) {
 }
 
 /// The tool without the settings of this machine.
-fn slotted(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
+fn alone(arguments: &[&str]) -> Command {
+    let mut command = slotted(arguments);
     for name in ["SLOTTED_URL", "MYSQL_PWD", "MYSQL_HOME", "MARIADB_HOME"] {
         command.env_remove(name);
     }
-    command.env("HOME", "/nonexistent").args(arguments).stdin(Stdio::null());
+    command.env("HOME", "/nonexistent");
     command
 }
 
 /// A command that is short and connects.
 fn advise(arguments: &[&str]) -> Command {
-    slotted(&[&["advise", "--seconds", "0.1"], arguments].concat())
+    alone(&[&["advise", "--seconds", "0.1"], arguments].concat())
 }
 
 fn connects(command: &mut Command) {
-    let output = command.output().expect("slotted runs");
-    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", printed(&output));
+    exits(command, 0);
 }
 
 /// The command fails with this error, and the hint contains this text. No output has the password.
 fn fails(command: &mut Command, error: &str, hint: &str) {
-    let output = command.output().expect("slotted runs");
-    let text = printed(&output);
-    assert_eq!(output.status.code(), Some(2), "{command:?}: {text}");
+    let text = exits(command, 2);
     let after = text.split_once(error).and_then(|(_, rest)| rest.split_once("hint: "));
     assert!(after.is_some_and(|(_, after)| after.contains(hint)) && !text.contains("s3cret"), "{command:?}: {text}");
 }
@@ -130,7 +126,7 @@ fn every_command_connects_with_tls(server: &Server) {
     // The connections of a load use TLS too.
     let bench = "bench counters --connections 2 --seconds 0.1 --rounds 1";
     for words in ["install counters -D app", "status -D app", "uninstall --with-data --yes -D app", bench] {
-        connects(slotted(&words.split(' ').collect::<Vec<_>>()).args(["--url", &url, "--ssl-mode", "REQUIRED"]));
+        connects(alone(&words.split(' ').collect::<Vec<_>>()).args(["--url", &url, "--ssl-mode", "REQUIRED"]));
     }
 }
 
@@ -234,11 +230,8 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     connects(&mut advise(&["--defaults-file", &file]));
     connects(advise(&[]).env("HOME", folder.path()));
     // The command line overrides the file.
-    fails(
-        &mut advise(&["--defaults-file", &file, "-u", "other"]),
-        "ERROR 1045 (28000): Access denied for user 'other'",
-        "check --user",
-    );
+    let mut other = advise(&["--defaults-file", &file, "-u", "other"]);
+    fails(&mut other, "ERROR 1045 (28000): Access denied for user 'other'", "check --user");
     fails(as_filed(&["--no-defaults"]).env("HOME", folder.path()), "ERROR 1045", "add -p");
     for (file, error) in [
         ("/nonexistent".to_owned(), "cannot read the option file /nonexistent"),

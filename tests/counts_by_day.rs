@@ -1,7 +1,6 @@
 //! Counts by day: the SQL of docs/application.md archives and removes old days while connections count today.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
@@ -9,8 +8,9 @@ use rand::RngExt;
 use slotted::package::Package;
 use slotted::script;
 
-use crate::accounts::{Account, grants};
-use crate::support::{Module, Schema, Server, calls, keyed, sql_blocks, records};
+use crate::support::{
+    Account, Module, Schema, Server, beside, grants, keyed, records, run, run_all, sql_blocks, until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -35,35 +35,22 @@ fn blocks() -> [Vec<String>; 5] {
     blocks.try_into().expect("five blocks")
 }
 
-fn run(connection: &mut Conn, statement: &str) -> u64 {
-    connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-    connection.affected_rows()
-}
-
-/// Counts views of random articles on one of these days with some connections, while `meanwhile` runs. No call returns an
-/// error. Returns the number of calls.
-fn views(schema: &Schema<'_>, days: &[&str], meanwhile: impl FnOnce()) -> u64 {
-    let (counted, done) = (AtomicU64::new(0), AtomicBool::new(false));
-    let count = |writer: usize| {
-        let mut connection = schema.connect();
-        for call in calls(1000).take_while(|call| !done.load(SeqCst) || *call <= 20) {
-            let (article, day) = (rand::rng().random_range(0..ARTICLES), days[(writer + call) % days.len()]);
-            run(&mut connection, &format!("CALL view_day_increment({article}, {day})"));
-            counted.fetch_add(1, SeqCst);
-        }
+/// Counts views of random articles on these days with some connections, while `meanwhile` runs. Returns the number of calls.
+fn views(schema: &Schema<'_>, days: &[&str], meanwhile: impl FnOnce()) -> usize {
+    let counted = AtomicUsize::new(0);
+    let count = |connection: &mut Conn, writer| {
+        let day = days[(writer + counted.fetch_add(1, SeqCst)) % days.len()];
+        run(connection, &format!("CALL view_day_increment({}, {day})", rand::rng().random_range(0..ARTICLES)));
     };
-    let count = &count;
-    thread::scope(|scope| {
-        (0..8).for_each(|writer| _ = scope.spawn(move || count(writer)));
+    beside((0..8).map(|_| schema.connect()), count, || {
         meanwhile();
-        done.store(true, SeqCst);
+        until("calls are counted", || counted.load(SeqCst) >= 160);
     });
     counted.into_inner()
 }
 
 fn old_days_are_archived_and_deleted_while_connections_count(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package());
+    let schema = server.installed([&package()]);
     let [_, reads, account, archive, _] = blocks();
     let [app, _dba, archivist] = ["app", "dba", "archive"].map(|name| Account::new(&schema, name, "USAGE"));
     schema.run(&grants(&schema, &package()));
@@ -81,8 +68,7 @@ fn old_days_are_archived_and_deleted_while_connections_count(server: &Server) {
     run(&mut session, isolation);
     // The transaction of the archive locks nothing that it reads: first increments and those of a row do not wait.
     let yesterday = "CURRENT_DATE - INTERVAL 1 DAY";
-    let mut writer = schema.connect();
-    run(&mut writer, "SET SESSION innodb_lock_wait_timeout = 1");
+    let mut writer = schema.impatient();
     for more in 0..2 {
         run(&mut session, "START TRANSACTION");
         run(&mut session, store);
@@ -95,32 +81,33 @@ fn old_days_are_archived_and_deleted_while_connections_count(server: &Server) {
     }
     let counted = views(&schema, &["CURRENT_DATE"], || {
         // A transaction of another connection that counts today delays no deletion.
-        let mut open = schema.connect();
-        run(&mut open, "START TRANSACTION");
-        run(&mut open, "CALL view_day_increment(0, CURRENT_DATE)");
+        let mut open = schema.after(&["START TRANSACTION", "CALL view_day_increment(0, CURRENT_DATE)"]);
         run(&mut session, "SET SESSION innodb_lock_wait_timeout = 5");
-        let deleted = std::iter::repeat_with(|| run(&mut session, delete)).take_while(|rows| *rows > 0).sum::<u64>();
+        let mut deletes = || {
+            run(&mut session, delete);
+            session.affected_rows()
+        };
+        let deleted = std::iter::repeat_with(&mut deletes).take_while(|rows| *rows > 0).sum::<u64>();
         assert_eq!(deleted, u64::from(3 * ARTICLES * 20));
         run(&mut open, "ROLLBACK");
     });
-    let total = |when: &str| -> u64 {
+    let total = |when: &str| -> usize {
         schema.first(&format!("SELECT COALESCE(SUM(count), 0) FROM view_days WHERE day {when}"))
     };
     assert_eq!(total("= CURRENT_DATE"), counted);
     assert_eq!(total("< CURRENT_DATE - INTERVAL 90 DAY"), 0);
-    let kept = u64::from(2 * ARTICLES * 20 + 2 * (ARTICLES + 5));
+    let kept = (2 * ARTICLES * 20 + 2 * (ARTICLES + 5)) as usize;
     assert_eq!(total("BETWEEN CURRENT_DATE - INTERVAL 90 DAY AND CURRENT_DATE - INTERVAL 1 DAY"), kept);
 }
 
 fn a_partition_of_old_days_is_dropped_while_connections_count(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package());
+    let schema = server.installed([&package()]);
     schema.run("CALL view_day_add(1, '2026-10-31', 1000)");
     let counted = views(&schema, &["'2026-11-01'", "'2026-11-30'", "'2026-12-01'", "'2027-02-03'"], || {
         let mut connection = schema.connect();
-        blocks()[4].iter().for_each(|statement| _ = run(&mut connection, statement));
+        run_all(&mut connection, &blocks()[4]).expect("the statements of the page");
     });
-    let total: u64 = schema.first("SELECT CAST(SUM(total) AS SIGNED) FROM view_day_totals");
+    let total: usize = schema.first("SELECT CAST(SUM(total) AS SIGNED) FROM view_day_totals");
     assert_eq!(total, counted);
     assert_eq!(schema.first::<i64>("SELECT view_day_get(1, '2026-10-31')"), 0);
     let names = "SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'view_days' ORDER BY 1";

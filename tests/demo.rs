@@ -7,8 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::advise::printed;
-use crate::support::{Module, Server, write_program};
+use crate::support::{Module, Server, interrupt, printed, slotted, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -21,9 +20,8 @@ pub fn promises(mut module: Module<'_>) {
 
 /// The demo, with `folder` as the folder of temporary files.
 fn demo(server: &Path, folder: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command.arg("demo").args(arguments).env("SLOTTED_SERVER", server).env("TMPDIR", folder.path());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = slotted(&[&["demo"], arguments].concat());
+    command.env("SLOTTED_SERVER", server).env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -73,7 +71,7 @@ fn ctrl_c_removes_all_files_and_processes(server: &Server) {
             assert_eq!(stdout.read(&mut byte).expect("output"), 1, "the demo ended before {moment}: {shown}");
             shown.push(char::from(byte[0]));
         }
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+        interrupt("-INT", child.id());
         // A full pipe would block the demo.
         std::io::copy(&mut stdout, &mut std::io::sink()).expect("the rest");
         let output = child.wait_with_output().expect("the demo ends");

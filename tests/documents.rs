@@ -158,7 +158,7 @@ pub fn run(schema: &Schema<'_>, programs: &Path, folder: &Path, command: &str, p
     let mut shell = Command::new("bash");
     shell.args(["-o", "pipefail", "-ec", &command]).current_dir(folder);
     shell.env("PATH", format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default()));
-    let output = shell.env("SLOTTED_URL", super::advise::url(schema.server, schema)).output().expect("a shell");
+    let output = shell.env("SLOTTED_URL", schema.url()).output().expect("a shell");
     assert!(output.status.success(), "{place}: {command}: {}", String::from_utf8_lossy(&output.stderr));
     if command.contains("mysql mydb < ") && !command.contains("create_tables.sql") {
         let query = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";

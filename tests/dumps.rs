@@ -4,7 +4,7 @@ use std::process::Command;
 
 use mysql::prelude::Queryable;
 
-use crate::support::{Module, Schema, Server, error_of, root, servers_of_this_run, parsed};
+use crate::support::{Module, Schema, Server, error_of, parsed, root, servers_of_this_run};
 
 pub fn promises(mut module: Module<'_>) {
     module.on_servers(rows_of_a_dump_move_to_the_other_server);
@@ -38,10 +38,8 @@ const PACKAGES: [(&str, &str, &str); 5] = [
 /// A schema with the tables and the packages.
 fn created(server: &Server) -> Schema<'_> {
     let schema = server.schema();
-    schema.run(
-        "CREATE TABLE articles (url VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, views BIGINT NOT NULL CHECK (views >= 0)) \
-         ENGINE = InnoDB",
-    );
+    let key = "url VARCHAR(50) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY";
+    schema.run(&format!("CREATE TABLE articles ({key}, views BIGINT NOT NULL CHECK (views >= 0)) ENGINE = InnoDB"));
     PACKAGES.iter().for_each(|(words, ..)| schema.install(&parsed(words)));
     schema
 }

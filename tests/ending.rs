@@ -2,32 +2,13 @@
 //! `demo::ctrl_c_removes_all_files_and_processes`.
 
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::Module;
+use crate::support::{Module, interrupt, slotted};
 
 pub fn promises(mut module: Module<'_>) {
     module.plain(ctrl_c_ends_a_command_at_once);
-}
-
-fn start(arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("slotted runs")
-}
-
-/// Sends a signal, after which the process ends soon with the exit code that shells give to Ctrl-C.
-fn interrupted(mut process: Child, signal: &str) {
-    assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().expect("kill").success());
-    let sent = Instant::now();
-    assert_eq!(process.wait().expect("the end").code(), Some(130), "{signal}");
-    assert!(sent.elapsed() < Duration::from_secs(10), "{signal}: {:?}", sent.elapsed());
 }
 
 /// The server accepts the connection, and never answers.
@@ -35,8 +16,13 @@ fn ctrl_c_ends_a_command_at_once() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("mysql://root@{}/db", listener.local_addr().expect("its number"));
-        let process = start(&["status", "--url", &url]);
+        let mut command = slotted(&["status", "--url", &url]);
+        let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("slotted runs");
         let _connection = listener.accept().expect("a connection");
-        interrupted(process, signal);
+        let sent = Instant::now();
+        interrupt(signal, process.id());
+        // The exit code that shells give to Ctrl-C.
+        assert_eq!(process.wait().expect("the end").code(), Some(130), "{signal}");
+        assert!(sent.elapsed() < Duration::from_secs(10), "{signal}: {:?}", sent.elapsed());
     }
 }

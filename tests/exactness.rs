@@ -1,13 +1,15 @@
 //! Totals are exact while 64 connections count, and calls at the end of an old snapshot act on what is committed.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
-use std::thread;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::{Package, Slots, Subject};
+use slotted::package::Package;
 
-use crate::support::{Module, Server, SetOnDrop, calls, error_of, keyed, package, repeatable, variants};
+use crate::support::{
+    Module, Server, at_once, beside, calls, error_of, keyed, package, repeat, repeatable, run, run_all, until, variants,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -16,32 +18,16 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(transactions_of_three_increments_are_exact_and_deadlock_only_at_serializable);
 }
 
-const WRITERS: usize = 64;
-/// The most calls of each writer.
-const CALLS: usize = 120;
-
-/// Runs statements, or a transaction, until the server does not choose it as the victim of a deadlock with a resize.
-fn repeat(connection: &mut mysql::Conn, statements: &[&str], repeated: &AtomicU64) {
-    while let Err(error) = statements.iter().try_for_each(|statement| connection.query_drop(statement)) {
-        repeatable(error);
-        connection.query_drop("ROLLBACK").expect("a rollback");
-        repeated.fetch_add(1, SeqCst);
-    }
-}
-
 /// 64 writers, a reader and some sessions that resize.
 fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resizers: usize) {
-    let schema = server.schema();
-    schema.install(package);
+    let schema = server.installed([package]);
     schema.run("CALL counter_setup('hot', 'counted by 64 connections', 20, NULL)");
-    let done = AtomicBool::new(false);
-    let [repeated, deadlocks, resizes, counted] = [(); 4].map(|()| AtomicU64::new(0));
+    let [repeated, resizes, reads, wrong] = [(); 4].map(|()| AtomicU64::new(0));
     // The sums of what the writers have sent, and of what was acknowledged.
     let [sent, acknowledged] = [(); 2].map(|()| AtomicI64::new(0));
     let write = || {
         let (mut connection, mut random) = (schema.isolated(isolation), rand::rng());
-        for _ in calls(CALLS) {
-            counted.fetch_add(1, SeqCst);
+        for _ in calls(120) {
             let amount = random.random_range(1..10);
             let call = if amount == 1 {
                 "CALL counter_increment('hot')"
@@ -51,89 +37,69 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
             match random.random_range(0..10) {
                 // Rolled back, so no read may include it.
                 0 => {
-                    connection.query_drop("START TRANSACTION").expect("a transaction");
-                    let _ = connection.query_drop("CALL counter_add('hot', 1000000)").map_err(repeatable);
-                    connection.query_drop("ROLLBACK").expect("a rollback");
+                    let added = run_all(&mut connection, &["START TRANSACTION", "CALL counter_add('hot', 1000000)"]);
+                    let _ = added.map_err(repeatable);
+                    run(&mut connection, "ROLLBACK");
                 }
                 part => {
                     let transaction = ["START TRANSACTION", "SELECT counter_get('hot')", call, "COMMIT"];
                     sent.fetch_add(amount, SeqCst);
-                    repeat(&mut connection, if part == 1 { &transaction } else { &transaction[2..3] }, &repeated);
+                    let statements = if part == 1 { &transaction } else { &transaction[2..3] };
+                    repeated.fetch_add(repeat(&mut connection, statements), SeqCst);
                     acknowledged.fetch_add(amount, SeqCst);
                 }
             }
         }
     };
-    let resize = || {
-        let mut connection = schema.isolated(isolation);
-        for slots in [1, 64, 3, 20].into_iter().cycle() {
+    let resize = |connection: &mut Conn| {
+        for slots in [1, 64, 3, 20] {
             match connection.query_drop(format!("CALL counter_resize('hot', {slots})")) {
                 Ok(()) => _ = resizes.fetch_add(1, SeqCst),
                 // 1062: another resize at the same time.
-                Err(mysql::Error::MySqlError(error)) if error.code == 1062 && resizers > 1 => {
-                    _ = deadlocks.fetch_add(1, SeqCst)
-                }
-                Err(error) => {
-                    repeatable(error);
-                    deadlocks.fetch_add(1, SeqCst);
-                }
-            }
-            // Also if the writers end early.
-            if done.load(SeqCst) && resizes.load(SeqCst) >= 4 {
-                break;
+                Err(mysql::Error::MySqlError(error)) if error.code == 1062 && resizers > 1 => {}
+                Err(error) => _ = repeatable(error),
             }
         }
     };
-    let read = || {
-        let mut connection = schema.isolated(isolation);
-        let (mut reads, mut wrong) = (0, 0);
-        while !done.load(SeqCst) {
-            for query in ["SELECT counter_get('hot')", "SELECT total FROM counter_totals WHERE counter_name = 'hot'"] {
+    let read = |connection: &mut Conn| {
+        for query in ["SELECT counter_get('hot')", "SELECT total FROM counter_totals WHERE counter_name = 'hot'"] {
+            let mut is_right = || {
                 let least = acknowledged.load(SeqCst);
                 let total: i64 = connection.query_first(query).expect("a read").expect("a total");
-                (reads, wrong) = (reads + 1, wrong + u32::from(!(least..=sent.load(SeqCst)).contains(&total)));
+                reads.fetch_add(1, SeqCst);
+                (least..=sent.load(SeqCst)).contains(&total)
+            };
+            if !is_right() {
+                // MariaDB can create a snapshot between the rows of a resize that commits. The next one is right: docs/guarantees.md.
+                let may_be_wrong = resizers > 0 && !server.is_mysql();
+                assert!(may_be_wrong && is_right(), "{what}: a wrong total");
+                wrong.fetch_add(1, SeqCst);
             }
         }
-        (reads, wrong)
     };
-    let (reads, wrong) = thread::scope(|scope| {
-        let reader = scope.spawn(read);
-        (0..resizers).for_each(|_| _ = scope.spawn(resize));
-        let stop = SetOnDrop(&done);
-        let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(write)).collect();
-        writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
-        drop(stop);
-        reader.join().expect("the reader")
+    let part = |connection: &mut Conn, number| if number == 0 { read(connection) } else { resize(connection) };
+    beside((0..=resizers).map(|_| schema.isolated(isolation)), part, || {
+        at_once(64, write);
+        // Also if the writers end early.
+        until("resizes and reads", || reads.load(SeqCst) >= 10 && resizes.load(SeqCst) >= 4 * resizers.min(1) as u64);
     });
     let total = schema.first::<i64>("SELECT counter_get('hot')");
     assert_eq!(total, acknowledged.into_inner(), "{what}");
-    assert!(reads >= 10, "only {reads} reads");
-    // On MariaDB a read during the commit of a resize can be wrong: docs/guarantees.md.
-    let wrong_at_most = if server.is_mysql() { 0 } else { 1 + reads / 100 };
-    assert!(wrong <= wrong_at_most, "{what}: {wrong} of {reads} reads were wrong");
-    let (counted, repeated) = (counted.into_inner(), repeated.into_inner());
-    // Several resizes at the same time deadlock more often.
-    let most = if resizers <= 1 { 1 + counted / 1000 } else { counted / 100 };
-    assert!(repeated <= most, "{what}: {repeated} of {counted} calls and transactions were rolled back");
-    let [resizes, deadlocks] = [resizes, deadlocks].map(AtomicU64::into_inner);
-    assert!(
-        resizers != 1 || deadlocks <= 1 + resizes / 20,
-        "{what}: {deadlocks} of {resizes} resizes were rolled back"
-    );
+    let [repeated, resizes, reads, wrong] = [repeated, resizes, reads, wrong].map(AtomicU64::into_inner);
+    eprintln!("{}, {what}: {repeated} repeated, {reads} reads, {wrong} wrong, {resizes} resizes", server.version);
+    // An increment locks one record. Only with a resize, it can be a part of a deadlock.
+    assert!(repeated == 0 || resizers > 0, "{what}: {repeated} calls and transactions were rolled back");
     if resizers > 0 {
         schema.run("CALL counter_resize('hot', 20)");
         assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), total, "{what}");
     }
     assert_eq!(schema.first::<(i64, i64)>("SELECT COUNT(*), MAX(counter_id) FROM counters"), (20, 20), "{what}");
-    eprintln!(
-        "{}, {what}, {isolation}: {counted} calls, {repeated} repeated, {reads} reads, {wrong} wrong, {resizes} resizes, {deadlocks} deadlocks",
-        server.version
-    );
 }
 
 fn increments_of_64_connections_are_exact_beside_resizes(server: &Server) {
-    for (what, package) in variants() {
-        hammer(server, what, &package, "REPEATABLE READ", usize::from(package.options.per_counter()));
+    for package in variants() {
+        let (what, resizers) = (package.options.arguments(), usize::from(package.options.per_counter()));
+        hammer(server, &what, &package, "REPEATABLE READ", resizers);
     }
     hammer(server, "three concurrent resizes", &package(|_| {}), "READ COMMITTED", 3);
 }
@@ -161,19 +127,18 @@ const LATER: [(&str, &str, Option<u16>, Option<i64>); 16] = [
 /// For takes, bounded has the same. MariaDB 11.8 rejects the change of a row that has changed since the snapshot (1020), unless the routine exempts its statement.
 fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
     for (later, call, expected, total) in LATER {
-        let schema = server.schema();
-        [package(|_| {}), keyed(|_| {})].iter().for_each(|package| schema.install(package));
+        let schema = server.installed(&[package(|_| {}), keyed(|_| {})]);
         schema.run("CALL counter_setup('a', NULL, 3, 10); CALL slotted_counter_add(1, 2, 10)");
         let mut old = schema.isolated("REPEATABLE READ");
-        old.query_drop("START TRANSACTION").expect("a transaction");
-        old.query_drop("SELECT COUNT(*) FROM counters, slotted_counters").expect("a snapshot");
+        run_all(&mut old, &["START TRANSACTION", "SELECT COUNT(*) FROM counters, slotted_counters"])
+            .expect("a snapshot");
         schema.run(&format!("CALL {later}"));
         let result = old.query_drop(format!("CALL {call}"));
         match expected {
             None => result.unwrap_or_else(|error| panic!("{later}, {call}: {error}")),
             Some(number) => assert_eq!(error_of(result).0, number, "{later}, {call}"),
         }
-        old.query_drop("COMMIT").expect("a commit");
+        run(&mut old, "COMMIT");
         let (prefix, key) = call.split_once('(').expect("a call");
         let (prefix, _) = prefix.rsplit_once('_').expect("a prefix");
         let key = if prefix == "slotted_counter" { "1, 2" } else { key.split([',', ')']).next().expect("a name") };
@@ -187,7 +152,7 @@ fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
     let schema = server.schema();
     schema.run("CREATE TABLE plain (counter INT) ENGINE = InnoDB; INSERT INTO plain VALUES (1)");
     let mut old = schema.isolated("REPEATABLE READ");
-    old.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").expect("a transaction");
+    run(&mut old, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
     schema.run("UPDATE plain SET counter = 2");
     let plain = old.query_drop("UPDATE plain SET counter = counter + 1");
     assert_eq!(plain.is_err(), server.has_snapshot_isolation(), "{plain:?}");
@@ -195,15 +160,14 @@ fn a_call_in_an_old_snapshot_changes_what_is_committed(server: &Server) {
 
 /// A SELECT in a transaction locks at SERIALIZABLE. Only the routines with slots per counter have one.
 fn transactions_of_three_increments_are_exact_and_deadlock_only_at_serializable(server: &Server) {
-    let [per_counter, fixed] = [Slots::PerCounter, Slots::Fixed(20)].map(|slots| package(|o| o.subject = Subject::Named { slots }));
+    let [per_counter, fixed] = variants();
     for (package, setup, key) in [
         (per_counter, "CALL counter_setup('a', NULL, 20, 0)", "'a'"),
         (fixed, "CALL counter_setup('a', NULL, 20, 0)", "'a'"),
         (keyed(|_| {}), "DO 0", "1, 2"),
     ] {
         for isolation in ["REPEATABLE READ", "SERIALIZABLE"] {
-            let (schema, committed, failed) = (server.schema(), AtomicU64::new(0), AtomicU64::new(0));
-            schema.install(&package);
+            let (schema, [committed, failed]) = (server.installed([&package]), [(); 2].map(|()| AtomicU64::new(0)));
             schema.run(setup);
             let prefix = package.options.prefix.name();
             let call = &format!("CALL {prefix}increment({key})")[..];
@@ -211,11 +175,12 @@ fn transactions_of_three_increments_are_exact_and_deadlock_only_at_serializable(
             let count = || {
                 let mut connection = schema.isolated(isolation);
                 for _ in calls(40) {
-                    repeat(&mut connection, &["START TRANSACTION", call, call, call, "COMMIT"], &failed);
+                    let transaction = ["START TRANSACTION", call, call, call, "COMMIT"];
+                    failed.fetch_add(repeat(&mut connection, &transaction), SeqCst);
                     committed.fetch_add(1, SeqCst);
                 }
             };
-            thread::scope(|scope| (0..32).for_each(|_| _ = scope.spawn(count)));
+            at_once(32, count);
             let (total, failed) = (schema.first::<u64>(&format!("SELECT {prefix}get({key})")), failed.into_inner());
             assert_eq!(total, 3 * committed.into_inner(), "{call}, {isolation}");
             let rolled_back = isolation == "SERIALIZABLE" && package.options.per_counter();

@@ -10,15 +10,15 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
 use slotted::package::Package;
 
-use crate::rollup::of_column;
-use crate::support::{Module, Network, SESSIONS, Schema, Server, bounded, free_ports, package, provided, root};
+use crate::support::{
+    Module, Network, SESSIONS, Schema, Server, bounded, free_ports, of_column, package, provided, root, until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -135,8 +135,7 @@ impl<'a> Application<'a> {
         Self { network, schema }
     }
 
-    /// Deletes the orders and the counts, sets the number of seats, and creates the account again. MySQL has no password of a new account in its cache,
-    /// so that the first login is a full one.
+    /// Deletes all orders and counts, and creates the account again. MySQL has no new account in its cache: the first login is a full one.
     fn reset(&self, seats: u32) {
         let (schema, account) = (self.schema.ident(), format!("'{}'@'localhost'", self.schema.name));
         self.schema.run(&format!(
@@ -162,16 +161,11 @@ impl<'a> Application<'a> {
 
     /// A transaction that has locked all slots of a counter.
     fn locked(&self, table: &str, counter: &str) -> Conn {
-        let mut connection = self.schema.connect();
         let update = format!("UPDATE {table} SET counter = counter + 1 WHERE counter_name = '{counter}'");
-        for statement in ["BEGIN", &update] {
-            connection.query_drop(statement).expect(statement);
-        }
-        connection
+        self.schema.after(&["BEGIN", &update])
     }
 
-    /// Runs an example, which connects to a port, and does something meanwhile. Asserts the exit code, and that stderr contains each of
-    /// the texts. Returns stdout.
+    /// Runs an example, which connects to a port. Asserts the exit code, and that stderr contains each of the texts. Returns stdout.
     #[track_caller]
     fn runs(
         &self,
@@ -199,31 +193,12 @@ impl<'a> Application<'a> {
         stdout
     }
 
-    /// Whether a session waits for a lock. Only then, the statement that PROCESSLIST shows stays the same until the timeout.
-    fn waits_for_a_lock(&self) -> bool {
-        let waiting = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id IN";
-        let query = format!("{waiting} (SELECT ID FROM {SESSIONS} WHERE DB = '{}')", self.schema.name);
-        // The servers do not refresh this table while it is read more often than every 0.1 s.
-        thread::sleep(Duration::from_millis(150));
-        self.network.server.connect().query_first(&query).expect(&query) == Some(1)
-    }
-
-    /// The session of an example that waits for the locks of another one, or nothing. While a procedure runs, USER is the account of the
-    /// procedure.
-    fn waiting(&self, holder: &Conn) -> Option<u64> {
+    /// The session of an example that calls a procedure, if one does. Its USER is the account of the procedure meanwhile.
+    fn calling(&self, holder: &Conn) -> Option<u32> {
         let calling =
             format!("SELECT ID FROM {SESSIONS} WHERE DB = '{}' AND INFO LIKE '%counter%' AND ID <> ", self.schema.name);
         let query = format!("{calling}{}", holder.connection_id());
         self.network.server.connect().query_first(&query).expect(&query)
-    }
-}
-
-/// Waits for a state.
-fn until(reached: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(120);
-    while !reached() {
-        assert!(Instant::now() < end, "an example neither waits nor ends");
-        thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -234,8 +209,9 @@ fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout(server: &Ser
             application.reset(500);
             let mut holder = application.locked(table, counter);
             let release = || {
-                until(|| application.waits_for_a_lock());
-                until(|| application.waiting(&holder).is_none());
+                let waits = |session| application.schema.waits(session);
+                until("it waits", || application.calling(&holder).is_some_and(waits));
+                until("it waits no more", || application.calling(&holder).is_none());
                 holder.query_drop("ROLLBACK").expect("a rollback");
             };
             let place = (&*application.network.port, None);
@@ -265,7 +241,7 @@ fn each_example_tells_sold_out_an_unknown_counter_and_a_lost_connection_apart(se
         let mut holder = application.locked("counters", "orders");
         // The call can have ended with error 1205 meanwhile. Then the next one is killed.
         let killed = |session| application.network.server.connect().query_drop(format!("KILL {session}")).is_ok();
-        let kill = || until(|| application.waiting(&holder).is_some_and(killed));
+        let kill = || until("it waits", || application.calling(&holder).is_some_and(killed));
         let lost = (CONNECTION_LOST, &["connection lost: "][..]);
         application.runs(example, (port, None), kill, lost);
         holder.query_drop("ROLLBACK").expect("a rollback");
@@ -289,8 +265,7 @@ fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Serve
     }
 }
 
-/// The port of a proxy for one connection to a server, which it closes instead of passing on the answer to `COMMIT`. The
-/// flag is set when it has seen `COMMIT`.
+/// The port of a proxy that closes its connection instead of passing on the answer to `COMMIT`, and whether it has seen `COMMIT`.
 fn proxy(server: u16) -> (String, Arc<AtomicBool>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its number").port();

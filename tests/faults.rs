@@ -14,10 +14,9 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use slotted::package::{Options, Package};
+use slotted::package::Package;
 
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, SetOnDrop, bounded, package, root, source};
+use crate::support::{Module, Schema, Server, SetOnDrop, as_slotted, bounded, of_column, package, root, source, until};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -32,7 +31,7 @@ pub fn promises(mut module: Module<'_>) {
 /// The duration of a fault.
 const DURATION: Duration = Duration::from_secs(2);
 
-/// The time until a state is reached. A machine under load takes much longer than an idle one.
+/// The time that a call takes at most. A machine under load takes much longer than an idle one.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The sessions that count.
@@ -50,8 +49,7 @@ const SLOTS: u64 = 7;
 /// The initial total of each.
 const INITIAL: i64 = 1000;
 
-/// The errors that the load returns without a fault: lock wait timeouts on a slow machine, deadlocks with a resize and of
-/// transactions that count in different order.
+/// The errors without a fault: lock wait timeouts on a slow machine, deadlocks with a resize or of transactions in different order.
 const WITHOUT_FAULT: [u16; 2] = [1205, 1213];
 
 /// The number of an error in the ledger for a connection that has ended.
@@ -105,8 +103,7 @@ fn a_call_that_waits_too_long_for_a_lock_has_not_counted(server: &Server) {
     });
 }
 
-/// Calls also reach the lock wait timeout: the statement that switches waits for a call that waits for a slot, and the transaction that has
-/// locked the slot waits for the statement.
+/// Calls also reach the lock wait timeout: the switch waits for a call, which waits for a transaction, which waits for the switch.
 fn a_read_only_server_rejects_calls_and_loses_no_count(server: &Server) {
     promise(server, &[1290], &[1290], |load, administrator, random| {
         let also_super = load.schema.server.is_mysql() && random.random_bool(0.5);
@@ -123,11 +120,9 @@ fn an_upgrade_of_the_package_loses_no_count(server: &Server) {
         for package in &load.packages {
             let script = load.schema.file(package, "create_procedures.sql");
             // It waits 2 s for open transactions (1205), and is sourced again then.
-            load.wait_until("an upgrade", || {
-                match source(&mut load.schema.connect(), &script) {
-                    Err(Error::MySqlError(error)) if error.code == 1205 => false,
-                    done => done.map(|()| true).expect("create_procedures.sql"),
-                }
+            load.wait_until("an upgrade", || match source(&mut load.schema.connect(), &script) {
+                Err(Error::MySqlError(error)) if error.code == 1205 => false,
+                done => done.map(|()| true).expect("create_procedures.sql"),
             });
         }
     });
@@ -156,7 +151,8 @@ fn promise(server: &Server, errors: &'static [u16], until: &[u16], strike: Strik
         let (mut administrator, mut random) = (load.schema.connect(), StdRng::seed_from_u64(seed));
         load.wait_for_calls(20);
         let begin = Instant::now();
-        while begin.elapsed() < DURATION || until.iter().any(|error| load.failed(*error) == 0) {
+        let goes_on = || begin.elapsed() < DURATION || until.iter().any(|error| load.failed(*error) == 0);
+        while goes_on() && !load.has_problems() {
             strike(load, &mut administrator, &mut random);
             load.wait_for_calls(random.random_range(1..=50));
         }
@@ -199,11 +195,9 @@ struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    /// Installs the packages as a production server has them: the routines and the application have accounts without
-    /// privileges of an administrator.
+    /// Installs the packages as in production: no account of the routines or of the application has privileges of an administrator.
     fn new(server: &'a Server, errors: &'static [u16]) -> Self {
-        let definer = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
-        let packages = [package(definer), bounded(definer), of_column("pages.total", "id BIGINT", definer)];
+        let packages = [package(as_slotted), bounded(as_slotted), of_column("pages.total", "id BIGINT", as_slotted)];
         let schema = server.schema();
         schema.run(
             "CREATE TABLE pages (id BIGINT PRIMARY KEY, total BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB;
@@ -246,17 +240,16 @@ impl<'a> Load<'a> {
         self.wait_until(&format!("a call fails: {error}"), || self.failed(error) > before);
     }
 
-    /// Waits for a state.
+    /// Waits for a state, or for a problem, which the promise reports at its end.
     fn wait_until(&self, state: &str, reached: impl Fn() -> bool) {
-        let start = Instant::now();
-        while !reached() {
-            assert!(start.elapsed() < TIMEOUT, "timeout: {state}; {:?}", self.ledger(|ledger| ledger.problems.clone()));
-            thread::sleep(Duration::from_millis(5));
-        }
+        until(state, || reached() || self.has_problems());
     }
 
-    /// Returns what is wrong: in the totals and the rows of the application, in the slots after the maintenance was completed,
-    /// and in the column of the roll-up.
+    fn has_problems(&self) -> bool {
+        self.ledger(|ledger| !ledger.problems.is_empty())
+    }
+
+    /// Returns what is wrong: in the totals, the rows of the application, the slots after complete maintenance, and the column.
     fn check(self) -> BTreeSet<String> {
         // A session that was killed can still commit or roll back.
         let sessions = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'app'";

@@ -31,8 +31,7 @@ pub struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    /// An empty folder and an empty database. The account has privileges on this database and on the one of the same name after
-    /// `test_`, which some frameworks create for their tests.
+    /// An empty folder and an empty database. Its account may also create the database of tests, whose name begins with `test_`.
     pub fn new(server: &'a Server, program: &'static str) -> Self {
         let network = server.network();
         let schema = network.server.schema();
@@ -88,8 +87,7 @@ impl Drop for Application<'_> {
     }
 }
 
-/// The file `run` of a folder of examples/frameworks ends with the exit code 0. It leaves the whole package, one article, whose total
-/// is 3, and no counts of other articles.
+/// The file `run` of a framework succeeds. It leaves the whole package, one article, whose total is 3, and no counts of others.
 fn counts_with(server: &Server, framework: &str) {
     let application = Application::new(server, "frameworks");
     let schema = &application.schema;

@@ -1,12 +1,9 @@
 //! A schema whose owner plants views, routines, triggers and tables for the administrator who runs the commands.
 
 use mysql::prelude::Queryable;
-
-use crate::advise::printed;
-use crate::installing::{ends, has, slotted};
-use crate::rollup::of_column;
-use crate::support::{Module, Server, package, records};
 use slotted::package::{Options, SqlStr};
+
+use crate::support::{Module, Server, ends, has, of_column, package, printed, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -58,7 +55,7 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         let mut root = server.connect();
         root.query_drop("SET GLOBAL general_log = 1").expect("a log");
         for words in commands {
-            let output = slotted(&schema, words).output().expect("slotted runs");
+            let output = schema.slotted(words).output().expect("slotted runs");
             assert!(matches!(output.status.code(), Some(0..=2)), "{words}: {}", printed(&output));
         }
         root.query_drop("SET GLOBAL general_log = 0").expect("no log");
@@ -163,7 +160,7 @@ fn the_names_of_a_key_are_printed_and_not_executed(server: &Server) {
         planted.subject = records(format!("{key} BINARY(2)").parse().expect("a key"));
         let description = SqlStr(planted.description());
         schema.run(&format!("CREATE VIEW x_package AS SELECT '0.1.0' AS version, {description} AS options"));
-        let output = slotted(&schema, "uninstall x").output().expect("slotted runs");
+        let output = schema.slotted("uninstall x").output().expect("slotted runs");
         assert!(!printed(&output).contains("panicked"), "{place}: {}", printed(&output));
         assert!(!databases().contains(&pwned), "{place}");
     }

@@ -1,16 +1,19 @@
 //! Installation by a DBA: the scripts run in the client, keep existing data, and give the documented privileges.
 
 use std::io::Write;
+use std::path::Path;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use slotted::package::{Family, Options, Package, Routine, Security, committed};
+use rexpect::session::{PtySession, spawn_command};
+use slotted::package::{Family, Package, Routine, Security, committed};
 use slotted::render::{self, Task, plan};
+use tempfile::NamedTempFile;
 
-use crate::accounts::{Account, grants};
-use crate::installing::{ends, has};
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, source, with_collation, records};
+use crate::support::{
+    Account, Module, Schema, Server, as_slotted, bounded, ends, error_of, grants, has, keyed, of_column, package,
+    records, run_all, source, with_collation,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -37,13 +40,17 @@ fn works(schema: &Schema<'_>) {
     schema.run("CALL counter_delete('works')");
 }
 
+/// A script, and the client of the server at a terminal, in another folder.
+fn prompt(schema: &Schema<'_>, text: &str) -> (NamedTempFile, PtySession) {
+    let mut script = NamedTempFile::new().expect("a file");
+    script.write_all(text.as_bytes()).expect("its text");
+    let command = schema.client().command(&["--pager=cat"], Path::new("/"));
+    (script, spawn_command(command, Some(60_000)).expect("a client at a terminal"))
+}
+
 fn setup_can_be_sourced_at_the_prompt_from_any_folder(server: &Server) {
     let (schema, package) = (server.schema(), package(|_| {}));
-    let (mut script, elsewhere) =
-        (tempfile::NamedTempFile::new().expect("a file"), tempfile::tempdir().expect("a folder"));
-    script.write_all(schema.file(&package, "setup.sql").as_bytes()).expect("its text");
-    let command = schema.client().command(&["--pager=cat"], elsewhere.path());
-    let mut prompt = rexpect::session::spawn_command(command, Some(60_000)).expect("a client at a terminal");
+    let (script, mut prompt) = prompt(&schema, &schema.file(&package, "setup.sql"));
     for (line, answer) in [
         (&*format!("source {}", script.path().display()), "Query OK"),
         ("SELECT CONCAT('in', 'stalled');", "installed"),
@@ -88,8 +95,8 @@ fn definitions(schema: &Schema<'_>) -> Vec<(String, String)> {
 
 /// The two scripts create the same objects as setup.sql.
 fn uninstall_keeps_the_table_for_the_routines_of_the_next_installation(server: &Server) {
-    let (schema, other, package) = (server.schema(), server.schema(), package(|_| {}));
-    schema.install(&package);
+    let (other, package) = (server.schema(), package(|_| {}));
+    let schema = server.installed([&package]);
     for name in ["create_tables.sql", "create_procedures.sql"] {
         other.run(&other.file(&package, name));
     }
@@ -117,15 +124,14 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
     let package = of_column("articles.views", "id INT", |_| {});
     schema.install(&package);
     let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| schema.file(&package, name));
-    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::REMOVE).into_iter().flat_map(|step| step.statements).collect();
+    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::REMOVE)
+        .into_iter()
+        .flat_map(|step| step.statements)
+        .collect();
     assert!(statements.len() > 10, "{}", statements.len());
     for done in 0..=statements.len() {
         schema.run("CALL articles_views_increment(1)");
-        let mut connection = schema.connect();
-        for statement in &statements[..done] {
-            connection.query_drop(statement).expect(statement);
-        }
-        drop(connection);
+        run_all(&mut schema.connect(), &statements[..done]).expect("uninstall.sql");
         schema.run(&uninstall);
         let tables = ["articles", "articles_views"].map(|name| (name.to_owned(), "BASE TABLE".to_owned()));
         assert_eq!(definitions(&schema), tables, "after {done} statements");
@@ -137,7 +143,8 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
 /// By the script, and by the commands. Without the CHECK, a take succeeds although a negative slot makes the total too small. A column that
 /// is added in the place of a lost one would have 0 in all rows.
 fn a_table_that_differs_is_rejected_before_any_change(server: &Server) {
-    let records = keyed(|options| options.subject = records("url VARCHAR(50), id BIGINT UNSIGNED".parse().expect("a key")));
+    let records =
+        keyed(|options| options.subject = records("url VARCHAR(50), id BIGINT UNSIGNED".parse().expect("a key")));
     let (counters, stock) = (package(|_| {}), bounded(|_| {}));
     let [dropped, other] = if server.is_mysql() {
         ["DROP CHECK CHK", "ALTER CHECK CHK NOT ENFORCED"]
@@ -164,8 +171,7 @@ fn a_table_that_differs_is_rejected_before_any_change(server: &Server) {
         (&stock, &weaker),
         (&stock, other),
     ] {
-        let (schema, table) = (server.schema(), &package.options.table);
-        schema.install(package);
+        let (schema, table) = (server.installed([package]), &package.options.table);
         let check = "SELECT MAX(CONSTRAINT_NAME) FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() AND CONSTRAINT_TYPE = 'CHECK'";
         let check = format!("`{}`", schema.first::<Option<String>>(check).unwrap_or_default());
         schema.run(&with_collation(server, &format!("ALTER TABLE {table} {}", change.replace("CHK", &check))));
@@ -188,32 +194,22 @@ fn a_table_that_differs_is_rejected_before_any_change(server: &Server) {
 
 /// With --force and at the prompt, the client goes on after an error. In MySQL, the procedure of the check stays.
 fn a_script_that_rejects_a_table_creates_nothing_after_it(server: &Server) {
-    let stamped = "views INT NOT NULL, changed TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP";
+    let stamped = "id BIGINT PRIMARY KEY, views INT NOT NULL, changed TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP";
     for (columns, key, why) in [
-        ("id BIGINT, KEY (id), views INT NOT NULL", "id BIGINT", "the key is not unique"),
+        ("id BIGINT NOT NULL, KEY (id), views INT NOT NULL", "id BIGINT", "the key is not unique"),
         ("id BIGINT PRIMARY KEY, views DOUBLE", "id BIGINT", "the column is missing"),
         ("id INT PRIMARY KEY, views INT", "id BIGINT", "has another key"),
-        (
-            &format!("id BIGINT PRIMARY KEY, {stamped}"),
-            "id BIGINT",
-            "each roll-up would change a column with ON UPDATE CURRENT_TIMESTAMP",
-        ),
+        (stamped, "id BIGINT", "each roll-up would change a column with ON UPDATE CURRENT_TIMESTAMP"),
     ] {
         let schema = server.schema();
-        schema.run(&format!(
-            "CREATE TABLE articles ({}) ENGINE = InnoDB",
-            columns.replace("id BIGINT, KEY", "id BIGINT NOT NULL, KEY")
-        ));
+        schema.run(&format!("CREATE TABLE articles ({columns}) ENGINE = InnoDB"));
         let package = of_column("articles.views", key, |_| {});
         for name in ["setup.sql", "create_procedures.sql"] {
             let file = schema.file(&package, name);
             let said = schema.client().pipe(&["--force"], &file);
             assert!(said.stderr.contains("ERROR 30022") && said.stderr.contains(why), "{name}, {why}: {said:?}");
             assert_eq!(said.stderr.matches("ERROR").count(), 1, "{name}, {why}: {said:?}");
-            let mut script = tempfile::NamedTempFile::new().expect("a file");
-            script.write_all(file.as_bytes()).expect("its text");
-            let command = schema.client().command(&["--pager=cat"], script.path().parent().expect("a folder"));
-            let mut prompt = rexpect::session::spawn_command(command, Some(60_000)).expect("a client at a terminal");
+            let (script, mut prompt) = prompt(&schema, &file);
             prompt.send_line(&format!("source {}", script.path().display())).expect("source");
             prompt.exp_string("30022").expect("a rejection");
             prompt.send_line("SELECT CONCAT('af', 'ter');").expect("a query");
@@ -228,18 +224,15 @@ fn a_script_that_rejects_a_table_creates_nothing_after_it(server: &Server) {
 
 /// Calls that do not find their slot use slot 1.
 fn counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('few', 'five slots', NULL, 12); CALL counter_setup('gap', NULL, 64, 7)");
     schema.run("DELETE FROM counters WHERE counter_name = 'gap' AND counter_id = 3");
     let fixed = package(|options| options.subject.set_slots(20));
     let create = schema.file(&fixed, "create_procedures.sql");
     // The resize of one counter waits for no transaction of another one.
     schema.run("CALL counter_setup('other', NULL, 64, 0)");
-    let mut other = schema.connect();
-    other
-        .query_drop("START TRANSACTION; UPDATE counters SET counter = counter + 1 WHERE counter_name = 'other'")
-        .expect("an increment");
+    let _other =
+        schema.after(&["START TRANSACTION", "UPDATE counters SET counter = counter + 1 WHERE counter_name = 'other'"]);
     let resize = "CALL counter_resize('few', NULL); CALL counter_resize('gap', NULL)";
     for (script, slots) in [(&create[..], "5,63,64"), (resize, "20,20,64"), (&create, "20,20,64"), (resize, "20,20,64")]
     {
@@ -260,8 +253,7 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
     let server = server.another(&[]);
     let schema = server.schema();
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0); CREATE USER app, dba");
-    let definer = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
-    for package in [package(definer), of_column("pages.views", "id BIGINT", definer)] {
+    for package in [package(as_slotted), of_column("pages.views", "id BIGINT", as_slotted)] {
         for name in ["setup.sql", "accounts.sql", "grants.sql", "accounts.sql", "create_procedures.sql", "grants.sql"] {
             schema.run(&schema.file(&package, name));
         }
@@ -291,8 +283,7 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
     let server = server.another(functions);
     let schema = Schema::named(&server, "app", "");
     schema.run("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT NOT NULL); INSERT INTO pages VALUES (7, 0)");
-    let definer = |options: &mut Options| options.definer = Some("slotted@localhost".parse().expect("an account"));
-    let package = of_column("pages.views", "id BIGINT", definer);
+    let package = of_column("pages.views", "id BIGINT", as_slotted);
     ["setup.sql", "accounts.sql"].iter().for_each(|name| schema.run(&schema.file(&package, name)));
     schema.run("CALL pages_views_add(7, 41); CALL pages_views_rollup(NULL); CALL pages_views_add(7, 1)");
     let socket = mysql::Opts::from(server.options()).get_socket().expect("a socket").to_owned();
@@ -368,9 +359,7 @@ fn without_the_function_that_the_server_rejects_all_the_rest_is_installed(server
     let schema = server.schema();
     let account = Account::new(&schema, "a", "ALL");
     let [with, without] = [true, false].map(|function| package(|options| options.function = function));
-    let run = |package: &Package, name: &str| {
-        source(&mut account.connect(), &schema.file(package, name))
-    };
+    let run = |package: &Package, name: &str| source(&mut account.connect(), &schema.file(package, name));
     assert_eq!(error_of(run(&with, "setup.sql")).0, 1419);
     assert_eq!(routines(&schema), without.routines().count() as u64);
     schema.run("CALL counter_setup('a', NULL, NULL, 41); CALL counter_increment('a')");
@@ -391,13 +380,10 @@ fn the_example_of_each_manual_runs_and_totals_are_integers(server: &Server) {
         schema.install(&package);
         let totals = "SELECT TABLE_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND COLUMN_NAME = 'total'";
         assert_eq!(schema.query::<(String, String)>(totals), [(package.totals.name().to_owned(), "bigint".to_owned())]);
-        for (routine, name) in
-            package.routines().filter(|(routine, _)| !routine.is_private() && *routine != Routine::Drop)
-        {
-            let manual = format!(
-                "SELECT ROUTINE_COMMENT FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = '{}'",
-                name.name()
-            );
+        let is_described = |(routine, _): &(Routine, _)| !routine.is_private() && *routine != Routine::Drop;
+        for (routine, name) in package.routines().filter(is_described) {
+            let of_routine = format!("ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME = '{}'", name.name());
+            let manual = format!("SELECT ROUTINE_COMMENT FROM information_schema.ROUTINES WHERE {of_routine}");
             let manual: String = schema.first(&manual);
             has(&manual, &["\nParameters: ", "\nErrors: ", "\nExample: "]);
             let (_, example) = manual.rsplit_once("\nExample: ").expect("an example");

@@ -2,19 +2,20 @@
 
 use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
 use serde_json::Value;
 use slotted::install;
 use slotted::package::Routine;
 
-use crate::accounts::Account;
-use crate::advise::{printed, url};
-use crate::support::{Module, SESSIONS, Schema, Server, SetOnDrop, package, parsed};
+use crate::support::{
+    Account, Module, SESSIONS, Schema, Server, beside, ends, exits, has, package, parsed, printed, run_all, until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -43,78 +44,34 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(calls_go_on_while_an_upgrade_waits);
 }
 
-/// The tool with the words of a command line in a schema, as the administrator.
-pub fn slotted(schema: &Schema<'_>, words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-    command.args(shlex::split(words).expect(words)).env("SLOTTED_URL", url(schema.server, schema)).stdin(Stdio::null());
-    command
-}
-
-/// Runs a command, asserts its exit code, and returns what it prints. A terminal can print it: it has no control characters, and none that
-/// change the direction.
-fn exits(command: &mut Command, code: i32) -> String {
-    let output = command.output().expect("slotted runs");
-    let said = printed(&output);
-    assert_eq!(output.status.code(), Some(code), "{command:?}: {said}");
-    let executed = |c: char| c.is_control() && c != '\n' && c != '\t' || ('\u{202a}'..='\u{202e}').contains(&c);
-    assert!(!said.contains(executed), "{command:?}: {said:?}");
-    said
-}
-
-pub fn ends(schema: &Schema<'_>, code: i32, words: &str) -> String {
-    exits(&mut slotted(schema, words), code)
-}
-
 pub fn ends_as(account: &Account<'_>, schema: &Schema<'_>, code: i32, words: &str) -> String {
     let url = schema.server.url_of(&account.name, None).replacen('?', &format!("/{}?", schema.name), 1);
-    exits(slotted(schema, words).args(["--url", &url]), code)
-}
-
-/// Asserts that what a command has printed contains each of the texts.
-#[track_caller]
-pub fn has(said: &str, texts: &[&str]) {
-    let missing = texts.iter().find(|text| !said.contains(**text));
-    assert_eq!(missing, None, "{said}");
+    exits(schema.slotted(words).args(["--url", &url]), code)
 }
 
 fn start(schema: &Schema<'_>, words: &str) -> Child {
-    slotted(schema, words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs")
+    schema.slotted(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs")
 }
 
 /// What the command says that finds all objects as it would create them.
 const INSTALLED: &str = "is already installed; nothing to do";
 
-/// Runs a check until it is true.
-fn until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !is_true() {
-        assert!(Instant::now() < end, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// By the command, and by a client of the server with the files that the command prints.
 /// An account that upgrades names neither the definer nor the security. The DEFINER of the second package was written into the script.
 fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
     let schema = server.schema();
     let account = format!("{}_d", schema.name);
     schema.run(&format!("CREATE USER {account}@localhost; GRANT ALL ON {}.* TO {account}@localhost", schema.ident()));
     let definer = format!("{account}@localhost");
-    ends(
-        &schema,
-        0,
-        &format!(
-            "install slotted_counters --slots 7 --security invoker --definer {definer} --collation utf8mb4_unicode_ci"
-        ),
-    );
-    let by_hand = schema.file(&crate::support::package(|_| {}), "setup.sql");
-    schema.run(
-        &by_hand
-            .replace("CREATE PROCEDURE `_counter_script`", "CREATE procedure `_counter_script`")
-            .replace("CREATE PROCEDURE", &format!("CREATE DEFINER = {definer} PROCEDURE"))
-            .replace("CREATE FUNCTION", &format!("CREATE DEFINER = {definer} FUNCTION"))
-            .replace("SQL SECURITY DEFINER VIEW", &format!("DEFINER = {definer} SQL SECURITY DEFINER VIEW")),
-    );
+    let more = format!("--slots 7 --security invoker --definer {definer} --collation utf8mb4_unicode_ci");
+    ends(&schema, 0, &format!("install slotted_counters {more}"));
+    let by_hand = schema.file(&package(|_| {}), "setup.sql");
+    let by_hand = by_hand.replace("CREATE PROCEDURE `_counter_script`", "CREATE procedure `_counter_script`");
+    let by_hand = by_hand
+        .replace("SQL SECURITY DEFINER VIEW", &format!("DEFINER = {definer} SQL SECURITY DEFINER VIEW"));
+    let of_definer = |text: String, kind: &str| {
+        text.replace(&format!("CREATE {kind}"), &format!("CREATE DEFINER = {definer} {kind}"))
+    };
+    schema.run(&["PROCEDURE", "FUNCTION"].into_iter().fold(by_hand, of_definer));
     let definers = "SELECT DISTINCT CONCAT(DEFINER, ' ', SECURITY_TYPE) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1";
     let expected = [format!("{definer} DEFINER"), format!("{definer} INVOKER")];
     assert_eq!(schema.query::<String>(definers), expected);
@@ -176,6 +133,7 @@ fn a_definer_that_the_account_may_not_set_drops_nothing(server: &Server) {
     assert_eq!(schema.first::<String>(routines), before);
 }
 
+/// By the command, and by a client of the server with the files that the command prints.
 fn install_creates_each_package_and_does_nothing_the_second_time(server: &Server) {
     for words in [
         "counters",
@@ -260,10 +218,7 @@ fn status_tells_differences_apart(server: &Server) {
     for (name, setting, [from, to], _) in routines {
         let created: mysql::Row = schema.first(&format!("SHOW CREATE PROCEDURE {name}"));
         let created = created.get::<String, _>(2).expect("its statement").replacen(from, to, 1);
-        let mut connection = schema.connect();
-        for statement in [&format!("DROP PROCEDURE {name}"), setting, &created] {
-            connection.query_drop(statement).expect(statement);
-        }
+        schema.after(&[&format!("DROP PROCEDURE {name}"), setting, &created]);
     }
     // A view of the number 1 is what mysqldump creates first, and what stays if the restore stops.
     schema.run(&format!(
@@ -285,8 +240,7 @@ fn status_tells_differences_apart(server: &Server) {
 }
 
 fn status_of_an_account_that_sees_a_part_is_incomplete(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     let account = Account::new(&schema, "a", "SELECT");
     has(&ends_as(&account, &schema, 2, "status"), &["GRANT SELECT, SHOW VIEW"]);
     let mut hint = String::new();
@@ -302,8 +256,7 @@ fn status_of_an_account_that_sees_a_part_is_incomplete(server: &Server) {
 }
 
 fn status_prints_one_line_for_each_counter(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('a', NULL, 3, 7); CALL counter_setup('b', NULL, 2, 30); CALL counter_setup('c', NULL, NULL, 0)");
     let table = || {
         let said = ends(&schema, 0, "status");
@@ -312,9 +265,9 @@ fn status_prints_one_line_for_each_counter(server: &Server) {
         words.filter(|line| !line.is_empty()).collect::<Vec<_>>()
     };
     assert_eq!(table(), ["counter total slots", "b 30 2", "a 7 3", "c 0 5"]);
-    schema.run(
-        "CALL counter_setup('d', NULL, 1, 6); CALL counter_setup('e', NULL, 1, 5); CALL counter_setup('f', NULL, 1, 4)",
-    );
+    for counter in ["'d', NULL, 1, 6", "'e', NULL, 1, 5", "'f', NULL, 1, 4"] {
+        schema.run(&format!("CALL counter_setup({counter})"));
+    }
     let (lines, more) = (table(), "and 1 more: SELECT * FROM counter_totals ORDER BY total DESC");
     assert_eq!(lines[1..], ["b 30 2", "a 7 3", "d 6 1", "e 5 1", "f 4 1", more]);
     assert_eq!(schema.query::<mysql::Row>(&more["and 1 more: ".len()..]).len(), 6);
@@ -335,8 +288,7 @@ fn status_prints_one_line_for_each_counter(server: &Server) {
 }
 
 fn another_installation_replaces_what_differs_and_keeps_the_slots_of_a_column(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('hits', NULL, 20, 7); CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
     let said = ends(&schema, 0, "install counters --slots 20");
     assert!(said.contains("replace procedure counter_increment") && !said.contains("counter_drop"), "{said}");
@@ -421,8 +373,7 @@ fn twenty_installations_at_the_same_time_give_one_package(server: &Server) {
     assert_eq!(did_nothing.count(), 19);
 }
 
-/// Waits until a session of this schema, which is none of the calls, waits for a transaction that has used a routine or for FLUSH TABLES
-/// WITH READ LOCK.
+/// Waits until a session, which is none of the calls, waits for a transaction with a routine or for FLUSH TABLES WITH READ LOCK.
 fn until_an_upgrade_waits(schema: &Schema<'_>) {
     let waiting = format!(
         "SELECT COUNT(*) FROM {SESSIONS} WHERE DB = DATABASE() AND STATE REGEXP '^Waiting for (stored|global|backup)' AND INFO NOT REGEXP '^(CALL|SELECT)'"
@@ -439,8 +390,7 @@ fn calls_go_on_while_an_upgrade_waits(server: &Server) {
     }
 }
 
-/// MySQL gets DROP, CREATE and GRANT in one packet, and executes all of them when the transaction has ended. MariaDB replaces a routine in
-/// one statement.
+/// MySQL gets DROP, CREATE and GRANT in one packet, and executes all when the transaction has ended. MariaDB has one statement.
 fn an_upgrade_that_is_killed_while_it_waits_loses_nothing(server: &Server) {
     upgrade_waits_for(server, &TRANSACTION, TRANSACTION[1], true);
 }
@@ -459,26 +409,20 @@ fn upgrade_waits_for(server: &Server, blocks: &[&str], call: &str, kills: bool) 
         account.name
     ));
     let grants = routine_grants(&schema, &account.name);
-    let mut blocking = schema.connect();
-    blocks.iter().for_each(|statement| blocking.query_drop(statement).expect(statement));
-    let (stop, calls) = (AtomicBool::new(false), AtomicU64::new(0));
-    let (longest, said) = thread::scope(|scope| {
-        let caller = scope.spawn(|| {
-            let (mut connection, mut longest) = (schema.connect(), Duration::ZERO);
-            while !stop.load(SeqCst) {
-                let start = Instant::now();
-                match connection.query_drop(call) {
-                    // MySQL has no routine between its DROP and its CREATE.
-                    Err(mysql::Error::MySqlError(error)) if error.code == 1305 => {}
-                    result => result.expect("a call during an upgrade"),
-                }
-                longest = longest.max(start.elapsed());
-                calls.fetch_add(1, SeqCst);
-                thread::sleep(Duration::from_millis(20));
-            }
-            longest
-        });
-        let stop = SetOnDrop(&stop);
+    let mut blocking = schema.after(blocks);
+    let (calls, longest) = (AtomicU64::new(0), AtomicU64::new(0));
+    let part = |connection: &mut Conn, _| {
+        let start = Instant::now();
+        match connection.query_drop(call) {
+            // MySQL has no routine between its DROP and its CREATE.
+            Err(mysql::Error::MySqlError(error)) if error.code == 1305 => {}
+            result => result.expect("a call during an upgrade"),
+        }
+        longest.fetch_max(start.elapsed().as_secs(), SeqCst);
+        calls.fetch_add(1, SeqCst);
+        thread::sleep(Duration::from_millis(20));
+    };
+    let said = beside([schema.connect()], part, || {
         let mut install = start(&schema, "install counters");
         let lines = BufReader::new(install.stderr.take().expect("a pipe")).lines();
         let mut lines = lines.map(|line| line.expect("a line"));
@@ -491,15 +435,13 @@ fn upgrade_waits_for(server: &Server, blocks: &[&str], call: &str, kills: bool) 
             until_an_upgrade_waits(&schema);
             install.kill().expect("a signal");
         }
-        blocking.query_drop("COMMIT").expect("a commit");
-        blocking.query_drop("UNLOCK TABLES").expect("no lock");
+        run_all(&mut blocking, &["COMMIT", "UNLOCK TABLES"]).expect("no lock");
         let rest: Vec<_> = lines.collect();
         assert_eq!(install.wait().expect("the end").success(), !kills, "{blocks:?}: {rest:?}");
-        drop(stop);
-        (caller.join().expect("a caller"), named)
+        named
     });
     // A call waits behind a DROP until this has timed out, after 2 s. A machine under load takes longer.
-    assert!(longest < Duration::from_secs(20), "{blocks:?}: {longest:?}");
+    assert!(longest.load(SeqCst) < 20, "{blocks:?}: {longest:?} s");
     let blocker = format!("connection {} of ", blocking.connection_id());
     assert!(!server.is_mysql() || said.contains(&blocker), "{blocks:?}: {blocker}: {said}");
     if kills {
@@ -593,8 +535,8 @@ fn the_owner_of_one_schema_installs(server: &Server) {
             let said = ends_as(&account, &schema, 2, &install);
             has(&said, &["SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function"]);
             let said = ends_as(&account, &schema, 1, "status");
-            let (_, hint) =
-                said.split_once("To do without the function, with the same connection: slotted ").expect(&said);
+            let (_, hint) = said.split_once("To do without the function, ").expect(&said);
+            let (_, hint) = hint.split_once("with the same connection: slotted ").expect(&said);
             install = hint.lines().next().expect("a line").to_owned();
         }
         ends_as(&account, &schema, 0, &install);
@@ -651,21 +593,20 @@ fn every_error_is_as_reviewed(server: &Server) {
         "status",
     );
     for words in ["install counters", "status", "uninstall"] {
-        let said = exits(slotted(&schema, words).env("SLOTTED_URL", server.url()), 2);
+        let said = exits(schema.slotted(words).env("SLOTTED_URL", server.url()), 2);
         texts += &format!("$ slotted {words} (without a database)\n{said}\n");
     }
     insta::assert_snapshot!("errors", texts);
 }
 
 fn uninstall_keeps_the_counts_unless_it_is_told_otherwise(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('hits', NULL, NULL, 42)");
     has(&ends(&schema, 0, "uninstall"), &["the table counters is kept"]);
     ends(&schema, 0, "install counters");
     assert_eq!(schema.first::<u64>("SELECT counter_get('hits')"), 42);
     for (answer, left) in [("no", 3), ("counters", 0)] {
-        let mut command = slotted(&schema, "uninstall --with-data");
+        let mut command = schema.slotted("uninstall --with-data");
         command.stdin(Stdio::inherit());
         let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
         terminal.exp_string("The sum of its counts is 42.").expect("what is dropped");

@@ -7,8 +7,7 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, variants};
+use crate::support::{Module, Schema, Server, bounded, error_of, keyed, of_column, package, run, run_all, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -18,27 +17,23 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none);
 }
 
-/// What the transactions of the schema have locked. MySQL names the locks of records and gaps, MariaDB has the number of rows in a table that
-/// it refreshes only if no session has read it for 0.1 s.
+/// What the transactions have locked. MariaDB has only the number of rows, which it refreshes if no session has read it for 0.1 s.
 fn locked(schema: &Schema<'_>, connection: &Conn) -> Vec<String> {
     if schema.server.is_mysql() {
         return schema.data_locks().into_iter().map(|(kind, mode)| format!("{kind} {mode}")).collect();
     }
     thread::sleep(Duration::from_millis(150));
     let id = connection.connection_id();
-    let rows = format!(
-        "SELECT trx_rows_locked FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {id} AND trx_rows_locked > 0"
-    );
-    schema.query::<u64>(&rows).iter().map(|rows| format!("{rows} rows")).collect()
+    let rows = format!("SELECT trx_rows_locked FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = {id}");
+    schema.query::<u64>(&rows).iter().filter(|rows| **rows > 0).map(|rows| format!("{rows} rows")).collect()
 }
 
 fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(server: &Server) {
     let one: &[&str] = if server.is_mysql() { &["RECORD X,REC_NOT_GAP", "TABLE IX"] } else { &["1 rows"] };
-    let mut packages: Vec<_> = variants().into_iter().map(|(_, package)| package).collect();
-    packages.extend([bounded(|_| {}), keyed(|options| options.subject.set_slots(1))]);
-    for package in packages {
-        let (schema, prefix, table) = (server.schema(), package.options.prefix.name(), &package.options.table);
-        schema.install(&package);
+    let more = [bounded(|_| {}), keyed(|options| options.subject.set_slots(1))];
+    for package in variants().into_iter().chain(more) {
+        let (schema, prefix, table) =
+            (server.installed([&package]), package.options.prefix.name(), &package.options.table);
         let counters = package.options.is_named();
         let (key, neighbour) = if counters { ("'a'", "'b'") } else { ("1, 1", "1, 2") };
         for key in [key, neighbour] {
@@ -56,10 +51,9 @@ fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(se
         let count = [format!("CALL {prefix}increment({key})"), format!("CALL {prefix}add({key}, -3)")];
         for call in count.into_iter().chain(take) {
             let mut connection = schema.isolated("REPEATABLE READ");
-            connection.query_drop("START TRANSACTION").expect("a transaction");
-            for read in [&format!("SELECT * FROM {}", package.totals), &get, &format!("{get} INTO @total")] {
-                connection.query_drop(read).expect(read);
-            }
+            run(&mut connection, "START TRANSACTION");
+            let view = format!("SELECT * FROM {}", package.totals);
+            run_all(&mut connection, &[&view, &get, &format!("{get} INTO @total")]).expect("reads");
             assert_eq!(locked(&schema, &connection), [""; 0], "{get}");
             connection.query_drop(&call).expect(&call);
             assert_eq!(locked(&schema, &connection), one, "{call}");
@@ -72,8 +66,7 @@ fn a_call_that_counts_locks_the_slot_of_its_connection_and_reading_locks_none(se
 
 fn concurrent_setups_of_one_name_create_one_counter(server: &Server) {
     const SESSIONS: usize = 16;
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     for round in 0..10 {
         let barrier = Barrier::new(SESSIONS);
         let setup = || {
@@ -101,30 +94,13 @@ fn no_call_ends_the_transaction(server: &Server) {
     let first = "INSERT INTO articles VALUES (1, 7); CALL articles_views_add(1, 2); INSERT INTO slotted_counters VALUES (1, 2, 0, 1), (1, 2, 3, 4); \
                  CALL counter_setup('a', NULL, 3, 10); CALL bounded_counter_setup('a', NULL, 3, 10)";
     let empty = "DELETE FROM articles; DELETE FROM articles_views; DELETE FROM slotted_counters; DELETE FROM counters; DELETE FROM bounded_counters";
-    for (number, call) in [
-        "counter_setup('new', NULL, 3, 7)",
-        "counter_increment('a')",
-        "counter_add('a', 5)",
-        "counter_increment('unknown')",
-        "counter_reset('a', 99, TRUE)",
-        "counter_resize('a', 9)",
-        "counter_resize('a', 1)",
-        "counter_delete('a')",
-        "bounded_counter_take('a', 9)",
-        "bounded_counter_take('a', 99)",
-        "slotted_counter_add_many('[[1, 2, 3], [4, 5, 6]]')",
-        "slotted_counter_reset(1, 2, 9)",
-        "slotted_counter_compact(1, 2)",
-        "slotted_counter_delete(1, 2)",
-        "articles_views_increment(1)",
-        "articles_views_rollup(NULL)",
-        "articles_views_compact(1)",
-        "articles_views_reset(1, 1)",
-        "articles_views_delete(1)",
-    ]
-    .iter()
-    .enumerate()
-    {
+    let calls = "counter_setup('new', NULL, 3, 7); counter_increment('a'); counter_add('a', 5); counter_increment('unknown'); \
+                 counter_reset('a', 99, TRUE); counter_resize('a', 9); counter_resize('a', 1); counter_delete('a'); \
+                 bounded_counter_take('a', 9); bounded_counter_take('a', 99); slotted_counter_add_many('[[1, 2, 3], [4, 5, 6]]'); \
+                 slotted_counter_reset(1, 2, 9); slotted_counter_compact(1, 2); slotted_counter_delete(1, 2); \
+                 articles_views_increment(1); articles_views_rollup(NULL); articles_views_compact(1); articles_views_reset(1, 1); \
+                 articles_views_delete(1)";
+    for (number, call) in calls.split("; ").enumerate() {
         schema.run(&format!("{empty}; {first}"));
         let tables = ["counters", "bounded_counters", "slotted_counters", "articles", "articles_views"];
         let rows = || tables.map(|table| schema.rows(&table.parse().expect("a table")));

@@ -7,8 +7,7 @@ use slotted::package::{Family, committed};
 use slotted::render::{Format, files_of};
 
 use crate::frameworks::Application;
-use crate::rollup::of_column;
-use crate::support::{Module, Server, root};
+use crate::support::{Module, Server, of_column, root};
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -1,14 +1,12 @@
 //! Monitoring: the queries of docs/operations.md with its account.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use crate::advise::{printed, slotted};
-use crate::rollup::of_column;
-use crate::support::{Module, Network, Schema, Server, keyed, package, sql_statements};
+use crate::support::{Module, Network, Schema, Server, exits, keyed, of_column, package, slotted, sql_statements, until};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -25,16 +23,15 @@ fn statement(part: &str) -> String {
     statements().into_iter().find(|statement| statement.contains(part)).expect(part)
 }
 
-/// The first row of a query, as soon as there is one. The servers refresh the lock waits only every 0.1 s.
+/// The first row of a query, as soon as there is one. The servers refresh the lock waits only if nobody has read them for 0.1 s.
 fn found(connection: &mut Conn, query: &str) -> Row {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(found) = connection.query_first(query).expect(query) {
-            return found;
-        }
-        assert!(Instant::now() < end, "no row: {query}");
+    let mut found = None;
+    until(query, || {
         thread::sleep(Duration::from_millis(100));
-    }
+        found = connection.query_first(query).expect(query);
+        found.is_some()
+    });
+    found.expect(query)
 }
 
 /// On a server of its own, because an account and the lock waits belong to all databases of a server.
@@ -42,9 +39,8 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     let network = Network::start(server, &[]);
     let schema = Schema::named(&network.server, "mydb", "");
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0)");
-    [package(|_| {}), keyed(|_| {}), of_column("articles.views", "id BIGINT", |_| {})]
-        .iter()
-        .for_each(|package| schema.install(package));
+    let column = of_column("articles.views", "id BIGINT", |_| {});
+    [package(|_| {}), keyed(|_| {}), column].iter().for_each(|package| schema.install(package));
     schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7); CALL articles_views_add(1, 3)");
     let (grants, queries): (Vec<_>, Vec<_>) =
         statements().into_iter().partition(|text| text.contains("GRANT ") || text.starts_with("CREATE USER"));
@@ -54,12 +50,8 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
         Conn::new(schema.options().user(Some("monitor")).pass(Some("secret"))).expect("the account of the page");
     account.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time-out");
     // A transaction that has locked all slots.
-    let mut transaction = schema.connect();
-    for statement in
-        ["BEGIN", "UPDATE counters SET counter = counter + 1", "UPDATE slotted_counters SET count = count + 1"]
-    {
-        transaction.query_drop(statement).expect("locks");
-    }
+    let locks = ["UPDATE counters SET counter = counter + 1", "UPDATE slotted_counters SET count = count + 1"];
+    let mut transaction = schema.after(&["BEGIN", locks[0], locks[1]]);
     for query in queries.iter().filter(|query| !query.contains("sys.")) {
         account.query_drop(query).unwrap_or_else(|error| panic!("{error} in {query}"));
     }
@@ -90,9 +82,7 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     // The account sees the counts, and gets what it needs to see the packages, and nothing else.
     let status = |code| {
         let url = schema.server.url_of("monitor", Some("secret"));
-        let output = slotted(&["status", "--url", &url, "--database", "mydb"]);
-        assert_eq!(output.status.code(), Some(code), "{}", printed(&output));
-        printed(&output)
+        exits(&mut slotted(&["status", "--url", &url, "--database", "mydb"]), code)
     };
     let said = status(2);
     assert!(said.contains("error: this account sees no package in the database mydb\n"), "{said}");
@@ -103,8 +93,7 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
 }
 
 fn the_skew_is_that_of_the_counts_between_two_readings(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run(
         "INSERT INTO counters (counter_name, counter_id, start_date, counter)
          VALUES ('a', 1, NOW(), 6), ('a', 2, NOW(), 1), ('a', 3, NOW(), 1), ('a', 4, NOW(), 0), ('a', -5, NOW(), 100)",

@@ -9,7 +9,7 @@ use mysql::{Conn, Error};
 use rand::RngExt;
 use slotted::script;
 
-use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, package, sql_blocks};
+use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, package, run, run_all, sql_blocks};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -36,15 +36,10 @@ pub fn transaction(key: u128) -> Vec<String> {
 
 /// A schema with the package, the counter and the table of the page.
 fn installed(server: &Server) -> Schema<'_> {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('downloads', NULL, 100, 0)");
-    run(&mut schema.connect(), &statements("CREATE TABLE")).expect("a table");
+    run_all(&mut schema.connect(), &statements("CREATE TABLE")).expect("a table");
     schema
-}
-
-pub fn run(connection: &mut Conn, statements: &[String]) -> mysql::Result<()> {
-    statements.iter().try_for_each(|statement| connection.query_drop(statement))
 }
 
 /// The total, and the number of operation keys.
@@ -53,6 +48,8 @@ fn state(schema: &Schema<'_>) -> (u64, u64) {
 }
 
 const CALLERS: usize = 12;
+/// The number for a connection that has ended.
+const LOST: u16 = 2013;
 /// Of this number of operations, one gets no answer to its first COMMIT.
 const UNANSWERED: usize = 8;
 
@@ -60,7 +57,7 @@ const UNANSWERED: usize = 8;
 fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
     let schema = installed(server);
     let sessions: Vec<_> = (0..CALLERS).map(|_| AtomicU32::new(0)).collect();
-    let [attempts, acknowledged, counted_before] = [(); 3].map(|()| AtomicU64::new(0));
+    let [attempts, acknowledged, counted_before, killed] = [(); 4].map(|()| AtomicU64::new(0));
     let done = AtomicBool::new(false);
     let connect = |caller: usize| {
         let connection = schema.connect();
@@ -72,11 +69,13 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
         let mut connection = connect(caller);
         loop {
             attempts.fetch_add(1, SeqCst);
-            let number = match run(&mut connection, statements) {
+            let number = match run_all(&mut connection, statements) {
                 Ok(()) if !std::mem::take(&mut unanswered) => break,
+                Ok(()) => 0,
                 Err(Error::MySqlError(error)) => error.code,
-                _ => 0,
+                Err(_) => LOST,
             };
+            killed.fetch_add(u64::from([1317, 1927, LOST, 3169].contains(&number)), SeqCst);
             match number {
                 1062 => {
                     counted_before.fetch_add(1, SeqCst);
@@ -84,7 +83,7 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
                 }
                 1105 | 1205 | 1213 | 1317 | 1329 | 30021 if connection.query_drop("ROLLBACK").is_ok() => {}
                 // The session is killed: 1927 on MariaDB, 3169 on MySQL.
-                0 | 1105 | 1205 | 1213 | 1317 | 1329 | 1927 | 3169 | 30021 => connection = connect(caller),
+                0 | LOST | 1105 | 1205 | 1213 | 1317 | 1329 | 1927 | 3169 | 30021 => connection = connect(caller),
                 number => panic!("error {number}"),
             }
         }
@@ -114,20 +113,20 @@ fn a_repeated_operation_counts_once_whatever_is_killed(server: &Server) {
     });
     let (operations, counted_before) = (acknowledged.into_inner(), counted_before.into_inner());
     assert_eq!(state(&schema), (operations, operations));
+    assert!(killed.into_inner() > 0, "no KILL has ended an attempt");
     assert!(counted_before >= operations / UNANSWERED as u64, "{counted_before} of {operations}");
 }
 
 fn a_repeated_operation_waits_for_the_open_transaction(server: &Server) {
     let schema = installed(server);
-    let (mut first, mut second) = (schema.connect(), schema.connect());
-    second.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a time");
+    let (mut first, mut second) = (schema.connect(), schema.impatient());
     for (key, end, expected, total) in [(1, "COMMIT", Err(1062), 1), (2, "ROLLBACK", Ok(()), 2)] {
         let statements = transaction(key);
         let mut repeat = || {
-            let result = run(&mut second, &statements).map_err(|error| error_of::<()>(Err(error)).0);
+            let result = run_all(&mut second, &statements).map_err(|error| error_of::<()>(Err(error)).0);
             second.query_drop("ROLLBACK").map(|()| result).expect("a rollback")
         };
-        run(&mut first, &statements[..statements.len() - 1]).expect("an open transaction");
+        run_all(&mut first, &statements[..statements.len() - 1]).expect("an open transaction");
         assert_eq!(repeat(), Err(1205), "it waits");
         first.query_drop(end).expect(end);
         assert_eq!(repeat(), expected, "{end}");
@@ -141,7 +140,7 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
     const LOCKED: u128 = 7;
     let schema = installed(server);
     let [mut connection, mut open, mut caller] = [(); 3].map(|()| schema.connect());
-    run(&mut connection, &statements("DELIMITER")).expect("a procedure and an event");
+    run_all(&mut connection, &statements("DELIMITER")).expect("a procedure and an event");
     // The event of a server whose scheduler is on calls the procedure at once.
     schema.run("ALTER EVENT counter_operations_clean_up DISABLE");
     let clean_up = |session: &mut Conn| session.query_drop("CALL counter_operations_clean_up()").expect("a clean-up");
@@ -152,16 +151,15 @@ fn the_clean_up_deletes_only_old_keys_and_delays_no_operation(server: &Server) {
         schema.run(&format!("INSERT INTO counter_operations VALUES {}", rows.collect::<Vec<_>>().join(", ")));
     }
     // A transaction that has inserted its key, and one that has locked an old key, delay no clean-up.
-    run(&mut open, &transaction(1)[..3]).expect("an open transaction");
+    run_all(&mut open, &transaction(1)[..3]).expect("an open transaction");
     let lock = format!("SELECT operation FROM counter_operations WHERE operation = x'{LOCKED:032X}' FOR UPDATE");
-    open.query_drop(lock).expect("a lock");
-    for connection in [&mut connection, &mut caller] {
-        connection.query_drop("SET SESSION innodb_lock_wait_timeout = 5").expect("a time");
-    }
+    run(&mut open, &lock);
+    let patience = "SET SESSION innodb_lock_wait_timeout = 5";
+    [&mut connection, &mut caller].into_iter().for_each(|session| run(session, patience));
     // In a transaction, which keeps the locks of the clean-up. No operation waits for them.
     connection.query_drop("START TRANSACTION").expect("a transaction");
     clean_up(&mut connection);
-    run(&mut caller, &transaction(2)).expect("an operation");
+    run_all(&mut caller, &transaction(2)).expect("an operation");
     connection.query_drop("COMMIT").expect("a commit");
     assert_eq!(state(&schema), (1, KEPT as u64 + 2));
     open.query_drop("COMMIT").expect("a commit");

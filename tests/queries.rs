@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::thread;
 
 use mysql::prelude::{FromRow, Queryable};
-use mysql::{Params, Row, TxOpts, Value};
+use mysql::{Conn, Params, Row, TxOpts, Value};
 use slotted::package::{Options, Package};
 use slotted::script::{self, Query};
 
-use crate::rollup::of_column;
-use crate::support::{Module, Schema, Server, bounded, calls, keyed, package, repeatable, variants, records};
+use crate::support::{
+    Module, Schema, Server, at_once, beside, bounded, calls, keyed, of_column, package, records, repeat, repeatable,
+    variants,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -79,7 +80,7 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
         keyed(|o| o.cluster = true),
         of_column("articles.views", "id BIGINT", |_| {}),
     ];
-    for package in variants().into_iter().map(|(_, package)| package).chain(more) {
+    for package in variants().into_iter().chain(more) {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
         schema.install(&package);
@@ -100,10 +101,8 @@ fn every_query_has_the_parameters_of_its_comment(server: &Server) {
 }
 
 fn queries_and_calls_count_in_the_same_rows(server: &Server) {
-    let packages = variants().into_iter().map(|(_, package)| package);
-    for package in packages.chain([bounded(|_| {}), keyed(|_| {})]) {
-        let (schema, what) = (server.schema(), package.options.arguments());
-        schema.install(&package);
+    for package in variants().into_iter().chain([bounded(|_| {}), keyed(|_| {})]) {
+        let (schema, what) = (server.installed([&package]), package.options.arguments());
         let (queries, mut connection) = (Queries::of(&schema, &package), schema.connect());
         let (prefix, named) = (package.options.prefix.name(), package.options.is_named());
         let (key, of_key): (_, Vec<Value>) =
@@ -150,8 +149,7 @@ fn queries_and_calls_count_in_the_same_rows(server: &Server) {
 fn totals_are_exact_during_resizes(server: &Server) {
     let package = package(|_| {});
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        let schema = server.schema();
-        schema.install(&package);
+        let schema = server.installed([&package]);
         schema.run("CALL counter_setup('hot', NULL, 12, NULL)");
         let (queries, counted) = (&Queries::of(&schema, &package), AtomicI64::new(0));
         let write = || {
@@ -161,16 +159,12 @@ fn totals_are_exact_during_resizes(server: &Server) {
                 counted.fetch_add(1, SeqCst);
             }
         };
-        thread::scope(|scope| {
-            let writers: Vec<_> = (0..16).map(|_| scope.spawn(write)).collect();
-            let mut connection = schema.isolated(isolation);
-            let writing = || !writers.iter().all(|writer| writer.is_finished());
-            for slots in [5, 12, 1, 7].into_iter().cycle().take_while(|_| writing()) {
-                while let Err(error) = connection.exec_drop("CALL counter_resize('hot', ?)", (slots,)) {
-                    repeatable(error);
-                }
+        let resize = |connection: &mut Conn, _| {
+            for slots in [5, 12, 1, 7] {
+                repeat(connection, &[&format!("CALL counter_resize('hot', {slots})")]);
             }
-        });
+        };
+        beside([schema.isolated(isolation)], resize, || at_once(16, write));
         assert_eq!(schema.first::<i64>("SELECT counter_get('hot')"), counted.into_inner(), "{isolation}");
     }
 }
@@ -185,8 +179,7 @@ fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(serve
         (keyed(one), "DO 0", of_record, &["increment", "add", "add_many"][..]),
         (package(one), setup, of_counter, &["increment", "add"]),
     ] {
-        let schema = server.schema();
-        schema.install(&package);
+        let schema = server.installed([&package]);
         schema.run(&format!("{setup}; {call}"));
         let (queries, table) = (Queries::of(&schema, &package), &package.options.table);
         for (number, name) in names.iter().enumerate() {
@@ -210,8 +203,7 @@ fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(serve
 /// JSON libraries write characters beyond ASCII as escapes. The session cannot have these characters, the key can.
 fn a_json_escape_is_its_character_in_a_session_without_the_character(server: &Server) {
     let package = keyed(|o| o.subject = records("name VARCHAR(40)".parse().expect("a key")));
-    let schema = server.schema();
-    schema.install(&package);
+    let schema = server.installed([&package]);
     schema.run("CALL slotted_counter_add('\u{416}', 1)");
     let (queries, mut connection) = (Queries::of(&schema, &package), schema.connect());
     connection.query_drop("SET NAMES latin1").expect("latin1");

@@ -1,7 +1,7 @@
 //! The recipes of the documents, while connections write: the SQL and the lines are those of the pages.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,9 @@ use slotted::package::{Options, Package};
 use slotted::script;
 
 use crate::documents;
-use crate::rollup::of_column;
 use crate::support::{
-    Module, Schema, Server, SetOnDrop, bounded, calls, error_of, keyed, package, repeatable, root, source as run,
-    sql_blocks, with_collation,
+    Module, Server, at_once, beside, bounded, calls, error_of, keyed, of_column, package, reads, repeatable, root,
+    source, sql_blocks, until, with_collation,
 };
 
 pub fn promises(mut module: Module<'_>) {
@@ -46,16 +45,20 @@ fn between(page: &str, begin: &str, end: &str) -> String {
     rest.split(end).next().unwrap_or_default().to_owned()
 }
 
+/// The statements of a block in a section of the page about columns.
+fn statements<const N: usize>(section: &str, block: usize) -> [String; N] {
+    script::statements(&sql_blocks(COLUMNS, section)[block]).try_into().expect(section)
+}
+
 /// The block of a page that is a file.
 fn file(page: &str, name: &str) -> String {
     between(&text(page), &format!("-- {name}\n"), "```")
 }
 
-/// Runs statements until the first error.
 /// Runs a transaction again until the server does not roll it back. Returns the number of an error of a package.
 fn complete(connection: &mut Conn, text: &str) -> Option<u16> {
     loop {
-        let error = run(connection, text).err()?;
+        let error = source(connection, text).err()?;
         connection.query_drop("ROLLBACK").expect("a rollback");
         match error {
             mysql::Error::MySqlError(error) if error.code >= 30_000 => return Some(error.code),
@@ -73,43 +76,21 @@ fn records(table: &str, prefix: &str, key: Option<&str>) -> Package {
     })
 }
 
-type Worker<'a> = &'a (dyn Fn(&mut Conn) + Sync);
-
-/// Runs `work` while each worker runs again and again on a connection of its own.
-fn beside(schema: &Schema<'_>, workers: &[Worker<'_>], work: impl FnOnce(&mut Conn)) {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for worker in workers {
-            // Before `work` begins.
-            let (mut connection, done) = (schema.connect(), &done);
-            scope.spawn(move || {
-                while !done.load(SeqCst) {
-                    worker(&mut connection);
-                }
-            });
-        }
-        let _end = SetOnDrop(&done);
-        work(&mut schema.connect());
-    });
-}
-
 fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server) {
-    let schema = server.schema();
-    schema.install(&records("page_hits", "page_hit_", Some("page_id BIGINT")));
-    let [create, insert, old, new, total] = &script::statements(&sql_blocks(COLUMNS, "Move a row")[0])[..] else {
-        panic!("five statements")
-    };
+    let schema = server.installed([&records("page_hits", "page_hit_", Some("page_id BIGINT"))]);
+    let [create, insert, old, new, total] = &statements("Move a row", 0);
     schema.run(&format!("{create}; {insert}"));
     let counted = AtomicU64::new(1000);
     let write = |connection: &mut Conn, statement| {
         complete(connection, statement);
         counted.fetch_add(1, SeqCst);
     };
-    let (old, new) = (|connection: &mut Conn| write(connection, old), |connection: &mut Conn| write(connection, new));
     let [to, back] = ["move-row.sql", "row-back.sql"].map(|name| file(COLUMNS, name));
-    beside(&schema, &[&old as Worker<'_>, &new].repeat(8), |connection| {
+    let write = |connection: &mut Conn, writer: usize| write(connection, &[old, new][writer % 2][..]);
+    beside((0..16).map(|_| schema.connect()), write, || {
+        let mut connection = schema.connect();
         for number in calls(60) {
-            assert_eq!(complete(connection, if number % 3 == 2 { &back } else { &to }), None);
+            assert_eq!(complete(&mut connection, if number % 3 == 2 { &back } else { &to }), None);
         }
     });
     let counted = counted.into_inner();
@@ -122,8 +103,7 @@ fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server)
 
 fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
     const PIECES: i64 = 3_000;
-    let schema = server.schema();
-    schema.install(&bounded(|_| {}));
+    let schema = server.installed([&bounded(|_| {})]);
     schema.run(&sql_blocks(STOCK, "Move a stock row")[0]);
     schema.run(&format!("UPDATE stock SET qty = {PIECES}"));
     let sold = AtomicI64::new(0);
@@ -145,14 +125,14 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
             old(connection);
         }
     };
-    let workers = [&old as Worker<'_>, &new].repeat(8);
+    let take = |connection: &mut Conn, taker: usize| if taker < 8 { old(connection) } else { new(connection) };
     let [to, back] = ["move-stock.sql", "stock-back.sql"].map(|name| file(STOCK, name));
     let part = to.replace("SELECT qty", "SELECT LEAST(qty, 100)");
     assert_ne!(part, to);
-    beside(&schema, &workers, |connection| {
-        let end = Instant::now() + Duration::from_secs(60);
+    beside((0..16).map(|_| schema.connect()), take, || {
+        let (mut connection, end) = (schema.connect(), Instant::now() + Duration::from_secs(60));
         for number in (0..3).cycle() {
-            complete(connection, [&part, &to, &back][number]);
+            complete(&mut connection, [&part, &to, &back][number]);
             let qty: i64 = connection.query_first("SELECT qty FROM stock").expect("the stock").expect("a row");
             assert!(qty >= 0, "{qty}");
             if sold.load(SeqCst) >= PIECES {
@@ -175,26 +155,22 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
     let slots = slots.collect::<Vec<_>>().join(", ");
     schema.run(&format!("INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES {slots}"));
     let counted: Vec<AtomicU64> = (0..RECORDS).map(|_| AtomicU64::new(1000)).collect();
-    let over = AtomicU64::new(0);
-    let writers: Vec<_> = (0..12).map(|number: u64| {
-        let (counted, over) = (&counted, &over);
-        move |connection: &mut Conn| {
-            let record = rand::rng().random_range(0..RECORDS);
-            let old = "INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES (123, {record}, RAND() * 600, 1) \
-                       ON DUPLICATE KEY UPDATE count = count + 1";
-            let statement = if over.load(SeqCst) > number { "CALL record_counter_increment(123, {record})" } else { old };
-            complete(connection, &statement.replace("{record}", &record.to_string()));
-            counted[record].fetch_add(1, SeqCst);
-            thread::sleep(Duration::from_millis(2));
-        }
-    }).collect();
-    let workers: Vec<Worker<'_>> = writers.iter().map(|writer| writer as _).collect();
+    let over = AtomicUsize::new(0);
+    let old = "INSERT INTO slotted_counters (record_type, record_id, slot, count) VALUES (123, {record}, RAND() * 600, 1) \
+               ON DUPLICATE KEY UPDATE count = count + 1";
+    let write = |connection: &mut Conn, number: usize| {
+        let record = rand::rng().random_range(0..RECORDS);
+        let statement = if over.load(SeqCst) > number { "CALL record_counter_increment(123, {record})" } else { old };
+        complete(connection, &statement.replace("{record}", &record.to_string()));
+        counted[record].fetch_add(1, SeqCst);
+        thread::sleep(Duration::from_millis(2));
+    };
     let move_slots = file(COLUMNS, "move-slots.sql");
-    beside(&schema, &workers, |connection| {
+    beside((0..12).map(|_| schema.connect()), write, || {
         for number in 1..=12 {
             over.store(number, SeqCst);
             thread::sleep(Duration::from_millis(50));
-            complete(connection, &move_slots);
+            complete(&mut schema.connect(), &move_slots);
         }
     });
     while schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters") > 0 {
@@ -206,15 +182,13 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
 
 fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
     let schema = server.schema();
-    let [create, insert, alter] = &script::statements(&sql_blocks(COLUMNS, "Move a slot table")[2])[..] else {
-        panic!("three statements")
-    };
+    let [create, insert, alter] = &statements("Move a slot table", 2);
     schema.run(&format!(
         "{create}; {insert}; CREATE PROCEDURE counter_increment(IN p_counter_name VARCHAR(50))
          UPDATE counters SET counter = counter + 1 WHERE counter_name = p_counter_name AND counter_id = 1 + MOD(CONNECTION_ID(), 2)"
     ));
     let counted = AtomicU64::new(0);
-    let caller = |connection: &mut Conn| {
+    let caller = |connection: &mut Conn, _| {
         match connection.query_drop("CALL counter_increment('test1')") {
             Ok(()) => _ = counted.fetch_add(1, SeqCst),
             // 1305: MySQL drops the procedure before it creates it.
@@ -222,22 +196,20 @@ fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
         }
         thread::sleep(Duration::from_millis(1));
     };
-    beside(&schema, &[&caller as Worker<'_>; 8], |connection| {
+    beside((0..8).map(|_| schema.connect()), caller, || {
         thread::sleep(Duration::from_millis(200));
         let script = schema.file(&package(|_| {}), "create_procedures.sql");
-        let (number, message) = error_of(run(connection, &script));
+        let (number, message) = error_of(source(&mut schema.connect(), &script));
         assert_eq!(number, 30022, "{message}");
-        run(&mut schema.connect(), &with_collation(server, alter)).expect("ALTER TABLE");
-        run(&mut schema.connect(), &script).expect("create_procedures.sql");
+        source(&mut schema.connect(), &with_collation(server, alter)).expect("ALTER TABLE");
+        source(&mut schema.connect(), &script).expect("create_procedures.sql");
         thread::sleep(Duration::from_millis(200));
     });
     assert_eq!(schema.first::<u64>("SELECT counter_get('test1')"), 1005 + counted.into_inner());
 }
 
 fn totals_of_many_records_read_only_their_slots(server: &Server) {
-    let schema = server.schema();
-    schema.install(&keyed(|_| {}));
-    schema.install(&bounded(|_| {}));
+    let schema = server.installed(&[keyed(|_| {}), bounded(|_| {})]);
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL, KEY (views)) ENGINE = InnoDB");
     schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
     for (table, row) in [
@@ -263,11 +235,9 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
     ] {
         let (query, mut connection) = (with_collation(server, query), schema.connect());
         // The rows that the connection has read, after it has executed the query.
-        let mut read = || -> u64 {
+        let mut read = || {
             assert_eq!(connection.query::<i64, _>(&query).expect(&query), expected, "{query}");
-            let status: Vec<(String, u64)> =
-                connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("the status");
-            status.iter().map(|(_, value)| value).sum()
+            reads(&mut connection)
         };
         let reads = read().abs_diff(read());
         assert!(reads < 100, "{reads} reads: {query}");
@@ -275,19 +245,17 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
 }
 
 fn a_recount_under_writers_is_exact(server: &Server) {
-    let schema = server.schema();
-    schema.install(&records("record_counters", "record_counter_", None));
-    let [create, insert, drift, add] = &script::statements(&sql_blocks(COLUMNS, "Recount")[0])[..] else {
-        panic!("four statements")
-    };
+    let schema = server.installed([&records("record_counters", "record_counter_", None)]);
+    let [create, insert, drift, add] = &statements("Recount", 0);
     // The drift: comments that were not counted, and counts without a comment.
     schema.run(&format!("{create}; {insert}; CALL record_counter_add(123, 456, 40)"));
     let counts = "START TRANSACTION; INSERT INTO comments (post_id) VALUES (456); CALL record_counter_increment(123, 456); COMMIT";
-    let writer = |connection: &mut Conn| _ = complete(connection, counts);
-    beside(&schema, &[&writer as Worker<'_>; 6], |connection| {
+    let writer = |connection: &mut Conn, _| _ = complete(connection, counts);
+    beside((0..6).map(|_| schema.connect()), writer, || {
+        let mut connection = schema.connect();
         // One of the recounts finds the drift, all others find none.
         for _ in calls(200) {
-            run(connection, &format!("{drift}; {add}")).expect("the correction");
+            source(&mut connection, &format!("{drift}; {add}")).expect("the correction");
         }
     });
     let drift = "SELECT COUNT(*) - record_counter_get(123, 456) FROM comments WHERE post_id = 456";
@@ -301,20 +269,20 @@ fn reading_and_restarting_by_the_negative_loses_nothing(server: &Server) {
     let of_view = page.replace("SELECT counter_get('downloads') INTO @downloads", view);
     assert_ne!(of_view, page);
     for text in [page, of_view] {
-        let schema = server.schema();
-        schema.install(&package(|_| {}));
+        let schema = server.installed([&package(|_| {})]);
         schema.run("CALL counter_setup('downloads', NULL, NULL, 0)");
         let (create, archive) = text.split_at(text.find("START TRANSACTION").expect("a transaction"));
         schema.run(create);
         let counted = AtomicI64::new(0);
-        let count = |connection: &mut Conn| {
+        let count = |connection: &mut Conn, _| {
             complete(connection, "CALL counter_increment('downloads')");
             counted.fetch_add(1, SeqCst);
         };
-        beside(&schema, &[&count as Worker<'_>; 8], |connection| {
+        beside((0..8).map(|_| schema.connect()), count, || {
+            let mut connection = schema.connect();
             for day in calls(200) {
                 let day = format!("'2000-01-01' + INTERVAL {day} DAY");
-                complete(connection, &archive.replace("'2026-11-25'", &day));
+                complete(&mut connection, &archive.replace("'2026-11-25'", &day));
             }
         });
         let found: i64 = schema.first("SELECT CAST(SUM(downloads) + counter_get('downloads') AS SIGNED) FROM history");
@@ -347,11 +315,8 @@ fn each_way_to_call_the_roll_up_commits_without_autocommit(server: &Server) {
     for (way, total) in ways.iter().zip(1..) {
         schema.run("SET autocommit = 1; CALL articles_views_increment(1)");
         way();
-        let end = Instant::now() + Duration::from_secs(10);
-        while schema.connect().query_first("SELECT views FROM articles").expect("a column") != Some(total) {
-            assert!(Instant::now() < end, "the roll-up {total} does not commit");
-            thread::sleep(Duration::from_millis(50));
-        }
+        let views = || schema.connect().query_first("SELECT views FROM articles").expect("a column");
+        until(&format!("the roll-up {total} commits"), || views() == Some(total));
     }
 }
 
@@ -365,8 +330,7 @@ fn a_trigger_that_counts_rejects_no_transaction_that_began_with_a_read(server: &
         (package(fixed), "CALL counter_setup('a', NULL, 4, 0)", "'a'", false),
         (keyed(fixed), "DO 0", "1, 1", false),
     ] {
-        let (schema, prefix) = (server.schema(), package.options.prefix.name());
-        schema.install(&package);
+        let (schema, prefix) = (server.installed([&package]), package.options.prefix.name());
         schema.run(&format!(
             "{setup}; CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB; CREATE TABLE read_first (id INT) ENGINE = InnoDB; \
              CREATE TRIGGER counts AFTER INSERT ON orders FOR EACH ROW CALL {prefix}increment({key})"
@@ -374,12 +338,12 @@ fn a_trigger_that_counts_rejects_no_transaction_that_began_with_a_read(server: &
         let insert = "START TRANSACTION; SELECT COUNT(*) FROM read_first; INSERT INTO orders VALUES (); COMMIT";
         let count = || {
             let mut connection = schema.connect();
-            for error in calls(15).filter_map(|_| run(&mut connection, insert).err()) {
+            for error in calls(15).filter_map(|_| source(&mut connection, insert).err()) {
                 assert!(locks, "{prefix}: {error}");
                 repeatable(error);
             }
         };
-        thread::scope(|scope| (0..12).for_each(|_| _ = scope.spawn(count)));
+        at_once(12, count);
         let drift = format!("SELECT COUNT(*) - {prefix}get({key}) FROM orders");
         assert_eq!(schema.first::<i64>(&drift), 0, "{prefix}");
     }

@@ -1,15 +1,16 @@
 //! A source and a replica with the default formats of the binary log: ROW on MySQL, MIXED on MariaDB.
 
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
-use std::thread;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use rand::RngExt;
 
-use crate::support::{Module, Schema, Server, calls, error_of, free_ports, repeatable, until, parsed};
+use crate::support::{
+    Module, Schema, Server, beside, calls, error_of, exits, free_ports, parsed, repeatable, run, run_all, slotted,
+    until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module.private().on_servers(a_replica_has_the_same_rows_and_rejects_calls);
@@ -95,35 +96,33 @@ fn contents(server: &Server) -> Vec<Vec<Vec<Value>>> {
 }
 
 /// Increments, half of them in transactions of several statements, of which some are rolled back.
-fn write(schema: &Schema<'_>, done: &AtomicBool, counted: &AtomicI64) {
-    let (mut random, mut connection) = (rand::rng(), application(schema.server));
-    while !done.load(SeqCst) {
-        let (record, amount): (usize, i64) = (random.random_range(1..=RECORDS), random.random_range(-3..=9));
-        let (begin, end) = match random.random_range(0..10) {
-            0..5 => ("DO 0", "DO 0"),
-            5..9 => ("START TRANSACTION", "COMMIT"),
-            _ => ("START TRANSACTION", "ROLLBACK"),
-        };
-        let statements = [
-            begin,
-            &format!("CALL pages_views_add({record}, {amount})"),
-            &format!("UPDATE pages SET title = CONCAT('title ', {amount}) WHERE id = {record}"),
-            "CALL counter_increment('hot')",
-            &format!("CALL bounded_counter_{}('seats', {record})", if amount < 3 { "add" } else { "take" }),
-            &format!("CALL counter_add('counted', {amount})"),
-            end,
-        ];
-        let completed = statements.iter().try_for_each(|statement| match connection.query_drop(statement) {
-            // The seats are sold out.
-            Err(mysql::Error::MySqlError(error)) if error.code == 30016 => Ok(()),
-            result => result,
-        });
-        if let Err(error) = completed {
-            repeatable(error);
-            connection.query_drop("ROLLBACK").expect("a rollback");
-        } else if end != "ROLLBACK" {
-            counted.fetch_add(amount, SeqCst);
-        }
+fn write(connection: &mut Conn, counted: &AtomicI64) {
+    let mut random = rand::rng();
+    let (record, amount): (usize, i64) = (random.random_range(1..=RECORDS), random.random_range(-3..=9));
+    let (begin, end) = match random.random_range(0..10) {
+        0..5 => ("DO 0", "DO 0"),
+        5..9 => ("START TRANSACTION", "COMMIT"),
+        _ => ("START TRANSACTION", "ROLLBACK"),
+    };
+    let statements = [
+        begin,
+        &format!("CALL pages_views_add({record}, {amount})"),
+        &format!("UPDATE pages SET title = CONCAT('title ', {amount}) WHERE id = {record}"),
+        "CALL counter_increment('hot')",
+        &format!("CALL bounded_counter_{}('seats', {record})", if amount < 3 { "add" } else { "take" }),
+        &format!("CALL counter_add('counted', {amount})"),
+        end,
+    ];
+    let completed = statements.iter().try_for_each(|statement| match connection.query_drop(statement) {
+        // The seats are sold out.
+        Err(mysql::Error::MySqlError(error)) if error.code == 30016 => Ok(()),
+        result => result,
+    });
+    if let Err(error) = completed {
+        repeatable(error);
+        connection.query_drop("ROLLBACK").expect("a rollback");
+    } else if end != "ROLLBACK" {
+        counted.fetch_add(amount, SeqCst);
     }
 }
 
@@ -167,14 +166,12 @@ fn a_replica_has_the_same_rows_and_rejects_calls(server: &Server) {
     );
     schema.run("CALL counter_setup('hot', NULL, 20, 0); CALL counter_setup('counted', NULL, 20, 0); CALL bounded_counter_setup('seats', NULL, 20, 5000)");
 
-    let (done, counted) = (AtomicBool::new(false), AtomicI64::new(0));
-    thread::scope(|scope| {
-        for _ in 0..6 {
-            scope.spawn(|| write(&schema, &done, &counted));
-        }
-        maintain(&schema);
-        done.store(true, SeqCst);
-    });
+    let counted = AtomicI64::new(0);
+    beside(
+        (0..6).map(|_| application(schema.server)),
+        |connection, _| write(connection, &counted),
+        || maintain(&schema),
+    );
     schema.run("CALL pages_views_add(2, 7)");
     // An event runs only if its definer has the privilege EVENT.
     until("the event", || schema.first::<bool>("SELECT SUM(count) IS NULL OR SUM(count) = 0 FROM pages_views"));
@@ -196,23 +193,15 @@ fn a_replica_has_the_same_rows_and_rejects_calls(server: &Server) {
     // The event of a replica is disabled, and that is right. After a failover it is not.
     schema.run("ALTER DEFINER = slotted@localhost EVENT pages_views_rollup ENABLE");
     pair.wait();
-    let status = |code| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_slotted"));
-        let output =
-            command.args(["status", "pages.views", "--url", &pair.replica.url(), "--database", SCHEMA]).output();
-        let output = output.expect("slotted runs");
-        assert_eq!(output.status.code(), Some(code), "{output:?}");
-        String::from_utf8(output.stdout).expect("UTF-8")
-    };
+    let place = ["status", "pages.views", "--url", &pair.replica.url(), "--database", SCHEMA];
+    let status = |code| exits(&mut slotted(&place), code);
     assert!(!status(0).contains("ALTER"));
     let mut root = Conn::new(pair.replica.options().db_name(Some(SCHEMA))).expect("a connection");
-    for statement in ["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = 0"] {
-        root.query_drop(statement).expect(statement);
-    }
+    run_all(&mut root, &["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL read_only = 0"]).expect("a failover");
     let said = status(1);
     let remedy = "ALTER DEFINER = `slotted`@`localhost` EVENT `pages_views_rollup` ENABLE";
     assert!(said.contains(remedy), "{said}");
-    root.query_drop(remedy).expect(remedy);
+    run(&mut root, remedy);
     status(0);
     let definer: Option<String> = root
         .query_first("SELECT DEFINER FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'app'")

@@ -1,14 +1,12 @@
 //! The number of slots changes from every state, and after every interruption. Beside writers: exactness and races.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use slotted::package::Options;
 
-use crate::support::{Module, Server, SetOnDrop, bounded, calls, error_of, package, repeatable};
+use crate::support::{Module, Server, beside, bounded, calls, error_of, package, repeat, repeatable, run, run_all};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -36,17 +34,6 @@ fn state(connection: &mut Conn) -> (Vec<i64>, i64) {
     (rows.iter().map(|row| row.0).collect(), rows.iter().map(|row| row.1).sum())
 }
 
-fn run(connection: &mut Conn, statement: &str) {
-    connection.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-}
-
-/// Runs a statement until the server does not choose it as the victim of a deadlock.
-fn repeat(connection: &mut Conn, statement: &str) {
-    while let Err(error) = connection.query_drop(statement) {
-        repeatable(error);
-    }
-}
-
 fn resize(connection: &mut Conn, slots: i64) -> mysql::Result<()> {
     connection.query_drop(format!("CALL counter_resize('a', {slots})"))
 }
@@ -56,8 +43,7 @@ fn a_table_can_have_the_name_of_an_alias(server: &Server) {
     for name in ["slot_1", "n", "locked", "folded", "summed", "spread", "amount"] {
         let table = |o: &mut Options| o.table = name.parse().expect("a table");
         for (package, take) in [(package(table), "add('a', -9)"), (bounded(table), "take('a', 9)")] {
-            let schema = server.schema();
-            schema.install(&package);
+            let schema = server.installed([&package]);
             let prefix = package.options.prefix.name();
             let calls = ["setup('a', NULL, 3, 9)", "increment('a')", take, "resize('a', 7)", "resize('a', 2)"];
             calls.iter().for_each(|call| schema.run(&format!("CALL {prefix}{call}")));
@@ -67,8 +53,7 @@ fn a_table_can_have_the_name_of_an_alias(server: &Server) {
 }
 
 fn every_set_of_slots_is_resized_exactly(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     let mut connection = schema.connect();
     // Negative slots: what an interrupted resize leaves, whose counts have been moved, and one that was written by hand.
     let retired: [&[(i64, i64)]; 4] = [&[], &[(-6, 0)], &[(-3, 0), (-2, 0)], &[(-10_000, -5), (-9_999, 0)]];
@@ -102,41 +87,33 @@ fn every_set_of_slots_is_resized_exactly(server: &Server) {
     fill(&mut connection, [(-9, 0), (1, 1), (2, 2), (3, 3)]);
     run(&mut connection, "START TRANSACTION");
     run(&mut connection, "SELECT * FROM counters WHERE counter_name = 'a' AND counter_id = -9 FOR UPDATE");
-    let mut resizer = schema.connect();
-    let call = thread::spawn(move || resize(&mut resizer, 2));
-    thread::sleep(Duration::from_millis(100));
-    run(&mut connection, "DELETE FROM counters WHERE counter_name = 'a' AND counter_id = 1");
-    run(&mut connection, "COMMIT");
-    call.join().expect("the session").expect("a resize that has found slot 1");
+    let (resized, ()) = schema.while_waiting(&mut schema.connect(), &["CALL counter_resize('a', 2)"], || {
+        run(&mut connection, "DELETE FROM counters WHERE counter_name = 'a' AND counter_id = 1");
+        run(&mut connection, "COMMIT");
+    });
+    resized.expect("a resize that has found slot 1");
     let (slots, total) = state(&mut connection);
     assert_eq!((total, slots.contains(&3)), (5, true), "{slots:?}");
 }
 
 /// The resize waits for each slot in turn and is killed there.
 fn an_interrupted_resize_is_completed_by_the_next_call(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
-    let (mut connection, mut killer) = (schema.connect(), schema.connect());
+    let schema = server.installed([&package(|_| {})]);
+    let mut connection = schema.connect();
     for (held, wanted) in (1..=8).flat_map(|held| [(held, 2), (held, 9)]) {
         fill(&mut connection, (1..=8).map(|slot| (slot, slot)));
-        let mut holder = schema.connect();
-        run(&mut holder, "START TRANSACTION");
-        run(
-            &mut holder,
-            &format!("UPDATE counters SET counter = counter + 100 WHERE counter_name = 'a' AND counter_id = {held}"),
-        );
-        let mut resizer = schema.connect();
-        let session = resizer.connection_id();
-        let call = thread::spawn(move || resize(&mut resizer, wanted));
-        thread::sleep(Duration::from_millis(60));
-        // Fails if the resize did not need the slot and has ended.
-        let _ = killer.query_drop(format!("KILL CONNECTION {session}"));
-        let killed = call.join().expect("the session");
+        let slot = format!("counter_name = 'a' AND counter_id = {held}");
+        let update = format!("UPDATE counters SET counter = counter + 100 WHERE {slot}");
+        let mut holder = schema.after(&["START TRANSACTION", &update]);
+        let (mut resizer, call) = (schema.connect(), format!("CALL counter_resize('a', {wanted})"));
+        let kill = format!("KILL CONNECTION {}", resizer.connection_id());
+        let (killed, ()) = schema.while_waiting(&mut resizer, &[&call], || schema.run(&kill));
+        assert!(killed.is_err(), "held {held}, to {wanted}");
         let (slots, total) = state(&mut connection);
         assert_eq!(total, 36, "held {held}, {slots:?}");
         run(&mut holder, "COMMIT");
         // The killed session ends its last statement after the error has been returned.
-        repeat(&mut connection, &format!("CALL counter_resize('a', {wanted})"));
+        repeat(&mut connection, &[&call]);
         let expected = ((1..=wanted).collect(), 136);
         assert_eq!(state(&mut connection), expected, "held {held}: {killed:?} left {slots:?}");
     }
@@ -147,56 +124,45 @@ fn a_reset_or_a_delete_during_a_resize_misses_no_slot(server: &Server) {
     for (package, isolation) in
         [(package(|_| {}), "READ COMMITTED"), (package(|_| {}), "REPEATABLE READ"), (bounded(|_| {}), "READ COMMITTED")]
     {
-        let (schema, done) = (&server.schema(), &AtomicBool::new(false));
+        let (schema, resizes) = (server.installed([&package]), [(); 2].map(|()| AtomicU64::new(0)));
         let (prefix, table) = (package.options.prefix.name(), &package.options.table);
-        schema.install(&package);
-        let resize_until_the_end = move |slots| {
-            let (mut connection, mut resizes) = (schema.isolated(isolation), 0);
-            while !done.load(SeqCst) {
-                match connection.query_drop(format!("CALL {prefix}resize('a', {slots})")) {
-                    Ok(()) => resizes += 1,
-                    Err(error) => {
-                        let (number, message) = error_of::<()>(Err(error));
-                        assert!([30003, 1213, 1205, 1062].contains(&number), "{number}: {message}");
-                    }
-                }
+        let resize = |connection: &mut Conn, number: usize| match connection
+            .query_drop(format!("CALL {prefix}resize('a', {})", [40, 2][number]))
+        {
+            Ok(()) => _ = resizes[number].fetch_add(1, SeqCst),
+            Err(error) => {
+                let (number, message) = error_of::<()>(Err(error));
+                assert!([30003, 1213, 1205, 1062].contains(&number), "{number}: {message}");
             }
-            resizes
         };
-        // A count in every slot, so that a slot that the reset misses is seen. The read locks, because a snapshot of MariaDB can lack a
-        // commit: docs/guarantees.md.
-        let fill =
-            &format!("UPDATE {table} SET counter = counter + 1000 WHERE counter_id > 0 ORDER BY counter_id DESC");
+        // A count in every slot shows one that the reset misses. The read locks: a snapshot of MariaDB can lack a part of a commit.
+        let fill = format!("UPDATE {table} SET counter = counter + 1000 WHERE counter_id > 0 ORDER BY counter_id DESC");
         let read = &format!("SELECT SUM(counter) FROM {table} WHERE counter_name = 'a' FOR UPDATE");
-        let (resizes, resets) = thread::scope(|scope| {
-            let stop = SetOnDrop(done);
-            let resizers = [40, 2].map(|slots| scope.spawn(move || resize_until_the_end(slots)));
+        let resets = beside([(); 2].map(|()| schema.isolated(isolation)), resize, || {
             let (mut connection, mut resets) = (schema.isolated(isolation), 0);
             for round in calls(120) {
-                repeat(&mut connection, &format!("CALL {prefix}setup('a', NULL, 2, 7)"));
-                let mut reset = |value| {
-                    connection.query_drop(fill)?;
-                    connection.query_drop(format!("CALL {prefix}reset('a', {value}, FALSE)"))?;
-                    connection.query_first::<usize, _>(read).map(|total| (total, value))
-                };
-                for set in (round..round + 10).map(&mut reset) {
-                    match set {
-                        Ok((total, value)) => {
-                            assert_eq!(total, Some(value), "{prefix}, {isolation}");
-                            resets += 1;
+                repeat(&mut connection, &[&format!("CALL {prefix}setup('a', NULL, 2, 7)")]);
+                for value in round..round + 10 {
+                    match run_all(&mut connection, &[&fill, &format!("CALL {prefix}reset('a', {value}, FALSE)")])
+                        .and_then(|()| connection.query_first::<usize, _>(read))
+                    {
+                        Ok(total) => assert_eq!(total, Some(value), "{prefix}, {isolation}"),
+                        Err(error) => {
+                            repeatable(error);
+                            continue;
                         }
-                        Err(error) => _ = repeatable(error),
                     }
+                    resets += 1;
                 }
-                repeat(&mut connection, &format!("CALL {prefix}delete('a')"));
+                repeat(&mut connection, &[&format!("CALL {prefix}delete('a')")]);
                 // A resize that has not ended deletes the slots with negative numbers.
                 let left = format!("SELECT counter_id, counter FROM {table} WHERE counter_id > 0 OR counter <> 0");
                 let left = schema.query::<(i64, i64)>(&left);
                 assert!(left.is_empty(), "slots of a deleted counter: {left:?}");
             }
-            drop(stop);
-            (resizers.map(|resizer| resizer.join().expect("resizes")), resets)
+            resets
         });
+        let resizes = resizes.map(AtomicU64::into_inner);
         eprintln!("{}, {prefix}, {isolation}: {resets} resets, {resizes:?} resizes", server.version);
         assert!(resets > 0 && resizes.iter().all(|resizes| *resizes > 0));
         for call in ["setup('a', NULL, 2, 7)", "resize('a', 3)", "delete('a')"] {
@@ -207,28 +173,24 @@ fn a_reset_or_a_delete_during_a_resize_misses_no_slot(server: &Server) {
 }
 
 fn maintenance_of_a_counter_waits_for_no_other_counter(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
         schema.run("DELETE FROM counters");
         for name in ["a", "b", "c"] {
             schema.run(&format!("CALL counter_setup('{name}', NULL, 4, 5)"));
         }
         // The neighbours in the order of the primary key have all their slots locked.
-        let mut neighbours = schema.isolated("READ COMMITTED");
-        run(&mut neighbours, "START TRANSACTION");
-        run(&mut neighbours, "UPDATE counters SET counter = 1 WHERE counter_name IN ('a', 'c')");
+        let _neighbours = schema.after(&[
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "START TRANSACTION",
+            "UPDATE counters SET counter = 1 WHERE counter_name IN ('a', 'c')",
+        ]);
         let mut connection = schema.isolated(isolation);
         run(&mut connection, "SET SESSION innodb_lock_wait_timeout = 2");
-        for call in [
-            "CALL counter_reset('b', 7, FALSE)",
-            "CALL counter_resize('b', 9)",
-            "CALL counter_resize('b', 2)",
-            "CALL counter_increment('b')",
-            "CALL counter_delete('b')",
-            "CALL counter_setup('b', NULL, 3, 0)",
-        ] {
-            connection.query_drop(call).unwrap_or_else(|error| panic!("{isolation}, {call}: {error}"));
+        let calls =
+            "reset('b', 7, FALSE); resize('b', 9); resize('b', 2); increment('b'); delete('b'); setup('b', NULL, 3, 0)";
+        for call in calls.split("; ") {
+            run(&mut connection, &format!("CALL counter_{call}"));
         }
     }
 }

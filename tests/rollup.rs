@@ -1,16 +1,17 @@
 //! Counts that belong to a column: the total is the column and the slots, and a roll-up moves the counts of the slots into the column.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::RngExt;
-use slotted::package::{Columns, Options, Package, TableColumn};
 
-use crate::columns::succeeds;
-use crate::support::{Module, Schema, Server, SetOnDrop, cases, error_of, repeatable, sql_statements, until};
+use crate::support::{
+    Module, Schema, Server, beside, calls, cases, ends, error_of, keyed, of_column, reads, repeatable, run, run_all,
+    sql_statements, until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -32,8 +33,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(counts_of_long_keys_are_moved_once)
         .on_servers(what_a_trigger_makes_of_the_value_is_the_value)
         .waits()
-        .on_servers(a_locked_row_of_another_index_holds_no_slot)
-        .waits()
         .on_servers(a_gap_that_a_transaction_has_locked_stops_its_record_alone)
         .waits()
         .on_servers(a_rollup_that_waits_a_second_delays_child_rows_for_a_second)
@@ -46,17 +45,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(killed_rollups_move_each_count_once)
         .on_servers(an_error_in_a_transaction_takes_the_move_back)
         .on_servers(errors_of_long_keys_and_of_deadlocks_lose_no_count)
-        .on_servers(a_copy_of_the_table_with_its_triggers_keeps_the_counts)
-        .waits()
-        .on_servers(a_rollup_beside_a_rename_ends_no_server);
-}
-
-/// A package whose counts belong to a column.
-pub fn of_column(column: &str, key: &str, change: impl FnOnce(&mut Options)) -> Package {
-    let column: TableColumn = column.parse().expect("a column");
-    let mut options = Options::of_column(column, key.parse().expect("a key"), Columns::default());
-    change(&mut options);
-    Package::new(options).expect("valid options")
+        .on_servers(a_copy_of_the_table_with_its_triggers_keeps_the_counts);
 }
 
 /// A schema with the package and the articles 1 to `rows`, whose views are their ids.
@@ -98,87 +87,62 @@ fn get(schema: &Schema<'_>, id: u32) -> i64 {
     schema.first(&format!("SELECT articles_views_get({id})"))
 }
 
-/// A connection that has executed statements, such as those that lock something in a transaction.
-pub fn after(schema: &Schema<'_>, statements: &[&str]) -> Conn {
-    let mut connection = schema.connect();
-    for statement in statements {
-        connection.query_drop(statement).expect(statement);
-    }
-    connection
-}
-
-/// A connection that waits for a lock for 1 s at most.
-fn impatient(schema: &Schema<'_>) -> Conn {
-    after(schema, &["SET SESSION innodb_lock_wait_timeout = 1"])
-}
-
 /// Writers of the column: the package is installed under their load, most of them call the routines later, and no one at the end, when the
 /// package is removed under the same load. Roll-ups of all sizes, rollbacks, and readers that see no total fall.
 fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     const ARTICLES: usize = 9;
     let schema = &server.schema();
     create_articles(schema, ARTICLES as u32);
-    let counted = &[const { AtomicI64::new(0) }; ARTICLES + 1];
-    // The share of the writers that call the routines, in quarters.
-    let moved = &AtomicU64::new(0);
-    let [stop, is_installed] = &[const { AtomicBool::new(false) }; 2];
-    let [transactions, deadlocks, rolled_up, reads] = &[const { AtomicU64::new(0) }; 4];
-    thread::scope(|scope| {
-        for writer in 0..16 {
-            scope.spawn(move || {
-                let (mut connection, mut random) = (schema.connect(), rand::rng());
-                while !stop.load(SeqCst) {
-                    let id = random.random_range(1..=ARTICLES);
-                    let count = if writer % 4 < moved.load(SeqCst) {
-                        format!("CALL articles_views_increment({id})")
-                    } else {
-                        format!("UPDATE articles SET views = views + 1 WHERE id = {id}")
-                    };
-                    let end = if random.random_bool(0.2) { "ROLLBACK" } else { "COMMIT" };
-                    let transaction = ["START TRANSACTION", &count, end];
-                    let alone = random.random_bool(0.5);
-                    let statements = if alone { &transaction[1..2] } else { &transaction };
-                    transactions.fetch_add(1, SeqCst);
-                    match statements.iter().try_for_each(|statement| connection.query_drop(statement)) {
-                        Ok(()) => _ = counted[id].fetch_add(i64::from(alone || end == "COMMIT"), SeqCst),
-                        // The package is being removed.
-                        Err(mysql::Error::MySqlError(error)) if error.code == 1305 && !is_installed.load(SeqCst) => {}
-                        Err(error) => _ = deadlocks.fetch_add(u64::from(repeatable(error) == 1213), SeqCst),
-                    }
-                    connection.query_drop("ROLLBACK").expect("a rollback");
-                }
-            });
+    let counted = [const { AtomicI64::new(0) }; ARTICLES + 1];
+    let (moved, is_installed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let [rolled_up, reads] = [const { AtomicU64::new(0) }; 2];
+    // Of four writers, `moved` call the routines.
+    let write = |connection: &mut Conn, writer: usize| {
+        let mut random = rand::rng();
+        let id = random.random_range(1..=ARTICLES);
+        let count = if writer % 4 < moved.load(SeqCst) {
+            format!("CALL articles_views_increment({id})")
+        } else {
+            format!("UPDATE articles SET views = views + 1 WHERE id = {id}")
+        };
+        let end = if random.random_bool(0.2) { "ROLLBACK" } else { "COMMIT" };
+        let (transaction, alone) = (["START TRANSACTION", &count, end], random.random_bool(0.5));
+        match run_all(connection, if alone { &transaction[1..2] } else { &transaction }) {
+            Ok(()) => _ = counted[id].fetch_add(i64::from(alone || end == "COMMIT"), SeqCst),
+            // The package is being removed.
+            Err(mysql::Error::MySqlError(error)) if error.code == 1305 && !is_installed.load(SeqCst) => {}
+            Err(error) => _ = repeatable(error),
         }
-        for size in [1, 9, 1000] {
-            scope.spawn(move || {
-                let mut connection = schema.connect();
-                while !stop.load(SeqCst) {
-                    if is_installed.load(SeqCst) {
-                        let rollup = connection.query_drop(format!("CALL articles_views_rollup({size})"));
-                        let is_removed = rollup.is_err() && !is_installed.load(SeqCst);
-                        assert!(rollup.is_ok() || is_removed, "{rollup:?}");
-                        rolled_up.fetch_add(1, SeqCst);
-                    }
-                    thread::sleep(Duration::from_millis(2));
-                }
-            });
+        run(connection, "ROLLBACK");
+    };
+    let roll_up = |connection: &mut Conn, size: usize| {
+        if is_installed.load(SeqCst) {
+            let rollup = connection.query_drop(format!("CALL articles_views_rollup({size})"));
+            assert!(rollup.is_ok() || !is_installed.load(SeqCst), "{rollup:?}");
+            rolled_up.fetch_add(1, SeqCst);
         }
-        for read in ["SELECT articles_views_get(?)", "SELECT total FROM articles_views_totals WHERE id = ?"] {
-            scope.spawn(move || {
-                let (mut connection, mut last) = (schema.connect(), [0; ARTICLES + 1]);
-                for id in (1..=ARTICLES).cycle().take_while(|_| !stop.load(SeqCst)) {
-                    let total: mysql::Result<Option<i64>> = connection.exec_first(read, (id,));
-                    if is_installed.load(SeqCst) {
-                        let total = total.expect(read).expect("a row");
-                        assert!(total >= last[id], "{read}: {total} of article {id} after {}", last[id]);
-                        last[id] = total;
-                        reads.fetch_add(1, SeqCst);
-                    }
-                }
-            });
+        thread::sleep(Duration::from_millis(2));
+    };
+    let last = [const { AtomicI64::new(0) }; 2 * (ARTICLES + 1)];
+    let read = |connection: &mut Conn, reader: usize| {
+        for id in 1..=ARTICLES {
+            let read = ["SELECT articles_views_get(?)", "SELECT total FROM articles_views_totals WHERE id = ?"][reader];
+            let total: mysql::Result<Option<i64>> = connection.exec_first(read, (id,));
+            if is_installed.load(SeqCst) {
+                let total = total.expect(read).expect("a row");
+                let before = last[reader * ARTICLES + id].swap(total, SeqCst);
+                assert!(total >= before, "{read}: {total} of article {id} after {before}");
+                reads.fetch_add(1, SeqCst);
+            }
         }
-        let _end = SetOnDrop(stop);
-        succeeds(schema, &["install", "--column", "articles.views"]);
+    };
+    let part = |connection: &mut Conn, number| match number {
+        0..16 => write(connection, number),
+        16..19 => roll_up(connection, [1, 9, 1000][number - 16]),
+        _ => read(connection, number - 19),
+    };
+    beside((0..21).map(|_| schema.connect()), part, || {
+        ends(schema, 0, "install --column articles.views");
         is_installed.store(true, SeqCst);
         for share in [1, 3, 2, 3, 0] {
             moved.store(share, SeqCst);
@@ -189,14 +153,12 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
             });
         }
         is_installed.store(false, SeqCst);
-        succeeds(schema, &["uninstall", "articles.views"]);
+        ends(schema, 0, "uninstall articles.views");
     });
     assert_eq!(pending(schema), 0);
     for (id, counted) in counted.iter().enumerate().skip(1) {
         assert_eq!(views(schema, id as u32), Some(id as i64 + counted.load(SeqCst)), "article {id}");
     }
-    let [transactions, deadlocks] = [transactions, deadlocks].map(|number| number.load(SeqCst));
-    assert!(deadlocks * 500 <= transactions + 500, "{deadlocks} deadlocks in {transactions} transactions");
 }
 
 /// A slot that stays empty is deleted by the next roll-up.
@@ -221,50 +183,44 @@ fn the_total_is_the_column_and_the_slots(server: &Server) {
 
 fn a_rollup_in_a_transaction_is_a_part_of_it(server: &Server) {
     let schema = installed(server, 3);
-    let mut connection =
-        after(&schema, &[READ_COMMITTED, "START TRANSACTION", "CALL articles_views_add(1, 5)", ROLLUP]);
+    let mut connection = schema.after(&[READ_COMMITTED, "START TRANSACTION", "CALL articles_views_add(1, 5)", ROLLUP]);
     let own: Option<i64> = connection.query_first("SELECT views FROM articles WHERE id = 1").expect("views");
     assert_eq!((own, views(&schema, 1)), (Some(6), Some(1)));
     // The first increment of the next record does not wait.
-    impatient(&schema).query_drop("CALL articles_views_add(2, 0)").expect("an increment");
+    schema.impatient().query_drop("CALL articles_views_add(2, 0)").expect("an increment");
     connection.query_drop("ROLLBACK").expect("a rollback");
     assert_eq!((get(&schema, 1), views(&schema, 1)), (1, Some(1)));
     // Without autocommit, a transaction begins with the call.
     schema.run("CALL articles_views_add(3, 5)");
-    after(&schema, &["SET autocommit = 0", ROLLUP, "ROLLBACK"]);
+    schema.after(&["SET autocommit = 0", ROLLUP, "ROLLBACK"]);
     assert_eq!((get(&schema, 3), views(&schema, 3)), (8, Some(3)));
     schema.run("CALL articles_views_reset(3, 3)");
     // The compaction of a record waits for its slots, too. Meanwhile it locks no gap.
     schema.run("INSERT INTO articles_views VALUES (2, 601, 1), (2, 602, 1)");
     let _counting =
-        after(&schema, &["START TRANSACTION", "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 602"]);
-    let mut job = impatient(&schema);
-    thread::scope(|scope| {
-        let waits = scope.spawn(move || error_of(job.query_drop("CALL articles_views_compact(2)")).0);
-        thread::sleep(Duration::from_millis(300));
-        let first = impatient(&schema).query_drop("INSERT INTO articles_views VALUES (2, 600, 1)");
-        assert_eq!(waits.join().expect("a session"), 1205);
-        first.expect("a slot beside the record");
+        schema.after(&["START TRANSACTION", "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 602"]);
+    let (waited, ()) = schema.while_waiting(&mut schema.impatient(), &["CALL articles_views_compact(2)"], || {
+        run(&mut schema.impatient(), "INSERT INTO articles_views VALUES (2, 600, 1)");
     });
+    assert_eq!(error_of(waited).0, 1205);
     // It waits for no row.
-    let _owner = after(&schema, &["START TRANSACTION", "SELECT * FROM articles WHERE id = 1 FOR UPDATE"]);
+    let _owner = schema.after(&["START TRANSACTION", "SELECT * FROM articles WHERE id = 1 FOR UPDATE"]);
     schema.run("CALL articles_views_add(1, 5)");
-    let mut connection = after(&schema, &["START TRANSACTION", "CALL articles_views_add(3, 7)", ROLLUP]);
+    let mut connection = schema.after(&["START TRANSACTION", "CALL articles_views_add(3, 7)", ROLLUP]);
     let left: Vec<u32> = connection.query("SELECT id FROM articles_views WHERE count <> 0 AND id <> 2").expect("ids");
     assert_eq!(left, [1]);
     connection.query_drop("ROLLBACK").expect("a rollback");
     assert_eq!(get(&schema, 3), 3);
 }
 
-/// A row that stays locked, and a job that has locked many rows: with batches, and with the UPDATE of one record, which a trigger needs. After
-/// the error, no transaction is open: what the session counts next is committed.
+/// A job has locked many rows, of a table with and without a trigger. After the error, no transaction is open: the next count is committed.
 fn a_rollup_moves_what_is_free_and_waits_once_for_what_is_locked(server: &Server) {
     for trigger in ["DO 0", "CREATE TRIGGER changed AFTER UPDATE ON articles FOR EACH ROW SET @changed = 1"] {
         let schema = installed(server, 50);
         schema.run(&format!("{trigger}; INSERT INTO articles_views SELECT id, 1, IF(id = 40, -100, 2) FROM articles"));
         let lock = "UPDATE articles SET title = 'mine' WHERE id IN (2, 4, 6, 8, 10, 12)";
-        let mut job = after(&schema, &[READ_COMMITTED, "START TRANSACTION", lock]);
-        let mut roller = impatient(&schema);
+        let mut job = schema.after(&[READ_COMMITTED, "START TRANSACTION", lock]);
+        let mut roller = schema.impatient();
         let begin = Instant::now();
         let (number, text) = error_of(roller.query_drop(ROLLUP));
         let both = text.contains(" (1205); articles.views rejects the total of 40: ");
@@ -281,34 +237,37 @@ fn a_rollup_moves_what_is_free_and_waits_once_for_what_is_locked(server: &Server
 
 /// Starts a roll-up, which waits for what another transaction has locked until `meanwhile` has ended.
 fn rollup_behind(schema: &Schema<'_>, lock: &str, meanwhile: impl FnOnce()) {
-    thread::scope(|scope| {
-        let mut owner = after(schema, &["START TRANSACTION", lock]);
-        let rollup = scope.spawn(|| schema.run(ROLLUP));
-        thread::sleep(Duration::from_millis(500));
-        assert!(!rollup.is_finished(), "it waits");
+    let mut owner = schema.after(&["START TRANSACTION", lock]);
+    let (moved, ()) = schema.while_waiting(&mut schema.connect(), &[ROLLUP], || {
         meanwhile();
-        owner.query_drop("COMMIT").expect("a commit");
+        run(&mut owner, "COMMIT");
     });
+    moved.expect(ROLLUP);
     assert_eq!(pending(schema), 0);
 }
 
-/// While it waits for a slot, the row and the other slots are free, and while it waits for a row, the slots are.
+/// While it waits for a slot, the row and the other slots are free, and while it waits for a row, the slots are. Also with an index that
+/// begins with the key and contains the column, from which MariaDB reads the row.
 fn a_rollup_that_waits_delays_no_other_writer(server: &Server) {
-    let schema = installed(server, 3);
-    let other = |statement: &str| impatient(&schema).query_drop(statement).expect(statement);
-    schema.run("INSERT INTO articles_views VALUES (1, 7, 2), (1, 9, 3), (2, 9, 5)");
-    rollup_behind(&schema, "SELECT * FROM articles_views WHERE id = 1 AND slot = 7 FOR UPDATE", || {
-        let moved = schema.first::<i64>("SELECT count FROM articles_views WHERE id = 1 AND slot = 9");
-        assert_eq!(moved, 0, "the free slot of the record is moved");
-        other("UPDATE articles SET title = 'other' WHERE id = 1");
-        other("UPDATE articles_views SET count = count + 1 WHERE id = 1 AND slot = 9");
-    });
-    assert_eq!(views(&schema, 1), Some(1 + 2 + 3 + 1));
-    schema.run("INSERT INTO articles_views VALUES (2, 11, 1)");
-    rollup_behind(&schema, "UPDATE articles SET title = 'mine' WHERE id = 2", || {
-        other("UPDATE articles_views SET count = count + 1 WHERE id = 2 AND slot = 11");
-    });
-    assert_eq!(views(&schema, 2), Some(2 + 5 + 2));
+    for index in ["DO 0", "ALTER TABLE articles ADD KEY (id, views)"] {
+        let schema = installed(server, 3);
+        let other = |statement: &str| run(&mut schema.impatient(), statement);
+        schema.run(&format!("{index}; INSERT INTO articles_views VALUES (1, 7, 2), (1, 9, 3), (2, 9, 5), (3, 9, 5)"));
+        rollup_behind(&schema, "SELECT * FROM articles_views WHERE id = 1 AND slot = 7 FOR UPDATE", || {
+            let moved = schema.first::<i64>("SELECT count FROM articles_views WHERE id = 1 AND slot = 9");
+            assert_eq!(moved, 0, "the free slot of the record is moved");
+            other("UPDATE articles SET title = 'other' WHERE id = 1");
+            other("UPDATE articles_views SET count = count + 1 WHERE id = 1 AND slot = 9");
+        });
+        assert_eq!(views(&schema, 1), Some(1 + 2 + 3 + 1), "{index}");
+        schema.run("INSERT INTO articles_views VALUES (1, 11, 1), (2, 11, 1)");
+        rollup_behind(&schema, "SELECT title FROM articles WHERE id = 2 FOR UPDATE", || {
+            other("UPDATE articles_views SET count = count + 1 WHERE id = 2 AND slot = 11");
+            let all = ["START TRANSACTION", "UPDATE articles_views SET count = count + 1", "ROLLBACK"];
+            run_all(&mut schema.impatient(), &all).expect("no slot is locked");
+        });
+        assert_eq!([1, 2, 3].map(|id| views(&schema, id)), [Some(7 + 1), Some(2 + 5 + 2), Some(3 + 5)], "{index}");
+    }
 }
 
 /// 0 views, of which one slot has 10 and is locked, and another -4. The last round waits for one of the two, by chance.
@@ -324,11 +283,8 @@ fn a_total_is_rejected_only_if_all_slots_are_known(server: &Server) {
 /// Sessions that lock the row or the slot in one transaction after the other: a child of a foreign key, which holds a shared lock on the row
 /// until COMMIT, a writer of the row, and a call. Ten of at most 100 roll-ups move something. Without waiting, few would.
 fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
-    let (child, row, call) = (
-        "INSERT INTO likes (article) VALUES (1)",
-        "UPDATE articles SET title = 'other' WHERE id = 1",
-        "CALL articles_views_increment(1)",
-    );
+    let (child, call) = ("INSERT INTO likes (article) VALUES (1)", "CALL articles_views_increment(1)");
+    let row = "UPDATE articles SET title = 'other' WHERE id = 1";
     for (sessions, steps) in [
         (8, [child, call, "DO SLEEP(0.005)"]),
         (8, [call, child, "DO SLEEP(0.005)"]),
@@ -337,34 +293,23 @@ fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
     ] {
         let schema = &installed(server, 1);
         schema.run("CREATE TABLE likes (id BIGINT AUTO_INCREMENT PRIMARY KEY, article BIGINT NOT NULL, FOREIGN KEY (article) REFERENCES articles (id)) ENGINE = InnoDB");
-        let (stop, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
-        thread::scope(|scope| {
-            let _end = SetOnDrop(stop);
-            for _ in 0..sessions {
-                scope.spawn(move || {
-                    let mut connection = schema.connect();
-                    while !stop.load(SeqCst) {
-                        let all = [&["START TRANSACTION"][..], &steps[..], &["COMMIT"]].concat();
-                        match all.iter().try_for_each(|statement| connection.query_drop(statement)) {
-                            Ok(()) => _ = counted.fetch_add(1, SeqCst),
-                            Err(error) => {
-                                assert!(steps[1] == child && repeatable(error) == 1213, "no deadlock in this order")
-                            }
-                        }
-                    }
-                });
-            }
-            let mut roller = schema.connect();
-            let has_moved = |_: &u32| {
-                thread::sleep(Duration::from_millis(60));
-                let before = views(schema, 1);
-                roller.query_drop(ROLLUP).map_err(repeatable).unwrap_or_default();
-                views(schema, 1) > before
-            };
-            // The roll-up waits for the slot and then moves it, unless the next increment comes first. Without the wait, 1 in 100 moves.
-            let moves = (0..100).filter(has_moved).take(5).count();
-            assert_eq!(moves, 5, "roll-ups, of {counted:?} increments: {steps:?}");
-        });
+        let counted = AtomicI64::new(0);
+        let all = [&["START TRANSACTION"][..], &steps, &["COMMIT"]].concat();
+        let count = |connection: &mut Conn, _| match run_all(connection, &all) {
+            Ok(()) => _ = counted.fetch_add(1, SeqCst),
+            Err(error) => assert!(steps[1] == child && repeatable(error) == 1213, "no deadlock in this order"),
+        };
+        let mut roller = schema.connect();
+        let has_moved = |_: &u32| {
+            thread::sleep(Duration::from_millis(60));
+            let before = views(schema, 1);
+            roller.query_drop(ROLLUP).map_err(repeatable).unwrap_or_default();
+            views(schema, 1) > before
+        };
+        // The roll-up waits for the slot and then moves it, unless the next increment comes first. Without the wait, 1 in 100 moves.
+        let moves =
+            beside((0..sessions).map(|_| schema.connect()), count, || (0..100).filter(has_moved).take(5).count());
+        assert_eq!(moves, 5, "roll-ups, of {counted:?} increments: {steps:?}");
         schema.run(ROLLUP);
         assert_eq!(views(schema, 1), Some(1 + counted.load(SeqCst)), "{steps:?}");
     }
@@ -373,11 +318,7 @@ fn a_record_that_is_locked_all_the_time_is_moved(server: &Server) {
 fn a_rollup_reads_what_is_pending(server: &Server) {
     let schema = installed(server, 10_000);
     schema.run("INSERT INTO articles_views SELECT id, 0, 1 FROM articles; ANALYZE TABLE articles_views; ANALYZE TABLE articles");
-    let reads = |statement: &str| -> u64 {
-        let mut connection = after(&schema, &[statement]);
-        let rows: Vec<(String, u64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
-        rows.iter().map(|(_, count)| count).sum()
-    };
+    let reads = |statement: &str| reads(&mut schema.after(&[statement]));
     // Of each slot: to find the batch, to lock it and its article, to change both, and in temporary tables.
     let all = reads("CALL articles_views_rollup(100)");
     assert!(all < 60 * 10_000, "{all} reads for 10,000 pending records");
@@ -398,8 +339,8 @@ fn the_archive_of_a_column_delays_nobody(server: &Server) {
     };
     schema.run(&format!("{create}; INSERT INTO archived_views SELECT CURRENT_DATE - INTERVAL 5 DAY, id, views FROM articles WHERE id < 20"));
     schema.run("CALL articles_views_increment(1)");
-    let mut archive = after(&schema, &[autocommit, rollup, isolation, "START TRANSACTION", copy]);
-    let mut other = impatient(&schema);
+    let mut archive = schema.after(&[autocommit, rollup, isolation, "START TRANSACTION", copy]);
+    let mut other = schema.impatient();
     for id in 1..=21 {
         for statement in ["CALL articles_views_increment(?)", "UPDATE articles SET views = views + 1 WHERE id = ?"] {
             other.exec_drop(statement, (id,)).expect(statement);
@@ -461,11 +402,11 @@ fn a_total_that_is_rejected_stays_pending_and_stops_no_other(server: &Server) {
         create_articles(&schema, 12);
         schema.run("ALTER TABLE articles MODIFY views INT, DROP KEY views; UPDATE articles SET views = 10 * id");
         ["setup.sql", "accounts.sql"].iter().for_each(|name| schema.run(&schema.file(&package, name)));
-        change.split(";;").for_each(|statement| _ = after(&schema, &[statement]));
+        change.split(";;").for_each(|statement| _ = schema.after( &[statement]));
         let column = views(&schema, 7);
         schema.run("INSERT INTO articles_views SELECT id, 1, IF(id = 7, -1072, 2) FROM articles WHERE id > 0");
         for (setting, call) in [("DO 0", "rollup(NULL)"), ("DO 0", "rollup(1)"), ("SET max_error_count = 0", "rollup(20)"), ("DO 0", "compact(7)")] {
-            let called = after(&schema, &[setting]).query_drop(format!("CALL articles_views_{call}"));
+            let called = schema.after( &[setting]).query_drop(format!("CALL articles_views_{call}"));
             assert!(called.is_err(), "{change}, {call}");
             let (found, text) = error_of(called);
             let told = if setting == "DO 0" { message } else { "" };
@@ -482,23 +423,19 @@ fn a_total_that_is_rejected_stays_pending_and_stops_no_other(server: &Server) {
     server.connect().query_drop(format!("DROP USER {account}")).expect("DROP USER");
 }
 
-/// MySQL buffers the rows of an UPDATE of two tables by a key of at most 512 bytes, and the servers sort by the first 1,024 bytes. Two
-/// records, whose keys differ in the last character.
+/// MySQL buffers by keys of at most 512 bytes, and the servers sort by the first 1,024. The keys differ in the last character.
 fn counts_of_long_keys_are_moved_once(server: &Server) {
-    for (columns, key, length) in [
-        ("url VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY", "url VARCHAR(100)", 100),
-        ("url VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY", "url VARCHAR(255)", 255),
-        ("url VARCHAR(600) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY", "url VARCHAR(600)", 600),
-        ("url VARBINARY(2000) PRIMARY KEY", "url VARBINARY(2000)", 2000),
-        (
-            "long_key VARBINARY(1000) DEFAULT (UUID()) PRIMARY KEY, url VARBINARY(600) NOT NULL UNIQUE",
-            "url VARBINARY(600)",
-            600,
-        ),
+    let text = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY";
+    for (kind, length, more) in [
+        ("VARCHAR", 100, text),
+        ("VARCHAR", 255, text),
+        ("VARCHAR", 600, text),
+        ("VARBINARY", 2000, "PRIMARY KEY"),
+        ("VARBINARY", 600, "NOT NULL UNIQUE, long_key VARBINARY(1000) DEFAULT (UUID()) PRIMARY KEY"),
     ] {
-        let schema = server.schema();
-        schema.run(&format!("CREATE TABLE articles ({columns}, views INT NOT NULL) ENGINE = InnoDB"));
-        schema.install(&of_column("articles.views", key, |_| {}));
+        let (schema, key) = (server.schema(), format!("url {kind}({length})"));
+        schema.run(&format!("CREATE TABLE articles ({key} {more}, views INT NOT NULL) ENGINE = InnoDB"));
+        schema.install(&of_column("articles.views", &key, |_| {}));
         schema.run(&format!(
             "INSERT INTO articles (url, views) VALUES (CONCAT(REPEAT('a', {0}), 'b'), 0), (CONCAT(REPEAT('a', {0}), 'c'), 0);
              INSERT INTO articles_views SELECT url, slot, slot FROM articles JOIN (SELECT 1 AS slot UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) AS slots",
@@ -515,10 +452,7 @@ fn counts_of_long_keys_are_moved_once(server: &Server) {
 /// A trigger that the account of the routines cannot see, because it has no privilege on triggers. Other programs have it, too.
 fn what_a_trigger_makes_of_the_value_is_the_value(server: &Server) {
     let schema = installed(server, 2);
-    after(
-        &schema,
-        &["CREATE TRIGGER least BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = LEAST(NEW.views, 3)"],
-    );
+    schema.after(&["CREATE TRIGGER least BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = LEAST(NEW.views, 3)"]);
     for call in ["rollup(NULL)", "rollup(1)", "compact(1)"] {
         schema.run(&format!("UPDATE articles SET views = 0; INSERT INTO articles_views VALUES (1, 600, 7), (1, 601, -2); CALL articles_views_{call}"));
         assert_eq!((views(&schema, 1), pending(&schema)), (Some(3), 0), "{call}");
@@ -526,29 +460,12 @@ fn what_a_trigger_makes_of_the_value_is_the_value(server: &Server) {
     }
 }
 
-/// MariaDB reads the row from an index that begins with the key and contains the column.
-fn a_locked_row_of_another_index_holds_no_slot(server: &Server) {
-    let schema = installed(server, 3);
-    schema.run("ALTER TABLE articles ADD KEY (id, views); INSERT INTO articles_views SELECT id, 9, 5 FROM articles");
-    let mut owner = after(&schema, &["START TRANSACTION", "SELECT title FROM articles WHERE id = 2 FOR UPDATE"]);
-    thread::scope(|scope| {
-        let rollup = scope.spawn(|| impatient(&schema).query_drop(ROLLUP));
-        thread::sleep(Duration::from_millis(300));
-        impatient(&schema).query_drop("UPDATE articles_views SET count = count + 1").expect("no slot is locked");
-        assert_eq!(error_of(rollup.join().expect("a session")).0, 1205);
-    });
-    owner.query_drop("COMMIT").expect("a commit");
-    schema.run(ROLLUP);
-    assert_eq!((schema.first::<i64>("SELECT SUM(views) FROM articles"), pending(&schema)), (6 + 15 + 3, 0));
-}
-
-/// An UPDATE that reads an index over the column has locked the gap that the new value of article 2 belongs to. The handlers of MariaDB do
-/// not see the error, so that the call ends there.
+/// An UPDATE by an index over the column has locked the gap of the new value of article 2. On MariaDB, the error ends the call.
 fn a_gap_that_a_transaction_has_locked_stops_its_record_alone(server: &Server) {
     let schema = installed(server, 40);
     schema.run("UPDATE articles SET views = 10 * id; INSERT INTO articles_views SELECT id, 9, IF(id = 2, 500, IF(id = 40, -1, 1)) FROM articles");
-    let mut owner = after(&schema, &["START TRANSACTION", "UPDATE articles SET title = 'x' WHERE views > 450"]);
-    let (mut roller, begin) = (impatient(&schema), Instant::now());
+    let mut owner = schema.after(&["START TRANSACTION", "UPDATE articles SET title = 'x' WHERE views > 450"]);
+    let (mut roller, begin) = (schema.impatient(), Instant::now());
     let (number, text) = error_of(roller.query_drop(ROLLUP));
     assert_eq!(number, 1205, "{text}");
     if server.is_mysql() {
@@ -562,7 +479,7 @@ fn a_gap_that_a_transaction_has_locked_stops_its_record_alone(server: &Server) {
     drop(roller);
     owner.query_drop("COMMIT").expect("a commit");
     until("the session has ended", || {
-        impatient(&schema).query_drop("UPDATE articles_views SET count = count + 0").is_ok()
+        schema.impatient().query_drop("UPDATE articles_views SET count = count + 0").is_ok()
     });
     schema.run(ROLLUP);
     let sum = 10 * 820 + 38 - 1 + 500 + if server.is_mysql() { 7 } else { 0 };
@@ -573,84 +490,69 @@ fn a_gap_that_a_transaction_has_locked_stops_its_record_alone(server: &Server) {
 fn a_rollup_that_waits_a_second_delays_child_rows_for_a_second(server: &Server) {
     let schema = installed(server, 1);
     schema.run("CREATE TABLE likes (article BIGINT NOT NULL, FOREIGN KEY (article) REFERENCES articles (id)) ENGINE = InnoDB; CALL articles_views_add(1, 5)");
-    let _open = after(&schema, &["START TRANSACTION", "INSERT INTO likes VALUES (1)"]);
-    thread::scope(|scope| {
-        let rollup = scope.spawn(|| impatient(&schema).query_drop(ROLLUP));
-        thread::sleep(Duration::from_millis(300));
+    let _open = schema.after(&["START TRANSACTION", "INSERT INTO likes VALUES (1)"]);
+    let (waited, took) = schema.while_waiting(&mut schema.impatient(), &[ROLLUP], || {
         let begin = Instant::now();
         schema.run("INSERT INTO likes VALUES (1)");
-        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
-        assert_eq!(error_of(rollup.join().expect("a session")).0, 1205);
+        begin.elapsed()
     });
+    assert!(error_of(waited).0 == 1205 && took < Duration::from_secs(10), "{took:?}");
     assert_eq!(get(&schema, 1), 6);
 }
 
-/// After a success, and after errors before and within the transaction of a routine. A session that KILL QUERY has interrupted can have an open
-/// transaction, which it ends with ROLLBACK.
+/// After a success, also in the transaction that a session without autocommit begins with the call, and after errors before and within the
+/// transaction of a routine. A session that KILL QUERY has interrupted can have an open transaction, which it ends with ROLLBACK.
 fn maintenance_leaves_no_isolation_level_behind(server: &Server) {
     let schema = installed(server, 2);
-    schema.install(&crate::support::keyed(|_| {}));
+    schema.install(&keyed(|_| {}));
     // At READ COMMITTED, the second SELECT would see what another session has added.
-    let is_repeatable = |connection: &mut Conn, what: &str| {
-        connection.query_drop("SET SESSION lock_wait_timeout = 50, innodb_lock_wait_timeout = 50").expect("patience");
-        let read = "SELECT COALESCE(SUM(title = 'seen'), 0) FROM articles";
-        connection.query_drop("START TRANSACTION").expect("a transaction");
-        let first: Option<i64> = connection.query_first(read).expect(read);
-        schema.run("INSERT INTO articles (id, title) VALUES (99, 'seen')");
-        let second: Option<i64> = connection.query_first(read).expect(read);
-        assert_eq!(first, second, "{what}");
-        connection.query_drop("ROLLBACK").expect("a rollback");
-        schema.run("DELETE FROM articles WHERE id = 99");
+    let is_repeatable = |connection: &mut Conn, begin: &str, what: &str| {
+        run(connection, "SET SESSION lock_wait_timeout = 50, innodb_lock_wait_timeout = 50");
+        run(connection, begin);
+        let mut read = || connection.query_first::<i64, _>("SELECT COUNT(*) FROM likes").expect(what);
+        let first = read();
+        schema.run("INSERT INTO likes VALUES ()");
+        assert_eq!(first, read(), "{what}");
+        run(connection, "ROLLBACK");
     };
-    let patience = "SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1";
-    for call in [
-        "articles_views_rollup(NULL)",
-        "articles_views_compact(1)",
-        "articles_views_reset(1, 7)",
-        "articles_views_delete(1)",
-        "slotted_counter_reset(1, 1, 7)",
-        "slotted_counter_compact(1, 1)",
-        "slotted_counter_delete(1, 1)",
-    ] {
-        let call = &format!("CALL {call}");
-        let refill = || {
-            schema
-                .run("CALL articles_views_reset(1, 9); REPLACE INTO slotted_counters VALUES (1, 1, 1, 5), (1, 1, 2, 5)")
-        };
+    schema.run("CREATE TABLE likes (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB");
+    let slots = "REPLACE INTO slotted_counters VALUES (1, 1, 1, 5), (1, 1, 2, 5)";
+    let refill = || schema.run(&format!("CALL articles_views_reset(1, 9); {slots}"));
+    let (begin, patience) = ("START TRANSACTION", "SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1");
+    let of_column =
+        "articles_views_rollup(NULL); articles_views_compact(1); articles_views_reset(1, 7); articles_views_delete(1)";
+    let of_record = "slotted_counter_reset(1, 1, 7); slotted_counter_compact(1, 1); slotted_counter_delete(1, 1)";
+    for call in of_column.split("; ").chain(of_record.split("; ")) {
+        let call = &format!("CALL {call}")[..];
+        for (autocommit, begin) in [(0, "DO 0"), (1, begin)] {
+            refill();
+            let autocommit = format!("SET autocommit = {autocommit}");
+            is_repeatable(&mut schema.after(&[&autocommit, call]), begin, &format!("{autocommit}; {call}"));
+        }
         refill();
-        is_repeatable(&mut after(&schema, &[call]), call);
-        refill();
-        let mut session = after(&schema, &[patience]);
+        let mut session = schema.after(&[patience]);
         let table = if call.contains("slotted") { "slotted_counters" } else { "articles_views" };
-        let mut owner = after(&schema, &["START TRANSACTION", &format!("UPDATE {table} SET count = count + 1")]);
+        let (lock, id) = (format!("LOCK TABLES {table} WRITE"), session.connection_id());
+        let mut owner = schema.after(&[begin, &format!("UPDATE {table} SET count = count + 1")]);
         let waited = session.query_drop(call);
         assert!(waited.is_ok() || error_of(waited).0 == 1205, "{call}");
-        owner.query_drop("ROLLBACK").expect("a rollback");
-        is_repeatable(&mut session, call);
-        session.query_drop(patience).expect("no patience");
-        let mut owner = after(&schema, &[&format!("LOCK TABLES {table} WRITE")]);
+        run(&mut owner, "ROLLBACK");
+        is_repeatable(&mut session, begin, call);
+        run(&mut session, patience);
+        run(&mut owner, &lock);
         assert_eq!(error_of(session.query_drop(call)).0, 1205, "{call}");
-        owner.query_drop("UNLOCK TABLES").expect("unlocked");
-        is_repeatable(&mut session, call);
+        run(&mut owner, "UNLOCK TABLES");
+        is_repeatable(&mut session, begin, call);
         schema.run(&format!("RENAME TABLE {table} TO hidden"));
         assert_eq!(error_of(session.query_drop(call)).0, 1146, "{call}");
         schema.run(&format!("RENAME TABLE hidden TO {table}"));
-        is_repeatable(&mut session, call);
-        let id = session.connection_id();
-        let mut owner = after(&schema, &[&format!("LOCK TABLES {table} WRITE")]);
-        thread::scope(|scope| {
-            let session = &mut session;
-            let called = scope.spawn(move || session.query_drop(call));
-            let waits = format!(
-                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id} AND STATE LIKE '%metadata lock%'"
-            );
-            until("it waits", || schema.first::<u64>(&waits) == 1);
-            schema.run(&format!("KILL QUERY {id}"));
-            assert!(called.join().expect("a session").is_err(), "{call}");
-        });
-        owner.query_drop("UNLOCK TABLES").expect("unlocked");
-        session.query_drop("ROLLBACK").expect("a rollback");
-        is_repeatable(&mut session, call);
+        is_repeatable(&mut session, begin, call);
+        run(&mut owner, &lock);
+        let (killed, ()) = schema.while_waiting(&mut session, &[call], || schema.run(&format!("KILL QUERY {id}")));
+        assert_eq!(error_of(killed).0, 1317, "{call}");
+        run(&mut owner, "UNLOCK TABLES");
+        run(&mut session, "ROLLBACK");
+        is_repeatable(&mut session, begin, call);
     }
 }
 
@@ -663,37 +565,25 @@ fn the_column_of_a_saturated_record_stays_a_second_behind(server: &Server) {
         schema.install(&of_column("articles.views", "id BIGINT", |options| {
             options.subject.set_slots(16);
         }));
-        let (stop, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
-        thread::scope(|scope| {
-            let _end = SetOnDrop(stop);
-            for _ in 0..64 {
-                scope.spawn(move || {
-                    let like = if child { "INSERT INTO likes VALUES (1)" } else { "DO 0" };
-                    let steps =
-                        ["START TRANSACTION", like, "CALL articles_views_increment(1)", "DO SLEEP(0.005)", "COMMIT"];
-                    let mut connection = schema.connect();
-                    while !stop.load(SeqCst) {
-                        match steps.iter().try_for_each(|statement| connection.query_drop(statement)) {
-                            Ok(()) => _ = counted.fetch_add(1, SeqCst),
-                            Err(error) => _ = repeatable(error),
-                        }
-                    }
-                });
+        let (counted, mut roller) = (AtomicI64::new(0), schema.impatient());
+        let like = if child { "INSERT INTO likes VALUES (1)" } else { "DO 0" };
+        let steps = ["START TRANSACTION", like, "CALL articles_views_increment(1)", "DO SLEEP(0.005)", "COMMIT"];
+        let count = |connection: &mut Conn, _| match run_all(connection, &steps) {
+            Ok(()) => _ = counted.fetch_add(1, SeqCst),
+            Err(error) => _ = repeatable(error),
+        };
+        // What was counted a second before is in the column, in most of the looks: a machine that is busy can be late once.
+        let is_late = |_: &u32| {
+            let before = counted.load(SeqCst);
+            let end = Instant::now() + Duration::from_secs(1);
+            while Instant::now() < end {
+                roller.query_drop(ROLLUP).map_err(repeatable).unwrap_or_default();
+                thread::sleep(Duration::from_millis(500));
             }
-            let mut roller = impatient(schema);
-            // What was counted a second before is in the column, in most of the looks: a machine that is busy can be late once.
-            let late = (0..5).filter(|_| {
-                let before = counted.load(SeqCst);
-                let end = Instant::now() + Duration::from_secs(1);
-                while Instant::now() < end {
-                    roller.query_drop(ROLLUP).map_err(repeatable).unwrap_or_default();
-                    thread::sleep(Duration::from_millis(500));
-                }
-                views(schema, 1).is_none_or(|views| views < before)
-            });
-            let late = late.count();
-            assert!(late <= 2, "{late} of 5 looks were late, child rows: {child}");
-        });
+            views(schema, 1).is_none_or(|views| views < before)
+        };
+        let late = beside((0..64).map(|_| schema.connect()), count, || (0..5).filter(is_late).count());
+        assert!(late <= 2, "{late} of 5 looks were late, child rows: {child}");
         schema.run(ROLLUP);
         assert_eq!((views(schema, 1), pending(schema)), (Some(1 + counted.load(SeqCst)), 0));
     }
@@ -701,22 +591,16 @@ fn the_column_of_a_saturated_record_stays_a_second_behind(server: &Server) {
 
 /// Beside increments and roll-ups of the record, a total after a reset to 0 is only what was counted after it.
 fn a_reset_sets_the_total_and_loses_no_concurrent_increment(server: &Server) {
-    let schema = &installed(server, 2);
-    let (stop, counted) = (&AtomicBool::new(false), &AtomicI64::new(0));
-    thread::scope(|scope| {
-        let _end = SetOnDrop(stop);
-        for call in ["rollup(1)", "increment(2)", "increment(2)", "increment(2)"] {
-            scope.spawn(move || {
-                let mut connection = schema.connect();
-                while !stop.load(SeqCst) {
-                    match connection.query_drop(format!("CALL articles_views_{call}")) {
-                        Ok(()) => _ = counted.fetch_add(i64::from(call != "rollup(1)"), SeqCst),
-                        // The maintenance of one record can deadlock with it.
-                        Err(error) => _ = repeatable(error),
-                    }
-                }
-            });
+    let (schema, counted) = (installed(server, 2), AtomicI64::new(0));
+    let call = |connection: &mut Conn, number| {
+        let call = if number == 0 { "rollup(1)" } else { "increment(2)" };
+        match connection.query_drop(format!("CALL articles_views_{call}")) {
+            Ok(()) => _ = counted.fetch_add(i64::from(number > 0), SeqCst),
+            // The maintenance of one record can deadlock with it.
+            Err(error) => _ = repeatable(error),
         }
+    };
+    beside((0..4).map(|_| schema.connect()), call, || {
         let (mut connection, mut resets, end) = (schema.connect(), 0, Instant::now() + Duration::from_secs(2));
         while Instant::now() < end || resets < 10 {
             let before = counted.load(SeqCst);
@@ -731,67 +615,47 @@ fn a_reset_sets_the_total_and_loses_no_concurrent_increment(server: &Server) {
         }
     });
     schema.run("CALL articles_views_reset(2, 0); CALL articles_views_add(2, 9)");
-    assert_eq!(get(schema, 2), 9);
+    assert_eq!(get(&schema, 2), 9);
 }
 
 /// As columns.md says, the session executes ROLLBACK after an error. KILL QUERY can also end a statement without an error (MariaDB 11.8).
 fn killed_rollups_move_each_count_once(server: &Server) {
-    let schema = &installed(server, 20);
-    let (stop, killed) = (&AtomicBool::new(false), &AtomicU64::new(0));
-    let (mut counted, mut roller) = (0, schema.connect());
-    thread::scope(|scope| {
-        let (_end, id) = (SetOnDrop(stop), roller.connection_id());
-        scope.spawn(move || {
-            let mut killer = schema.connect();
-            while !stop.load(SeqCst) {
-                killer.query_drop(format!("KILL QUERY {id}")).expect("KILL");
-                thread::sleep(Duration::from_micros(rand::rng().random_range(0..3000)));
-            }
-        });
-        for round in crate::support::calls(300) {
-            schema.run(&format!(
-                "INSERT INTO articles_views SELECT id, {}, 3 FROM articles ON DUPLICATE KEY UPDATE count = count + 3",
-                round % 7
-            ));
+    let (schema, mut counted) = (installed(server, 20), 0);
+    let mut roller = schema.connect();
+    schema.under_kills(roller.connection_id(), 3000, |hits| {
+        for round in calls(300) {
+            let slots = format!("INSERT INTO articles_views SELECT id, {}, 3 FROM articles", round % 7);
+            schema.run(&format!("{slots} ON DUPLICATE KEY UPDATE count = count + 3"));
             counted += 20 * 3;
             for call in [ROLLUP, "CALL articles_views_compact(3)"] {
-                killed.fetch_add(u64::from(roller.query_drop(call).is_err()), SeqCst);
+                hits.fetch_add(u64::from(roller.query_drop(call).is_err()), SeqCst);
                 while roller.query_drop("ROLLBACK").is_err() {}
             }
         }
     });
-    assert!(killed.load(SeqCst) > 0, "no call was killed");
-    let sum: i64 = schema.first("SELECT CAST(SUM(views) AS SIGNED) FROM articles");
-    assert_eq!(sum + pending(schema), 210 + counted);
+    let state = || (schema.first::<i64>("SELECT CAST(SUM(views) AS SIGNED) FROM articles"), pending(&schema));
+    let (sum, left) = state();
+    assert_eq!(sum + left, 210 + counted);
     schema.run(ROLLUP);
-    assert_eq!(
-        (schema.first::<i64>("SELECT CAST(SUM(views) AS SIGNED) FROM articles"), pending(schema)),
-        (210 + counted, 0)
-    );
+    assert_eq!(state(), (210 + counted, 0));
 }
 
-/// An error of the row that is not a rejection, and a rejection of a count that the snapshot of the transaction does not contain. The caller
-/// commits all the same.
+/// An error that is no rejection, and the rejection of a count that is younger than the snapshot. The caller commits all the same.
 fn an_error_in_a_transaction_takes_the_move_back(server: &Server) {
     for (change, number) in [("RENAME COLUMN views TO v", 1054), ("MODIFY views TINYINT UNSIGNED", 30013)] {
         for call in [ROLLUP, "CALL articles_views_compact(1)"] {
             let schema = installed(server, 2);
-            schema.run(
-                "CALL articles_views_reset(1, 5); CALL articles_views_rollup(NULL); CALL articles_views_add(2, 1)",
-            );
+            schema.run("CALL articles_views_reset(1, 5); CALL articles_views_rollup(1); CALL articles_views_add(2, 1)");
             let mut caller = schema.isolated("REPEATABLE READ");
             schema.run(&format!("ALTER TABLE articles {change}"));
-            caller.query_drop("START TRANSACTION").expect("a transaction");
-            let _: Option<i64> = caller.query_first("SELECT COUNT(*) FROM articles_views").expect("a snapshot");
+            run_all(&mut caller, &["START TRANSACTION", "SELECT COUNT(*) FROM articles_views"]).expect("a snapshot");
             schema.run("CALL articles_views_add(1, 300)");
             let called = caller.query_drop(call);
             assert!(called.is_err(), "{change}: {call}");
             assert_eq!(error_of(called).0, number, "{change}: {call}");
             caller.query_drop("COMMIT").expect("a commit");
-            assert!(
-                schema.query::<i64>("SELECT count FROM articles_views WHERE id = 1").contains(&300),
-                "{change}: {call}"
-            );
+            let counts = schema.query::<i64>("SELECT count FROM articles_views WHERE id = 1");
+            assert!(counts.contains(&300), "{change}: {call}");
         }
     }
 }
@@ -804,15 +668,14 @@ fn errors_of_long_keys_and_of_deadlocks_lose_no_count(server: &Server) {
     schema.run(&format!("CREATE TABLE articles ({columns}) ENGINE = InnoDB; INSERT INTO articles (url) VALUES (REPEAT('a', 600)), ('b'), (REPEAT('c', 700))"));
     schema.install(&of_column("articles.views", "url VARCHAR(700)", |_| {}));
     schema.run("INSERT INTO articles_views SELECT url, 7, IF(url LIKE 'a%', -1, 3) FROM articles");
-    let _owner = after(&schema, &["START TRANSACTION", "SELECT * FROM articles WHERE url LIKE 'c%' FOR UPDATE"]);
-    let (number, text) = error_of(impatient(&schema).query_drop(ROLLUP));
+    let _owner = schema.after(&["START TRANSACTION", "SELECT * FROM articles WHERE url LIKE 'c%' FOR UPDATE"]);
+    let (number, text) = error_of(schema.impatient().query_drop(ROLLUP));
     assert!(number == 30013 && text.contains("others have locked ccc"), "{number} {text}");
     assert_eq!((pending(&schema), schema.first::<i64>("SELECT SUM(views) FROM articles")), (-1 + 3, 3));
     let (number, text) = error_of(schema.connect().query_drop("CALL articles_views_compact(REPEAT('a', 600))"));
     assert!(number == 30013 && text.contains("rejects the total of aaa"), "{number} {text}");
     let schema = installed(server, 3);
-    after(
-        &schema,
+    schema.after(
         &[
             "CREATE TRIGGER fails BEFORE UPDATE ON articles FOR EACH ROW IF NEW.id = 2 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF",
         ],
@@ -843,7 +706,7 @@ fn a_copy_of_the_table_with_its_triggers_keeps_the_counts(server: &Server) {
         "INSERT INTO articles_views SELECT id, 7, 10 FROM articles",
         "INSERT IGNORE INTO articles_new SELECT * FROM articles",
     ] {
-        after(&schema, &[statement]);
+        schema.after(&[statement]);
     }
     for _ in 0..2 {
         schema.run("UPDATE articles SET title = CONCAT(title, 'x'); CALL articles_views_increment(1)");
@@ -863,26 +726,5 @@ fn a_rollup_of_any_size_moves_all(server: &Server) {
         schema.run("INSERT INTO articles_views SELECT id, 600, 5 FROM articles ON DUPLICATE KEY UPDATE count = 5");
         schema.run(&format!("UPDATE articles SET views = 1; CALL articles_views_rollup({records})"));
         assert_eq!(schema.query::<i64>("SELECT views FROM articles"), [6, 6, 6], "{records}");
-    }
-}
-
-/// An UPDATE of two tables that waits for the RENAME of a table with triggers ends MariaDB. The routines have none.
-fn a_rollup_beside_a_rename_ends_no_server(server: &Server) {
-    let server = server.another(&[]);
-    let schema = installed(&server, 3);
-    schema.run("CREATE TRIGGER changed AFTER UPDATE ON articles FOR EACH ROW SET @changed = 1");
-    for call in [ROLLUP, "CALL articles_views_compact(1)", "CALL articles_views_reset(1, 3)"] {
-        let mut caller = after(&schema, &["CALL articles_views_add(1, 5)", call, "CALL articles_views_add(1, 5)"]);
-        thread::scope(|scope| {
-            let mut reader = after(&schema, &["START TRANSACTION", "SELECT COUNT(*) FROM articles"]);
-            scope.spawn(|| schema.run("RENAME TABLE articles TO other, other TO articles"));
-            thread::sleep(Duration::from_millis(300));
-            let called = scope.spawn(move || caller.query_drop(call));
-            thread::sleep(Duration::from_millis(300));
-            reader.query_drop("COMMIT").expect("a commit");
-            called.join().expect("a session").expect(call);
-        });
-        schema.run(ROLLUP);
-        assert_eq!(pending(&schema), 0, "{call}");
     }
 }

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use mysql::Row;
 use mysql::prelude::Queryable;
 
-use crate::installing::{ends, has};
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package};
+use crate::support::{Module, Schema, Server, as_slotted, bounded, ends, error_of, has, keyed, package, run_all};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -20,8 +19,7 @@ pub fn promises(mut module: Module<'_>) {
         .on(|name| name.starts_with("mysql"), scripts_wait_for_an_open_transaction_for_seconds);
 }
 
-/// The defaults of new sessions. The limits come last, because they apply to the statements that set the others. Those of joins, rows and
-/// updates are those of the client with --safe-updates.
+/// The defaults of new sessions. The limits, of the client with --safe-updates, come last: they apply to statements that set others.
 const DEFAULTS: [&str; 9] = [
     "autocommit = 0",
     "completion_type = 'RELEASE'",
@@ -109,7 +107,7 @@ fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     let [few, many] = [5, 20].map(|slots| {
         package(|options| {
             options.subject.set_slots(slots);
-            options.definer = Some("slotted@localhost".parse().expect("an account"));
+            as_slotted(options);
         })
     });
     let records = keyed(|_| {});
@@ -117,22 +115,15 @@ fn scripts_do_not_depend_on_the_defaults_of_the_server(server: &Server) {
     let schema = unusual(&server);
     let settings = "SELECT CONCAT_WS(' ', @@autocommit, @@character_set_client, @@character_set_connection, @@character_set_results,
                     @@collation_connection, @@lock_wait_timeout, @@sql_big_selects, @@sql_mode, @@sql_safe_updates, @@sql_select_limit) AS settings;";
+    let granted =
+        "SELECT COUNT(*) FROM mysql.procs_priv WHERE User = 'app' AND Routine_name IN ('counter_add', 'counter_get')";
+    let counted = "SELECT CONCAT(COUNT(DISTINCT counter_name), ' ', COUNT(*)) FROM counters";
     for (package, name, query, wanted) in [
         (&few, "setup.sql", ROUTINES, "2"),
         (&few, "accounts.sql", "SELECT COUNT(*) FROM mysql.user WHERE user = 'slotted'", "1"),
-        (
-            &few,
-            "grants.sql",
-            "SELECT COUNT(*) FROM mysql.procs_priv WHERE User = 'app' AND Routine_name IN ('counter_add', 'counter_get')",
-            "2",
-        ),
+        (&few, "grants.sql", granted, "2"),
         (&many, "create_procedures.sql", "SELECT options LIKE '%[\"slots\",\"20\"]%' FROM counter_package", "1"),
-        (
-            &many,
-            "test_insertdata.sql",
-            "SELECT CONCAT(COUNT(DISTINCT counter_name), ' ', COUNT(*)) FROM counters",
-            "1501 30005",
-        ),
+        (&many, "test_insertdata.sql", counted, "1501 30005"),
         (&many, "uninstall.sql", ROUTINES, "0"),
         (&records, "create_tables.sql", "SELECT COUNT(*) FROM slotted_counters", "0"),
         (&records, "create_procedures.sql", "SELECT slotted_counter_get(1, 7)", "0"),
@@ -163,9 +154,7 @@ fn scripts_wait_for_an_open_transaction_for_seconds(server: &Server) {
         let (said, took) = thread::scope(|scope| {
             // In another slot, so that none waits for a row. It ends also if a call fails, so that the script does.
             let mut open = schema.connect_with_id(0, 5);
-            for statement in ["START TRANSACTION", "CALL counter_increment('hot')"] {
-                open.query_drop(statement).expect(statement);
-            }
+            run_all(&mut open, &["START TRANSACTION", "CALL counter_increment('hot')"]).expect("an increment");
             let begin = Instant::now();
             let script = scope.spawn(source);
             while !script.is_finished() {

@@ -2,17 +2,18 @@
 
 use std::iter;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use rand::RngExt;
-use slotted::package::{Key, Package};
+use slotted::package::Key;
 
-use crate::rollup::{after, of_column};
-use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, keyed, repeatable, records};
+use crate::support::{
+    Module, Server, at_once, beside, calls, error_of, keyed, of_column, reads, records, repeat, repeatable, run,
+    run_all,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -25,33 +26,24 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_compaction_leaves_one_slot_and_a_reset_the_value_in_one)
         .on_servers(maintenance_of_a_record_beside_its_increments_never_deadlocks)
         .on_servers(an_increment_of_a_neighbouring_record_does_not_wait_for_maintenance)
-        .on_servers(maintenance_leaves_the_isolation_level_of_the_session)
         .on_servers(invalid_arguments_are_rejected_and_change_nothing)
         .on_servers(a_record_is_read_by_its_key);
 }
 
-fn installed<'a>(server: &'a Server, package: &Package) -> Schema<'a> {
-    let schema = server.schema();
-    schema.install(package);
-    schema
-}
-
 fn increments_of_one_record_are_exact(server: &Server) {
-    {
-        let schema = installed(server, &keyed(|_| {}));
-        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "a record without slots");
-        (0..11).for_each(|_| schema.run("CALL slotted_counter_increment(123, 456)"));
-        let (sum, slots, least, most): (i64, u64, i64, i64) =
-            schema.first("SELECT CAST(SUM(count) AS SIGNED), COUNT(*), MIN(slot), MAX(slot) FROM slotted_counters");
-        // Eleven connections use several of the 521 slots.
-        assert!(sum == 11 && slots > 1 && least >= 0 && most < 521, "{sum} in {slots} slots from {least} to {most}");
-        schema.run("CALL slotted_counter_add(123, 456, -20)");
-        assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), -9);
-        schema.run("CALL slotted_counter_compact(123, 456)");
-        assert_eq!(schema.first::<(i64, i64, u64, i64)>("SELECT * FROM slotted_counter_totals"), (123, 456, 1, -9));
-        schema.run("CALL slotted_counter_delete(123, 456); CALL slotted_counter_delete(123, 456)");
-        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0);
-    }
+    let schema = server.installed([&keyed(|_| {})]);
+    assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), 0, "a record without slots");
+    (0..11).for_each(|_| schema.run("CALL slotted_counter_increment(123, 456)"));
+    let (sum, slots, least, most): (i64, u64, i64, i64) =
+        schema.first("SELECT CAST(SUM(count) AS SIGNED), COUNT(*), MIN(slot), MAX(slot) FROM slotted_counters");
+    // Eleven connections use several of the 521 slots.
+    assert!(sum == 11 && slots > 1 && least >= 0 && most < 521, "{sum} in {slots} slots from {least} to {most}");
+    schema.run("CALL slotted_counter_add(123, 456, -20)");
+    assert_eq!(schema.first::<i64>("SELECT slotted_counter_get(123, 456)"), -9);
+    schema.run("CALL slotted_counter_compact(123, 456)");
+    assert_eq!(schema.first::<(i64, i64, u64, i64)>("SELECT * FROM slotted_counter_totals"), (123, 456, 1, -9));
+    schema.run("CALL slotted_counter_delete(123, 456); CALL slotted_counter_delete(123, 456)");
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0);
 }
 
 /// A CHAR column does not store trailing spaces, which a collation without padding distinguishes.
@@ -62,18 +54,15 @@ fn a_char_key_with_trailing_spaces_is_the_record_that_it_counts_for(server: &Ser
             options.subject = records("a CHAR(3)".parse().expect("a key"));
             options.collation = collation.parse().ok();
         });
-        let schema = installed(server, &package);
+        let schema = server.installed([&package]);
         for call in ["increment('a ')", "add('a', 2)", "add_many('[[\"a \", 3], [\"a\", 1]]')", "compact('a  ')"] {
             schema.run(&format!("CALL slotted_counter_{call}"));
         }
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('a ')"), 7, "{collation}");
         assert_eq!(schema.first::<i64>("SELECT slotted_counter_get('a')"), 7, "{collation}");
         schema.run("CALL slotted_counter_reset('a ', 1); CALL slotted_counter_add('a', 1)");
-        assert_eq!(
-            schema.first::<(String, i64)>("SELECT a, total FROM slotted_counter_totals"),
-            ("a".into(), 2),
-            "{collation}"
-        );
+        let totals = schema.first::<(String, i64)>("SELECT a, total FROM slotted_counter_totals");
+        assert_eq!(totals, ("a".into(), 2), "{collation}");
         schema.run("CALL slotted_counter_delete('a  ')");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM slotted_counters"), 0, "{collation}");
     }
@@ -102,13 +91,12 @@ fn every_key_type_identifies_its_record(server: &Server) {
     ];
     for (key, good, bad) in cases {
         let package = keyed(|options| options.subject = records(key.parse::<Key>().expect(key)));
-        let schema = installed(server, &package);
+        let schema = server.installed([&package]);
         let mut connection = schema.connect();
         for value in *good {
-            for call in ["increment({})", "increment({})", "compact({})", "add({}, 5)", "reset({}, 1)", "increment({})"]
-            {
-                let call = call.replace("{}", value);
-                connection.query_drop(format!("CALL slotted_counter_{call}")).expect(key);
+            let calls = "increment({}); increment({}); compact({}); add({}, 5); reset({}, 1); increment({})";
+            for call in calls.split("; ") {
+                run(&mut connection, &format!("CALL slotted_counter_{}", call.replace("{}", value)));
             }
             let total: Option<i64> = connection.query_first(format!("SELECT slotted_counter_get({value})")).expect(key);
             assert_eq!(total, Some(2), "{key}: {value}");
@@ -139,66 +127,49 @@ fn every_key_type_identifies_its_record(server: &Server) {
 fn totals_are_exact_during_compactions(server: &Server) {
     const RECORDS: usize = 30;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
-        let schema = installed(server, &keyed(|_| {}));
-        let done = AtomicBool::new(false);
+        let schema = server.installed([&keyed(|_| {})]);
         let expected = [const { AtomicI64::new(0) }; RECORDS];
-        let (compactions, repeated) = (AtomicU64::new(0), AtomicU64::new(0));
+        let compactions = AtomicUsize::new(0);
         let write = || {
             let (mut connection, mut random) = (schema.isolated(isolation), rand::rng());
             for _ in calls(100) {
                 let (record, amount) = (random.random_range(0..RECORDS), random.random_range(-1..=3));
                 // On MySQL, a call that inserts a slot again after a compaction has deleted it can be the victim of a deadlock.
-                // The server has rolled it back.
-                while let Err(error) = connection.exec_drop("CALL slotted_counter_add(1, ?, ?)", (record, amount)) {
-                    repeatable(error);
-                    repeated.fetch_add(1, SeqCst);
-                }
+                let repeated = repeat(&mut connection, &[&format!("CALL slotted_counter_add(1, {record}, {amount})")]);
+                assert!(repeated == 0 || server.is_mysql(), "a deadlock");
                 expected[record].fetch_add(amount, SeqCst);
             }
         };
-        thread::scope(|scope| {
-            let _end = SetOnDrop(&done);
-            scope.spawn(|| {
-                let mut connection = schema.isolated(isolation);
-                for record in (0..RECORDS).cycle().take_while(|_| !done.load(SeqCst)) {
-                    connection.exec_drop("CALL slotted_counter_compact(1, ?)", (record,)).expect("a compaction");
-                    compactions.fetch_add(1, SeqCst);
-                }
-            });
-            let writers: Vec<_> = (0..32).map(|_| scope.spawn(write)).collect();
-            writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
-        });
-        assert!(compactions.into_inner() > 0);
-        assert!(repeated.into_inner() < 100, "of 3,200 calls");
+        let compact = |connection: &mut Conn, _| {
+            let record = compactions.fetch_add(1, SeqCst) % RECORDS;
+            run(connection, &format!("CALL slotted_counter_compact(1, {record})"));
+        };
+        beside([schema.isolated(isolation)], compact, || at_once(32, write));
+        assert!(compactions.into_inner() > 1);
         let totals = (0..RECORDS).map(|record| schema.first(&format!("SELECT slotted_counter_get(1, {record})")));
         assert_eq!(totals.collect::<Vec<i64>>(), expected.map(AtomicI64::into_inner), "{isolation}");
     }
 }
 
-/// 32 connections increment the same 20 new records, alone or two records in one order in a transaction. With 100 slots each connection has its
-/// own slot. With 8 slots four connections share a slot. No call deadlocks.
+/// 32 connections increment the same 20 new records, alone or two in a transaction, in one order, with own and with shared slots.
 fn concurrent_first_increments_are_exact(server: &Server) {
     const CONNECTIONS: i64 = 32;
     const RECORDS: i64 = 20;
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
         for (transactions, slots) in [(false, 8), (true, 100), (true, 8)] {
-            let schema = installed(server, &keyed(|options| options.subject.set_slots(slots)));
+            let schema = server.installed([&keyed(|options| options.subject.set_slots(slots))]);
             let barrier = Barrier::new(CONNECTIONS as usize);
             let session = || {
                 let mut connection = schema.isolated(isolation);
                 barrier.wait();
                 for first in (1..=RECORDS).step_by(2) {
-                    let counts =
-                        [first, first + 1].map(|record| format!("CALL slotted_counter_increment(1, {record})"));
-                    let all = ["START TRANSACTION", &counts[0], &counts[1], "DO SLEEP(0.005)", "COMMIT"];
-                    for statement in if transactions { &all } else { &all[1..3] } {
-                        connection
-                            .query_drop(statement)
-                            .unwrap_or_else(|error| panic!("{isolation}, {slots} slots: {error}"));
-                    }
+                    let call = |record| format!("CALL slotted_counter_increment(1, {record})");
+                    let all = ["START TRANSACTION", &call(first), &call(first + 1), "DO SLEEP(0.005)", "COMMIT"];
+                    let counted = run_all(&mut connection, if transactions { &all } else { &all[1..3] });
+                    counted.unwrap_or_else(|error| panic!("{isolation}, {slots} slots: {error}"));
                 }
             };
-            thread::scope(|scope| (0..CONNECTIONS).for_each(|_| _ = scope.spawn(session)));
+            at_once(CONNECTIONS as usize, session);
             let found: (i64, i64, i64) =
                 schema.first("SELECT COUNT(*), MIN(total), MAX(total) FROM slotted_counter_totals");
             assert_eq!(found, (RECORDS, CONNECTIONS, CONNECTIONS), "{isolation}, {slots} slots");
@@ -207,22 +178,13 @@ fn concurrent_first_increments_are_exact(server: &Server) {
 }
 
 fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Server) {
-    let schema = installed(server, &keyed(|_| {}));
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let _end = SetOnDrop(&done);
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let mut connection = schema.isolated("READ COMMITTED");
-                while !done.load(SeqCst) {
-                    _ = connection.query_drop("CALL slotted_counter_compact(1, 1)").map_err(repeatable);
-                }
-            });
-        }
+    let schema = server.installed([&keyed(|_| {})]);
+    let compact = |connection: &mut Conn, _| _ = repeat(connection, &["CALL slotted_counter_compact(1, 1)"]);
+    beside([(); 2].map(|()| schema.isolated("READ COMMITTED")), compact, || {
         let mut connection = schema.connect();
         for round in calls(400) {
             for call in ["delete(1, 1)", "increment(1, 1)", "add(1, 1, 6)"] {
-                while connection.query_drop(format!("CALL slotted_counter_{call}")).map_err(repeatable).is_err() {}
+                repeat(&mut connection, &[&format!("CALL slotted_counter_{call}")]);
             }
             let total: Option<i64> = connection.query_first("SELECT slotted_counter_get(1, 1)").expect("a total");
             assert_eq!(total, Some(7), "round {round}");
@@ -231,7 +193,7 @@ fn an_increment_after_a_delete_is_kept_by_a_concurrent_compaction(server: &Serve
 }
 
 fn a_compaction_leaves_one_slot_and_a_reset_the_value_in_one(server: &Server) {
-    let schema = installed(server, &keyed(|_| {}));
+    let schema = server.installed([&keyed(|_| {})]);
     let slots = || schema.query::<(u32, i64)>("SELECT slot, count FROM slotted_counters WHERE record_id = 1");
     let before =
         "INSERT INTO slotted_counters VALUES (1, 0, 3, 1), (1, 2, 0, 1), (1, 1, 3, 5), (1, 1, 9, -2), (1, 1, 520, 4)";
@@ -249,7 +211,7 @@ fn a_compaction_leaves_one_slot_and_a_reset_the_value_in_one(server: &Server) {
 
 /// In transactions as well, as long as no slot is new.
 fn maintenance_of_a_record_beside_its_increments_never_deadlocks(server: &Server) {
-    let schema = &installed(server, &keyed(|options| options.subject.set_slots(8)));
+    let schema = &server.installed([&keyed(|options| options.subject.set_slots(8))]);
     let slots: Vec<_> = (0..8).map(|slot| format!("(2, 2, {slot}, 1)")).collect();
     schema.run(&format!("INSERT INTO slotted_counters VALUES {}", slots.join(", ")));
     for (begin, end, key, maintenance, increments) in [
@@ -262,9 +224,7 @@ fn maintenance_of_a_record_beside_its_increments_never_deadlocks(server: &Server
                 scope.spawn(move || {
                     let mut connection = schema.isolated("REPEATABLE READ");
                     for _ in calls(150) {
-                        let done =
-                            [begin, &call, end].iter().try_for_each(|statement| connection.query_drop(statement));
-                        if let Err(error) = done {
+                        if let Err(error) = run_all(&mut connection, &[begin, &call, end]) {
                             assert_ne!(repeatable(error), 1213, "{begin}: {call}");
                         }
                     }
@@ -278,73 +238,36 @@ fn maintenance_of_a_record_beside_its_increments_never_deadlocks(server: &Server
 
 /// Outside a transaction, maintenance locks the slots of its record and no gap.
 fn an_increment_of_a_neighbouring_record_does_not_wait_for_maintenance(server: &Server) {
-    let schema = server.schema();
+    let schema = server.installed([&keyed(|_| {})]);
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
-    [keyed(|_| {}), of_column("articles.views", "id BIGINT", |_| {})]
-        .iter()
-        .for_each(|package| schema.install(package));
-    for call in [
-        "slotted_counter_reset(1, 2, 5)",
-        "slotted_counter_compact(1, 2)",
-        "articles_views_reset(2, 5)",
-        "articles_views_compact(2)",
-        "articles_views_rollup(NULL)",
-    ] {
+    schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
+    let calls = "slotted_counter_reset(1, 2, 5); slotted_counter_compact(1, 2); articles_views_reset(2, 5); articles_views_compact(2); \
+                 articles_views_rollup(NULL)";
+    for call in calls.split("; ") {
         schema.run(
             "DELETE FROM articles; DELETE FROM articles_views; DELETE FROM slotted_counters; INSERT INTO articles VALUES (1, 1), (2, 2), (3, 3);
              INSERT INTO slotted_counters VALUES (1, 2, 0, 1), (1, 2, 10, 1), (1, 2, 520, 1); INSERT INTO articles_views VALUES (2, 0, 1), (2, 10, 1), (2, 520, 1)",
         );
-        let mut open = after(
-            &schema,
-            &[
-                "START TRANSACTION",
-                "UPDATE slotted_counters SET count = 2 WHERE record_type = 1 AND record_id = 2 AND slot = 10",
-                "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 10",
-            ],
-        );
-        thread::scope(|scope| {
-            let maintenance = scope.spawn(|| schema.isolated("REPEATABLE READ").query_drop(format!("CALL {call}")));
-            thread::sleep(Duration::from_millis(500));
-            assert!(!maintenance.is_finished(), "{call} waits for the slot");
-            let mut connection = after(&schema, &["SET SESSION innodb_lock_wait_timeout = 2"]);
-            for neighbour in [
-                "slotted_counter_increment(1, 1)",
-                "slotted_counter_increment(1, 3)",
-                "articles_views_increment(1)",
-                "articles_views_increment(3)",
-            ] {
-                connection.query_drop(format!("CALL {neighbour}")).expect(call);
+        let mut open = schema.after(&[
+            "START TRANSACTION",
+            "UPDATE slotted_counters SET count = 2 WHERE record_type = 1 AND record_id = 2 AND slot = 10",
+            "UPDATE articles_views SET count = 2 WHERE id = 2 AND slot = 10",
+        ]);
+        let call = format!("CALL {call}");
+        let (maintained, ()) = schema.while_waiting(&mut schema.isolated("REPEATABLE READ"), &[&call], || {
+            let mut connection = schema.after(&["SET SESSION innodb_lock_wait_timeout = 2"]);
+            for neighbour in ["slotted_counter_increment(1, ", "articles_views_increment("] {
+                [1, 3].iter().for_each(|record| run(&mut connection, &format!("CALL {neighbour}{record})")));
             }
-            open.query_drop("COMMIT").expect("a commit");
-            maintenance.join().expect("a session").expect(call);
+            run(&mut open, "COMMIT");
         });
-    }
-}
-
-fn maintenance_leaves_the_isolation_level_of_the_session(server: &Server) {
-    let schema = installed(server, &keyed(|_| {}));
-    for autocommit in [1, 0] {
-        for call in ["reset(1, 1, 5)", "compact(1, 1)", "delete(1, 1)"] {
-            let mut connection = schema.isolated("REPEATABLE READ");
-            // Without autocommit, the calls at REPEATABLE READ lock the gap after their record, which (1, 2) ends.
-            schema.run("CALL slotted_counter_add(1, 1, 1); CALL slotted_counter_add(1, 2, 1); CALL slotted_counter_add(7, 7, 1)");
-            connection.query_drop(format!("SET SESSION autocommit = {autocommit}")).expect("autocommit");
-            connection.query_drop(format!("CALL slotted_counter_{call}")).expect(call);
-            if autocommit == 1 {
-                connection.query_drop("START TRANSACTION").expect("a transaction");
-            }
-            let mut total = || connection.query_first::<i64, _>("SELECT slotted_counter_get(7, 7)").expect("a total");
-            let first = total();
-            schema.run("CALL slotted_counter_add(7, 7, 1)");
-            assert_eq!(total(), first, "{call}, autocommit = {autocommit}: the snapshot of the transaction");
-            connection.query_drop("COMMIT").expect("a commit");
-        }
+        maintained.expect(&call);
     }
 }
 
 fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     let package = keyed(|_| {});
-    let schema = installed(server, &package);
+    let schema = server.installed([&package]);
     schema.run("CALL slotted_counter_add(2147483647, 1, 3)");
     // One full slot in (1, 1) for each connection, and two slots with the maximum of BIGINT in (5, 5).
     let full: Vec<_> = (0..521).map(|slot| format!("(1, 1, {slot}, 9223372036854775807)")).collect();
@@ -387,7 +310,7 @@ fn a_record_is_read_by_its_key(server: &Server) {
         ("year SMALLINT, name VARCHAR(9)", "2000 + {n} MOD 9, {n}", "2004, '13'"),
     ] {
         let package = keyed(|options| options.subject = records(key.parse().expect("a key")));
-        let schema = installed(server, &package);
+        let schema = server.installed([&package]);
         let rows: Vec<_> = (0..5000)
             .map(|number: u32| format!("({}, {}, 1)", row.replace("{n}", &number.to_string()), number % 3))
             .collect();
@@ -396,20 +319,12 @@ fn a_record_is_read_by_its_key(server: &Server) {
         let mut connection = schema.connect();
         let columns: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
         let query = format!("SELECT total FROM slotted_counter_totals WHERE ({}) = ({record})", columns.join(", "));
-        let reads = |connection: &mut Conn| -> i64 {
-            let rows: Vec<(String, i64)> =
-                connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
-            rows.iter().map(|(_, count)| count).sum()
-        };
-        let of_status = -(reads(&mut connection) - reads(&mut connection));
-        for statement in [
-            query,
-            format!("CALL slotted_counter_increment({record})"),
-            format!("SELECT slotted_counter_get({record})"),
-            format!("CALL slotted_counter_reset({record}, 3)"),
-            format!("CALL slotted_counter_compact({record})"),
-            format!("CALL slotted_counter_delete({record})"),
-        ] {
+        let before = reads(&mut connection);
+        let of_status = reads(&mut connection) - before;
+        let calls = "CALL slotted_counter_increment({}); SELECT slotted_counter_get({}); CALL slotted_counter_reset({}, 3); \
+                     CALL slotted_counter_compact({}); CALL slotted_counter_delete({})";
+        for statement in [&query[..]].into_iter().chain(calls.split("; ")) {
+            let statement = statement.replace("{}", record);
             connection.query::<Row, _>(&statement).expect(&statement);
             let start = reads(&mut connection);
             connection.query::<Row, _>(&statement).expect(&statement);

@@ -1,8 +1,6 @@
 //! Unusual identifiers, sql_modes, collations and cluster settings.
 
 use std::cell::RefCell;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use mysql::Row;
 use mysql::prelude::Queryable;
@@ -11,8 +9,7 @@ use proptest::test_runner::TestRunner;
 use slotted::package::{Ident, Package, SqlStr};
 
 use crate::queries::Queries;
-use crate::rollup::of_column;
-use crate::support::{Module, SESSIONS, Schema, Server, bounded, cases, error_of, keyed, package, parsed};
+use crate::support::{Module, Schema, Server, bounded, cases, error_of, keyed, of_column, package, parsed, reads, run};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -128,15 +125,13 @@ fn every_default_collation_works_and_uses_the_key(server: &Server) {
 
 /// Asserts that an increment of a counter with many slots, among other counters, reads only a few rows.
 fn reads_by_key(schema: &Schema<'_>, session: &str) {
-    let mut connection = schema.connect();
-    connection.query_drop(session).expect(session);
+    let mut connection = schema.after(&[session]);
     for name in ["hot", "hotter", "a", "z"] {
         connection.exec_drop("CALL counter_setup(?, NULL, 1000, 0)", (name,)).expect("setup");
     }
-    let mut reads_after = |statement: &str| -> i64 {
-        connection.query_drop(statement).expect(statement);
-        let rows: Vec<(String, i64)> = connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").expect("status");
-        rows.iter().filter(|(name, _)| name != "Handler_read_rnd_deleted").map(|(_, count)| count).sum()
+    let mut reads_after = |statement: &str| {
+        run(&mut connection, statement);
+        reads(&mut connection)
     };
     let increment = "CALL counter_increment('hot')";
     let [start, counted, end] = [increment, increment, "DO 0"].map(&mut reads_after);
@@ -167,34 +162,27 @@ fn safe_updates_reject_no_call(server: &Server) {
 
 /// As docs/guarantees.md says. MySQL cannot open a temporary table twice in a statement (1137).
 fn increments_of_a_session_go_into_its_temporary_table_of_the_same_name(server: &Server) {
-    let schema = server.schema();
-    schema.install(&package(|_| {}));
+    let schema = server.installed([&package(|_| {})]);
     schema.run("CALL counter_setup('a', NULL, 5, 40); CREATE TABLE copied LIKE counters; INSERT INTO copied SELECT * FROM counters");
-    let mut connection = schema.connect();
-    for statement in [
+    let mut connection = schema.after(&[
         "CREATE TEMPORARY TABLE counters LIKE copied",
         "INSERT INTO counters SELECT * FROM copied",
         "CALL counter_increment('a')",
-    ] {
-        connection.query_drop(statement).expect(statement);
-    }
+    ]);
     let resized = connection.query_drop("CALL counter_resize('a', 3)");
     assert_eq!(resized.is_err(), server.is_mysql(), "{resized:?}");
     assert_eq!(schema.first::<(i64, i64)>("SELECT total, slots FROM counter_totals"), (40, 5));
 }
 
-/// A multi-primary cluster sets auto_increment_increment to the number of nodes, and auto_increment_offset to another number on each. They
-/// are global, so the server is each node in turn.
+/// A cluster sets auto_increment_increment to its number of nodes, auto_increment_offset to that of the node. The server is each in turn.
 fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
     let server = &server.another(&[]);
     for package in ["counters --cluster", "counters --cluster --slots 40", "slotted_counters --cluster --slots 40"] {
         let package = parsed(package);
-        let (schema, arguments) = (server.schema(), package.options.arguments());
-        schema.install(&package);
+        let (schema, arguments) = (server.installed([&package]), package.options.arguments());
         let be_node = |node: u64, nodes: u64| {
-            schema.run(&format!(
-                "SET GLOBAL auto_increment_increment = {nodes}; SET GLOBAL auto_increment_offset = {node}"
-            ));
+            schema
+                .run(&format!("SET GLOBAL auto_increment_increment = {nodes}, GLOBAL auto_increment_offset = {node}"));
         };
         let (named, per_counter) = (package.options.is_named(), package.options.per_counter());
         let (prefix, table) = (package.options.prefix.name(), &package.options.table);
@@ -213,9 +201,8 @@ fn a_node_of_a_cluster_keeps_its_counts_in_its_slots(server: &Server) {
                     schema.run(&format!("CALL {prefix}resize({key}, {slots})"));
                 }
                 for _ in 0..7 {
-                    let mut connection = schema.connect();
-                    connection.query_drop(format!("CALL {prefix}increment({key})")).expect(&what);
-                    connection.query_drop(format!("CALL {prefix}add({key}, 2)")).expect(&what);
+                    let counts = [format!("CALL {prefix}increment({key})"), format!("CALL {prefix}add({key}, 2)")];
+                    let mut connection = schema.after(&counts.each_ref().map(String::as_str));
                     counted += 3;
                     // The statement of queries.sql.
                     if !named {
@@ -270,27 +257,32 @@ fn the_server_returns_quoted_identifiers_and_strings_unchanged(server: &Server) 
     result.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A tool for schema changes copies the rows of a table by triggers, and renames the copy at the end. MariaDB ends if an UPDATE of
-/// several tables waits for the RENAME (10.11.19, 11.8.9).
+/// A tool copies a table by triggers, and renames the copy. MariaDB ends if an UPDATE of several tables waits for the RENAME (11.8.9).
 fn the_server_lives_through_a_schema_change_beside_each_routine(server: &Server) {
     let server = &server.another(&[]);
     let named = "increment('a'); add('a', -2); reset('a', 5, TRUE); resize('a', 2); resize('a', 9); delete('a'); setup('c', NULL, 5, 0)";
     let records = "increment(1, 1); add_many('[[1, 1, 1], [1, 2, 2]]'); reset(1, 1, 5); compact(1, 1); delete(1, 1)";
     let taking = "add('a', 2); add('a', -2); take('a', 1); take('a', 30)";
-    for (package, calls) in [(package(|_| {}), named), (keyed(|_| {}), records), (bounded(|_| {}), taking)] {
+    let column = (of_column("articles.views", "id BIGINT", |_| {}), "rollup(NULL); compact(1); reset(1, 3)");
+    for (package, calls) in [(package(|_| {}), named), (keyed(|_| {}), records), (bounded(|_| {}), taking), column] {
         calls.split("; ").for_each(|call| is_called_beside_a_schema_change(server, &package, call));
     }
 }
 
-/// Runs a call while its table is renamed.
+/// Runs a call while its table, or that of its column, is renamed.
 fn is_called_beside_a_schema_change(server: &Server, package: &Package, call: &str) {
     let schema = server.schema();
+    schema.run(
+        "CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 1)",
+    );
     schema.install(package);
-    let (table, prefix) = (&package.options.table, package.options.prefix.name());
-    schema.run(&match package.options.is_named() {
-        true => format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"),
-        false => format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"),
+    let (table, prefix) = (package.options.table.name(), package.options.prefix.name());
+    schema.run(&match table {
+        "articles_views" => "CALL articles_views_add(1, 5)".to_owned(),
+        "slotted_counters" => format!("INSERT INTO {table} VALUES (1, 1, 1, 15), (1, 1, 3, 16), (1, 2, 4, 7)"),
+        _ => format!("CALL {prefix}setup('a', NULL, 5, 37); CALL {prefix}setup('b', NULL, 5, 7)"),
     });
+    let table = table.strip_suffix("_views").unwrap_or(table);
     schema.run(&format!("CREATE TABLE copied LIKE {table}; INSERT INTO copied SELECT * FROM {table}"));
     let of_copied = "WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'copied'";
     let new = format!(
@@ -304,32 +296,18 @@ fn is_called_beside_a_schema_change(server: &Server, package: &Package, call: &s
     for (event, action) in
         [("INSERT", &replace), ("DELETE", &delete), ("UPDATE", &format!("BEGIN {delete}; {replace}; END"))]
     {
-        let trigger = format!("CREATE TRIGGER on_{event} AFTER {event} ON {table} FOR EACH ROW {action}");
-        schema.connect().query_drop(&trigger).expect(&trigger);
+        schema.after(&[&format!("CREATE TRIGGER on_{event} AFTER {event} ON {table} FOR EACH ROW {action}")]);
     }
-    let mut reader = schema.connect();
-    for statement in ["START TRANSACTION", "SELECT COUNT(*) FROM copied"] {
-        reader.query_drop(statement).expect(statement);
-    }
-    let until_waiting = |sessions: u64| {
-        let query = format!(
-            "SELECT COUNT(*) FROM {SESSIONS} WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table metadata lock%'"
-        );
-        let start = Instant::now();
-        while schema.first::<u64>(&query) < sessions {
-            assert!(start.elapsed() < Duration::from_secs(60), "{call}: {sessions} sessions do not wait");
-            thread::sleep(Duration::from_millis(10));
-        }
-    };
-    let run = |statement: String| {
-        schema.connect().query_drop(&statement).unwrap_or_else(|error| panic!("{statement}: {error}"))
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| run(format!("RENAME TABLE {table} TO renamed, copied TO {table}")));
-        until_waiting(1);
-        scope.spawn(|| run(format!("CALL {prefix}{call}")));
-        until_waiting(2);
-        reader.query_drop("COMMIT").expect("a commit");
+    let mut reader = schema.after(&["START TRANSACTION", "SELECT COUNT(*) FROM copied"]);
+    let rename = [format!("RENAME TABLE {table} TO renamed, copied TO {table}")];
+    let (renamed, called) = schema.while_waiting(&mut schema.connect(), &rename, || {
+        let call = [format!("CALL {prefix}{call}")];
+        schema.while_waiting(&mut schema.connect(), &call, || run(&mut reader, "COMMIT")).0
     });
+    renamed.and(called).expect(call);
     assert_eq!(schema.first::<u64>("SELECT 1"), 1, "{call}");
+    if table == "articles" {
+        schema.run("CALL articles_views_rollup(NULL)");
+        assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM articles_views WHERE count <> 0"), 0, "{call}");
+    }
 }

@@ -24,8 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// The seconds that the nodes wait for one that does not answer. With the defaults, they expel a node of a machine under load.
 const PATIENCE: u32 = 20;
 
-/// The options of a node of Galera. The buffers are small: all nodes run on one machine. The time-outs are those of [`PATIENCE`], see
-/// [`Cluster::expel`].
+/// The options of a node of Galera, with small buffers for one machine. The time-outs are those of [`PATIENCE`]: [`Cluster::expel`].
 const OF_GALERA: &str = "--innodb-buffer-pool-size=64M --innodb-log-file-size=32M --max-connections=100 \
     --log-bin=binlog --log-slave-updates=ON --binlog-format=ROW --innodb-autoinc-lock-mode=2 --wsrep-on=ON \
     --wsrep-cluster-name=slotted --wsrep-sst-method=rsync --wsrep-provider-options=gcache.size=32M;\
@@ -151,8 +150,7 @@ impl Cluster {
         connection
     }
 
-    /// Ends a node as a power failure does. Returns the node with its data, for [`Self::return_node`], when the others have
-    /// expelled it.
+    /// Ends a node as a power failure does. Returns it with its data, for [`Self::return_node`], when the others have expelled it.
     pub fn crash_node(&self, node: usize) -> Arc<Server> {
         let killed = locked(&self.nodes)[node].take().expect("the node runs");
         self.expel(0);
@@ -254,8 +252,7 @@ impl Cluster {
     }
 }
 
-/// Free ports of 127.0.0.1. They are below those that the kernel gives to outgoing connections, which could otherwise take
-/// one before the server listens.
+/// Free ports of 127.0.0.1, below those of outgoing connections, which could otherwise take one before the server listens.
 pub fn free_ports(number: usize) -> Vec<u16> {
     let free = || loop {
         let port = rand::rng().random_range(10_000..30_000);

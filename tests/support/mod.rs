@@ -1,24 +1,29 @@
 //! The servers, a schema for each test, and the servers' command-line clients.
 
+mod account;
 mod client;
 mod cluster;
+mod load;
 mod promises;
 mod schema;
 mod servers;
+mod tool;
 pub mod transcript;
 
+pub use account::{Account, grants};
 pub use client::Client;
 pub use cluster::{Cluster, NODES, clusters, free_ports};
+pub use load::{SetOnDrop, at_once, beside, calls, cases, reads, repeat, repeatable, run, run_all, until};
 pub use promises::{Module, Promises};
-pub use schema::{SESSIONS, Schema, error_of, repeatable, source};
+pub use schema::{SESSIONS, Schema, error_of, source};
 pub use servers::{Network, Server, servers_of_this_run, stop_servers};
+pub use tool::{ends, exits, has, interrupt, printed, slotted};
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use slotted::package::{Key, Options, Package, RECORD_SLOTS, Subject};
+use slotted::package::{Columns, Key, Options, Package, RECORD_SLOTS, Subject, TableColumn};
 use slotted::script;
 
 /// The folder of this crate.
@@ -31,27 +36,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets a flag when it is dropped, so that other threads stop also if this one fails.
-pub struct SetOnDrop<'a>(pub &'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
-}
-
-/// Runs a check until it is true.
-#[track_caller]
-pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(120);
-    while !is_true() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Writes a program. Another process does it: a process that another thread starts at this moment would have the file open for writing,
-/// and Linux does not execute such a file (ETXTBSY).
+/// Writes a program, by another process: one that a thread starts at this moment would have the file open, which is then not executed.
 pub fn write_program(path: &Path, text: &str) {
     let written = path.with_extension("text");
     std::fs::write(&written, text).expect("a file");
@@ -84,22 +69,6 @@ fn wait_for(program: &str) -> Result<(), String> {
         "0" => Ok(()),
         status => Err(format!("scripts/servers {program} exited with {status}")),
     }
-}
-
-/// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
-/// [`LOAD_TIME`], but at least a tenth. The time of `scripts/test --quick` is a quarter. What a load promises does not depend on
-/// the number of calls.
-pub fn calls(most: usize) -> impl Iterator<Item = usize> {
-    let end = Instant::now() + LOAD_TIME / if servers::quick() { 4 } else { 1 };
-    (0..most).take_while(move |call| *call < most / 10 || Instant::now() < end)
-}
-
-/// The time after which a load ends early. A load of all calls takes some seconds on a machine without other work.
-const LOAD_TIME: Duration = Duration::from_millis(2500);
-
-/// The number of random cases: a quarter of `all` with `scripts/test --quick`.
-pub fn cases(all: u32) -> u32 {
-    if servers::quick() { all / 4 } else { all }
 }
 
 /// The SQL blocks in a section of a document.
@@ -143,6 +112,11 @@ fn changed(mut options: Options, change: impl FnOnce(&mut Options)) -> Package {
     Package::new(options).expect("valid options")
 }
 
+/// An account of the routines.
+pub fn as_slotted(options: &mut Options) {
+    options.definer = Some("slotted@localhost".parse().expect("an account"));
+}
+
 /// The package counters with the default options, changed by `change`.
 pub fn package(change: impl FnOnce(&mut Options)) -> Package {
     changed(Options::default(), change)
@@ -158,7 +132,13 @@ pub fn bounded(change: impl FnOnce(&mut Options)) -> Package {
     changed(Options::bounded_counters(), change)
 }
 
+/// A package whose counts belong to a column.
+pub fn of_column(column: &str, key: &str, change: impl FnOnce(&mut Options)) -> Package {
+    let column: TableColumn = column.parse().expect("a column");
+    changed(Options::of_column(column, key.parse().expect("a key"), Columns::default()), change)
+}
+
 /// The package counters with per-counter slots and with fixed slots.
-pub fn variants() -> [(&'static str, Package); 2] {
-    [("per counter", package(|_| {})), ("fixed", package(|options| options.subject.set_slots(20)))]
+pub fn variants() -> [Package; 2] {
+    [package(|_| {}), package(|options| options.subject.set_slots(20))]
 }

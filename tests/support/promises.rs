@@ -27,8 +27,7 @@ static WAITS: Limit = (Mutex::new(0), Condvar::new());
 /// The promises that run alone on their servers: one at a time, from the first second, because they end last otherwise.
 static ALONE: Limit = (Mutex::new(0), Condvar::new());
 
-/// The numbers of the promises of clusters that have not ended. They run in their order, so that each cluster is started once, and one
-/// after the other, because three nodes take 0.6 to 2 GB.
+/// The promises of clusters that have not ended. They run in order, so that each cluster is started once; three nodes take 2 GB.
 static OF_CLUSTERS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 static CLUSTER_IS_FREE: Condvar = Condvar::new();
 
@@ -236,8 +235,7 @@ impl Module<'_> {
         self
     }
 
-    /// A promise that is tested on `nodes` nodes of the cluster of a server, with a schema. The first promise of a cluster can ask for one
-    /// node, and start the others.
+    /// A promise that is tested on `nodes` nodes of the cluster of a server. The first one can ask for one node, and start the others.
     pub fn on_cluster<F>(&mut self, needed: &'static Needed, nodes: usize, promise: F) -> &mut Self
     where
         F: Fn(&Cluster, &Schema<'_>) + Copy + Send + 'static,

@@ -19,20 +19,8 @@ pub struct Schema<'a> {
     shared: Mutex<Option<Conn>>,
 }
 
-/// The sessions of a server. information_schema.PROCESSLIST of MySQL fails while the statement of a session has a character of
-/// 4 bytes (3854).
+/// The sessions of a server. PROCESSLIST of MySQL fails while the statement of a session has a character of 4 bytes (3854).
 pub const SESSIONS: &str = "/*M!100000 information_schema.PROCESSLIST */ /*!80022 performance_schema.processlist */";
-
-/// The number of an error after which a caller repeats its transaction: a deadlock (1213) or a lock wait timeout (1205),
-/// which occurs on a machine that is overloaded for a minute. Fails on any other error.
-pub fn repeatable(error: mysql::Error) -> u16 {
-    let (number, message) = error_of::<()>(Err(error));
-    assert!([1213, 1205].contains(&number), "{number}: {message}");
-    if number == 1205 {
-        eprintln!("{message}");
-    }
-    number
-}
 
 /// The number and the message of the error that the server returned.
 #[track_caller]

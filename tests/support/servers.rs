@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mysql::{Conn, Opts, OptsBuilder};
-use slotted::package::Family;
+use slotted::package::{Family, Package};
 use slotted::server::{PrivateServer, Program, Version, provided};
 
 use super::{Client, Schema, cluster, free_ports, locked};
@@ -44,8 +44,7 @@ pub struct Network {
     pub port: String,
 }
 
-/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and programs other than the servers, with
-/// shorter loads.
+/// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and other programs, with shorter loads.
 pub fn quick() -> bool {
     env::var_os("SLOTTED_TEST_QUICK").is_some()
 }
@@ -233,6 +232,13 @@ impl Server {
     /// Creates an empty schema, which is dropped at the end of the test.
     pub fn schema(&self) -> Schema<'_> {
         Schema::new(self)
+    }
+
+    /// A schema with packages.
+    pub fn installed<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> Schema<'_> {
+        let schema = self.schema();
+        packages.into_iter().for_each(|package| schema.install(package));
+        schema
     }
 
     /// The program of the server, which this run has started.
