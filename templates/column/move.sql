@@ -9,14 +9,14 @@
 {{ indent }}  WHERE {{ record }};
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
-  IN p_slot INT,
   IN p_idle BOOLEAN,
-  OUT p_next INT,
+  IN p_final BOOLEAN,
+  OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Adds the counts of a record to its row, without those that others hold. p_idle: deletes idle slots.
-  p_next: -1 if others hold the row, or the next slot after p_slot that others hold, or NULL. p_rejected: the error of
-  the row, if all slots are known. p_slot: NULL if the caller has locked them all.'
+  p_slots: the number of slots, NULL if others hold the row, or -1 if it rejects what is free and others hold the rest.
+  p_rejected: the error of the row, if all slots are known. p_final: the caller has locked them.'
 moving: BEGIN
   DECLARE v_slot, v_row, v_count BIGINT;
   DECLARE v_sum, v_all DECIMAL(65, 0) DEFAULT 0;
@@ -38,8 +38,9 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*), -1 INTO v_row, p_next FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_row THEN LEAVE moving; END IF;
+  SET p_slots = 0;
   OPEN v_slots;
   FETCH v_slots INTO v_slot, v_count;
   WHILE NOT v_end DO
@@ -47,7 +48,7 @@ moving: BEGIN
       DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot;
     ELSE
       UPDATE {{ o.table }} SET `count` = 0 WHERE {{ record }} AND slot = v_slot;
-      SET v_sum = v_sum + v_count{% if o.mariadb() %} * (ROW_COUNT() > 0){% endif %};
+      SET v_sum = v_sum + v_count{% if o.mariadb() %} * (ROW_COUNT() > 0){% endif %}, p_slots = p_slots + 1;
     END IF;
     FETCH v_slots INTO v_slot, v_count;
   END WHILE;
@@ -59,8 +60,10 @@ moving: BEGIN
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-          SET p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
+          SELECT SUM(`count`) INTO v_all FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }};
+          SET p_slots = IF(p_final OR v_all = v_sum, 0, -1),
+              p_rejected = IF(p_slots = 0, COALESCE(p_rejected, 'no message'), NULL);
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -71,9 +74,4 @@ moving: BEGIN
 {%- endif %}
     END;
   END IF;
-  -- What is not 0 now, others hold, or the row has rejected it.
-  SELECT MIN(IF(slot > p_slot, slot, NULL)), SUM(`count`) INTO p_next, v_all
-    FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
-  SET p_next = IF(p_rejected IS NULL, p_next, IF(v_all = v_sum, NULL, COALESCE(p_next, p_slot))),
-      p_rejected = IF(p_next IS NULL, p_rejected, NULL);
 END

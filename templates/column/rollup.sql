@@ -24,11 +24,11 @@ BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
   -- What others hold of a record: -1 is its row, 0 or more is a slot. v_wait is -2 if there is nothing to wait for.
   DECLARE v_next, v_wait INT DEFAULT -2;
-  DECLARE v_done, v_waits, v_unused INT DEFAULT 0;
+  DECLARE v_pending, v_moved, v_done, v_waits, v_unused INT DEFAULT 0;
   DECLARE v_own, v_end BOOLEAN DEFAULT FALSE;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
-    SELECT {{ sql.key("slots.{}", ", ") }}
+    SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
      GROUP BY {{ sql.key("slots.{}", ", ") }}
@@ -51,7 +51,7 @@ BEGIN
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
           SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
         END;
-      IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}; END IF;
+      IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending; END IF;
       IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_records, {{ BATCH }})) THEN
         COMMIT AND NO CHAIN NO RELEASE;
         SET v_done = 0;
@@ -64,12 +64,15 @@ BEGIN
           SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, IF(v_own, v_wait, NULL), v_wait = -2, {# -#}
-          v_next, v_message);
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, NOT v_own, v_moved, v_message);
         SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-        -- The row has rejected a part, and others hold the rest.
-        SET v_locked = IF(v_next = v_wait, LEFT(CONCAT_WS(', ', {{ record }}), 40), v_locked), v_done = v_done + 1;
-        SET v_wait = IF(v_own AND v_locked IS NULL AND v_next > v_wait, v_next, -2);
+        SET v_next = NULL, v_done = v_done + 1;
+        IF v_own AND v_locked IS NULL AND v_message IS NULL AND COALESCE(v_moved, -1) < v_pending THEN
+          SELECT IF(v_moved IS NULL, -1, MIN(slot)) INTO v_next
+            FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
+          IF v_next IS NULL AND v_moved = -1 THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40); END IF;
+        END IF;
+        SET v_wait = IF(v_next > v_wait, v_next, -2);
       END IF;
     END;
   END WHILE;
