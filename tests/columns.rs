@@ -1,17 +1,18 @@
 //! The commands for counts that belong to a column.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
-
 use slotted::package::Package;
 use slotted::render::{Format, files_of};
 
 use crate::installing::ends_as;
 use crate::support::{
-    Account, Module, Schema, Server, bounded, ends, error_of, keyed, printed, of_column, package, run, run_all, source,
+    Account, Module, Schema, Server, beside, bounded, ends, error_of, keyed, printed, of_column, package, run, run_all, source,
 };
 
 pub fn promises(mut module: Module<'_>) {
@@ -19,6 +20,7 @@ pub fn promises(mut module: Module<'_>) {
         .waits()
         .on_families(a_column_is_moved_and_moved_back_with_three_commands)
         .waits()
+        .on_families(uninstall_drops_no_table_with_counts_that_are_added_meanwhile)
         .on_servers(a_removal_ends_behind_an_open_transaction_and_is_repeated)
         .on_servers(down_follows_a_migration_that_failed_at_any_statement)
         .on_servers(down_fails_while_counts_are_left)
@@ -103,6 +105,29 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views"), 2);
     let said = ends(&schema, 2, "uninstall articles.views");
     assert!(said.contains("has no package with the name articles.views"), "{said}");
+}
+
+/// A plain statement needs no routine.
+fn uninstall_drops_no_table_with_counts_that_are_added_meanwhile(server: &Server) {
+    for _ in 0..3 {
+        let schema = server.schema();
+        schema.run(&format!("{ARTICLES}; UPDATE articles SET views = 0"));
+        ends(&schema, 0, INSTALL);
+        let counted = AtomicI64::new(0);
+        let add = |connection: &mut Conn, _| {
+            let add = "INSERT INTO articles_views VALUES (1, 3, 1) ON DUPLICATE KEY UPDATE count = count + 1";
+            match connection.query_drop(add) {
+                Ok(()) => _ = counted.fetch_add(1, SeqCst),
+                lost => assert_eq!(error_of(lost).0, 1146),
+            }
+        };
+        let uninstall = || schema.slotted("uninstall articles.views --with-data --yes").output().expect("slotted runs");
+        let said = beside([schema.connect(), schema.connect()], add, uninstall);
+        let kept = schema.first::<u64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'articles_views'");
+        assert_eq!((said.status.code(), kept > 0), (Some(if kept > 0 { 2 } else { 0 }), kept > 0), "{}", printed(&said));
+        let left = if kept > 0 { schema.first("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views") } else { 0 };
+        assert_eq!(left + schema.first::<i64>("SELECT CAST(SUM(views) AS SIGNED) FROM articles"), counted.into_inner());
+    }
 }
 
 /// The first transaction has counted, the other one only read. Wherever a run ends, the next one does the rest.

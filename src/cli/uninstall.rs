@@ -1,7 +1,6 @@
 //! `slotted uninstall`: removes a package from a database.
 
 use clap::Args;
-use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 
 use super::connection::Connection;
@@ -9,7 +8,7 @@ use super::install::{database, explained};
 use super::output::{in_line, note};
 use super::package::{Found, Name};
 use super::{Outcome, confirmed, hinted};
-use crate::install::{self, column};
+use crate::install;
 use crate::package::Package;
 
 /// The number of the records that are listed whose counts remain.
@@ -52,30 +51,23 @@ impl Uninstall {
         let fails = |error, connection: &mut Conn| explained(error, connection, package);
         install::check_removal(&mut connection, package).map_err(|error| fails(error, &mut connection))?;
         let table = package.options.table.name();
+        let mut counts = None;
         if self.with_data {
             not_shared(&mut connection, package)?;
-            if !self.yes {
-                note!(
-                    "This drops the table {}.{}. {}",
-                    in_line(&database),
-                    in_line(table),
-                    counts(&mut connection, package)
-                );
-                if !confirmed("the name of the table to drop it", table)? {
-                    return Ok(Outcome::Differs);
-                }
+            let sum = install::sum(&mut connection, package, &package.options.table)?;
+            let what = if package.options.column().is_some() { "The column stays" } else { "All counts are deleted" };
+            note!(
+                "This drops the table {}.{}, whose counts have the sum {sum}. {what}.",
+                in_line(&database),
+                in_line(table)
+            );
+            if !self.yes && !confirmed("the name of the table to drop it", table)? {
+                return Ok(Outcome::Differs);
             }
+            counts = Some(sum);
         }
         let remain = install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said)));
         let remain = remain.map_err(|error| fails(error, &mut connection))?;
-        self.end(&mut connection, package, &remain)?;
-        note!("accounts are kept");
-        Ok(Outcome::Fine)
-    }
-
-    /// Lists the records whose counts remain, and drops the table if there is none.
-    fn end(&self, connection: &mut Conn, package: &Package, remain: &[Row]) -> anyhow::Result<()> {
-        let table = package.options.table.name();
         if !remain.is_empty() {
             note!(
                 "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
@@ -83,53 +75,39 @@ impl Uninstall {
             );
             remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
         }
-        if !self.with_data {
+        if let Some(counts) = counts {
+            let dropped =
+                install::drop_table(&mut connection, package, &counts, &mut |said| note!("{}", in_line(said)));
+            dropped.map_err(|error| fails(error, &mut connection))?;
+        } else {
             note!(
                 "the table {} is kept. To drop it with all counts: DROP TABLE {}",
                 in_line(table),
                 package.options.table
             );
-        } else if !remain.is_empty() {
-            return Err(hinted(
-                format!("the table {table} has counts that could not be moved; it is kept"),
-                format!("move or delete them, then run: DROP TABLE {}", package.options.table),
-            ));
-        } else {
-            connection.query_drop(format!("DROP TABLE IF EXISTS {}", package.options.table))?;
-            note!("drop table {}", in_line(table));
         }
-        Ok(())
+        note!("accounts are kept");
+        Ok(Outcome::Fine)
     }
 }
 
-/// Rejects to drop the table of another package.
+/// Rejects to drop the table of another package, also of one that this version cannot read.
 fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
-    let others = super::package::installed(connection)?;
-    let shared = others
-        .iter()
-        .find(|other| other.package.package != package.package && other.package.options.table == package.options.table);
-    shared.map_or(Ok(()), |other| {
+    let others = install::installed(connection, false)?;
+    let mut others = others.iter().filter(|other| other.view.to_lowercase() != package.package.name().to_lowercase());
+    let uses = |other: &&install::Installed| {
+        other.package.as_ref().is_none_or(|other| other.options.table == package.options.table)
+    };
+    others.find(uses).map_or(Ok(()), |other| {
         Err(hinted(
             format!(
-                "the package of the view {} has the same table, {}; nothing has been changed",
-                other.package.package.name(),
+                "the package of the view {} can have the same table, {}; nothing has been changed",
+                in_line(&other.view),
                 package.options.table.name()
             ),
             "omit --with-data, which keeps the table",
         ))
     })
-}
-
-/// What the table has, for the question.
-fn counts(connection: &mut Conn, package: &Package) -> String {
-    if package.options.column().is_some() {
-        let (records, counts) = column::remaining(connection, package).unwrap_or_default();
-        return format!("Pending counts, which are moved before: {counts} of {records} records. The column stays.");
-    }
-    let column = if package.options.is_named() { "counter" } else { "`count`" };
-    let query = format!("SELECT CAST(COALESCE(SUM({column}), 0) AS CHAR) FROM {}", package.options.table);
-    let sum: Option<String> = connection.query_first(query).ok().flatten();
-    format!("The sum of its counts is {}.", sum.unwrap_or_else(|| "not known".into()))
 }
 
 /// The values of a row.

@@ -18,7 +18,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, MySqlError, Row};
 
 use crate::connect::cause;
-use crate::package::{Family, Package, quoted};
+use crate::package::{Family, Ident, Package, Subject};
 use crate::render::{self, Purpose, Step, Task};
 use crate::server::Version;
 use compare::{ObjectState, State};
@@ -58,6 +58,9 @@ pub enum InstallError {
     /// The table with the counts does not exist, but the database has routines of the package.
     #[error("the table {0} does not exist, but the database has {1}: the table was renamed or dropped")]
     LostTable(String, String),
+    /// The counts of a table that is to be dropped have changed.
+    #[error("the counts of the table {0} have the sum {1} instead of {2}; it is kept")]
+    Counts(String, String, String),
     /// What an uninstallation would read or call is not that of the package.
     #[error("{0}: {1}")]
     Differs(String, String),
@@ -140,6 +143,41 @@ pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Resu
     execute(connection, package, &states, &render::plan(package, Task::REMOVE), say)
 }
 
+/// The sum of the counts in a table of the package, of a column without their signs.
+///
+/// # Errors
+/// The connection fails, or the account cannot read the table.
+pub fn sum(connection: &mut Conn, package: &Package, table: &Ident) -> mysql::Result<String> {
+    let count = match package.options.subject {
+        Subject::Named { .. } | Subject::Bounded => "counter",
+        Subject::Records { .. } => "`count`",
+        Subject::Column { .. } => "ABS(`count`)",
+    };
+    let sum = connection.query_first(format!("SELECT CAST(COALESCE(SUM({count}), 0) AS CHAR) FROM {table}"))?;
+    Ok(sum.unwrap_or_default())
+}
+
+/// Drops the table of a package whose routines are gone, unless its counts have changed: those of a column must have been moved, and others
+/// must have the sum that the user has seen. While the table has another name, nothing can count in it.
+///
+/// # Errors
+/// The connection fails, the counts have changed, or the server rejects a statement.
+pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say<'_>) -> Result<(), InstallError> {
+    let (table, hidden) = (&package.options.table, render::temporary(package));
+    let rename = |from: &Ident, to: &Ident| [format!("RENAME TABLE {from} TO {to}")];
+    connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
+    sent(connection, &rename(table, &hidden), &[], &format!("drop table {}", table.name()), say)?;
+    let now = sum(connection, package, &hidden)?;
+    let expected = if package.options.column().is_some() { "0" } else { seen };
+    if now != expected {
+        sent(connection, &rename(&hidden, table), &[], "give the table its name again", say)?;
+        return Err(InstallError::Counts(table.name().to_owned(), now, expected.to_owned()));
+    }
+    sent(connection, &[format!("DROP TABLE {hidden}")], &[], &format!("drop table {}", table.name()), say)?;
+    say(&format!("drop table {}", table.name()));
+    Ok(())
+}
+
 /// Checks what an uninstallation reads and calls: a view in the place of the table, or a routine that somebody else has written, would be
 /// executed as this account, and without its unique key a row would get the counts of another. Returns the states of the objects.
 ///
@@ -211,8 +249,7 @@ fn execute(
         }
         if matches!(executed, Err(InstallError::Check(_))) {
             // The routine that has rejected the server or the table. MariaDB needs none.
-            let name = quoted(&format!("_{}script", package.options.prefix.name()));
-            connection.query_drop(format!("DROP PROCEDURE IF EXISTS {name}"))?;
+            connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", render::temporary(package)))?;
         }
         rows.extend(executed?);
     }

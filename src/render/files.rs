@@ -153,6 +153,11 @@ pub fn table_check(package: &Package) -> String {
     fragment(&Check { script, o })
 }
 
+/// The name of a routine that a script creates, calls and drops, and of a table that is about to be dropped.
+pub fn temporary(package: &Package) -> Ident {
+    Ident::new(format!("_{}script", package.options.prefix.name())).expect("shorter than the names of other routines")
+}
+
 /// What the scripts and the program say of a table that is not that of the package.
 pub(super) const TABLE_DIFFERS: &str =
     "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
@@ -188,10 +193,8 @@ impl Script<'_> {
         script(&plan(self.package, task))
     }
 
-    /// The name of the routine that a script creates, calls and drops.
     pub(super) fn temporary(&self) -> Ident {
-        Ident::new(format!("_{}script", self.package.options.prefix.name()))
-            .expect("shorter than the names of other routines")
+        temporary(self.package)
     }
 
     /// The columns of the table: the name, the type and the collation as information_schema has them, and whether NULL is allowed.

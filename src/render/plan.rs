@@ -5,7 +5,7 @@ use std::fmt;
 
 use askama::Template;
 
-use super::files::{COLUMN_DIFFERS, KEY_NOT_UNIQUE, NOT_KEPT, Script, TABLE_DIFFERS, VERSION, routine};
+use super::files::{COLUMN_DIFFERS, KEY_NOT_UNIQUE, NOT_KEPT, Script, TABLE_DIFFERS, VERSION, routine, temporary};
 use super::sql::Sql;
 use super::{DDL_TIMEOUT, SQL_MODE, filters, fragment};
 use crate::package::{DESCRIPTION_MAX, Ident, NAME_MAX, Options, Package, Routine as R};
@@ -284,6 +284,6 @@ impl Planner<'_> {
     }
 
     fn temporary(&self) -> Ident {
-        Script { package: self.package }.temporary()
+        temporary(self.package)
     }
 }
