@@ -20,7 +20,7 @@ use crate::server::{Version, account};
 
 /// What an account needs to install, upgrade and remove a package.
 const INSTALLS: &str =
-    "CREATE, DROP, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, SELECT, INSERT, UPDATE, DELETE";
+    "CREATE, ALTER, DROP, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, SELECT, INSERT, UPDATE, DELETE";
 
 /// Install or upgrade a package in a database.
 ///
