@@ -45,55 +45,54 @@ pub struct Install {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let Some(mut options) = self.package.options()? else {
+        let Some(options) = self.package.options()? else {
             return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
         let mut connection = self.connection.connect()?;
         let database = database(&mut connection)?;
-        options.family = Version::of(&mut connection)?.family;
-        if let Subject::Column { column, key, keep, .. } = &mut options.subject
-            && key.0.is_empty()
-        {
-            let parent = column::parent(&mut connection, column)?.map_err(rejected)?;
-            *key = parent.key;
-            options.collation = parent.collation.or(options.collation);
-            if keep.0.is_empty() {
-                *keep = Columns(parent.on_update);
-            }
-        }
-        keep(&mut connection, &mut options, &self.package)?;
-        let package = Package::new(options)?;
+        let package = Package::new(completed(options, &self.package, &mut connection)?)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
         }
+        let name = format!("{} {}", package.own_name(), env!("CARGO_PKG_VERSION"));
+        let place = in_line(&database);
         if self.dry_run {
             let states = compare::states(&mut connection, &package)?;
             if states.iter().all(|object| object.state == compare::State::Same) {
-                note!(
-                    "{} {} in {} is the same; nothing to do",
-                    package.own_name(),
-                    env!("CARGO_PKG_VERSION"),
-                    in_line(&database)
-                );
+                note!("{name} in {place} is the same; nothing to do");
                 return Ok(Outcome::Fine);
             }
-            let steps =
-                install::steps(&package, &states).map_err(|error| explained(error, &mut connection, &package))?;
+            let steps = install::steps(&package, &states);
+            let steps = steps.map_err(|error| explained(error, &mut connection, &package))?;
             out!("{}", render::script(&steps))?;
             return Ok(Outcome::Fine);
         }
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
-        let changed = tried.map_err(|error| explained(error, &mut connection, &package))?;
-        let (name, database) = (package.own_name(), in_line(&database));
-        let version = env!("CARGO_PKG_VERSION");
-        if !changed {
-            note!("{name} {version} in {database} is already installed; nothing to do");
+        if !tried.map_err(|error| explained(error, &mut connection, &package))? {
+            note!("{name} in {place} is already installed; nothing to do");
             return Ok(Outcome::Fine);
         }
-        note!("installed {name} {version} in {database}");
+        note!("installed {name} in {place}");
         outln!("{}", next_steps(&package, &database)?)?;
         Ok(Outcome::Fine)
     }
+}
+
+/// The options with what the server says: its family, the key of the table, and what an installed package has.
+fn completed(mut options: Options, flags: &Flags, connection: &mut Conn) -> anyhow::Result<Options> {
+    options.family = Version::of(connection)?.family;
+    if let Subject::Column { column, key, keep, .. } = &mut options.subject
+        && key.0.is_empty()
+    {
+        let parent = column::parent(connection, column)?.map_err(rejected)?;
+        *key = parent.key;
+        options.collation = parent.collation.or(options.collation);
+        if keep.0.is_empty() {
+            *keep = Columns(parent.on_update);
+        }
+    }
+    keep(connection, &mut options, flags)?;
+    Ok(options)
 }
 
 /// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
@@ -190,9 +189,24 @@ fn next_steps(package: &Package, database: &str) -> anyhow::Result<String> {
             self.package.routine(routine).expect("the package contains it").typed()
         }
     }
-    let (o, key) = (&package.options, &package.options.key());
+    let (o, key) = (&package.options, package.options.key());
     let row = key.iter().map(|column| format!("{} = ?", column.name.typed()));
-    let place = Ident::stored(database);
+    let name = o.column().map(ToString::to_string).unwrap_or_default();
+    let steps = Steps {
+        package,
+        o,
+        row: row.collect::<Vec<_>>().join(" AND "),
+        keep: Columns(o.keep().to_vec()).to_string(),
+        arguments: vec!["?"; key.len()].join(", "),
+        grants: grants(package, database),
+        uninstall: format!("{} --database {}", shell_word(&name), shell_word(database)),
+    };
+    Ok(steps.render()?)
+}
+
+/// What the account of the application needs, for what it calls.
+fn grants(package: &Package, database: &str) -> Vec<String> {
+    let (o, place) = (&package.options, Ident::stored(database));
     // A job that adds many counts at once has an account of its own, with grants.sql.
     let called = package.of_applications().filter(|name| Some(*name) != package.routine(R::AddMany));
     let mut grants: Vec<_> = called.map(|name| format!("EXECUTE ON PROCEDURE {place}.{name}")).collect();
@@ -202,19 +216,9 @@ fn next_steps(package: &Package, database: &str) -> anyhow::Result<String> {
     }
     if o.security == Security::Invoker {
         grants.push(format!("SELECT, INSERT, UPDATE ON {place}.{}", o.table));
-        grants.extend(o.column().iter().map(|column| format!("SELECT ON {place}.{}", column.table)));
+        grants.extend(o.column().map(|column| format!("SELECT ON {place}.{}", column.table)));
     }
-    let name = o.column().map(ToString::to_string).unwrap_or_default();
-    let steps = Steps {
-        package,
-        o,
-        row: row.collect::<Vec<_>>().join(" AND "),
-        keep: Columns(o.keep().to_vec()).to_string(),
-        arguments: vec!["?"; key.len()].join(", "),
-        grants,
-        uninstall: format!("{} --database {}", shell_word(&name), shell_word(database)),
-    };
-    Ok(steps.render()?)
+    grants
 }
 
 /// The current database.

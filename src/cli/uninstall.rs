@@ -50,44 +50,51 @@ impl Uninstall {
         };
         let fails = |error, connection: &mut Conn| explained(error, connection, package);
         install::check_removal(&mut connection, package).map_err(|error| fails(error, &mut connection))?;
-        let table = package.options.table.name();
-        let mut counts = None;
+        let mut seen = None;
         if self.with_data {
             not_shared(&mut connection, package)?;
             let sum = install::sum(&mut connection, package, &package.options.table)?;
-            let what = if package.options.column().is_some() { "The column stays" } else { "All counts are deleted" };
-            note!(
-                "This drops the table {}.{}, whose counts have the sum {sum}. {what}.",
-                in_line(&database),
-                in_line(table)
-            );
-            if !self.yes && !confirmed("the name of the table to drop it", table)? {
+            if !self.asked(package, &database, &sum)? {
                 return Ok(Outcome::Differs);
             }
-            counts = Some(sum);
+            seen = Some(sum);
         }
-        let remain = install::uninstall(&mut connection, package, &mut |said| note!("{}", in_line(said)));
-        let remain = remain.map_err(|error| fails(error, &mut connection))?;
-        if !remain.is_empty() {
-            note!(
-                "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
-                remain.len()
-            );
-            remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
-        }
-        if let Some(counts) = counts {
-            let dropped =
-                install::drop_table(&mut connection, package, &counts, &mut |said| note!("{}", in_line(said)));
-            dropped.map_err(|error| fails(error, &mut connection))?;
-        } else {
-            note!(
-                "the table {} is kept. To drop it with all counts: DROP TABLE {}",
-                in_line(table),
-                package.options.table
-            );
+        let say = &mut |said: &str| note!("{}", in_line(said));
+        let remain = install::uninstall(&mut connection, package, say);
+        list(&remain.map_err(|error| fails(error, &mut connection))?);
+        let table = &package.options.table;
+        match seen {
+            Some(seen) => {
+                let dropped = install::drop_table(&mut connection, package, &seen, say);
+                dropped.map_err(|error| fails(error, &mut connection))?;
+            }
+            None => {
+                let name = in_line(table.name());
+                note!("the table {name} is kept. To drop it with all counts: DROP TABLE {table}");
+            }
         }
         note!("accounts are kept");
         Ok(Outcome::Fine)
+    }
+
+    /// Says what is dropped, and asks, unless the command line has answered.
+    fn asked(&self, package: &Package, database: &str, sum: &str) -> anyhow::Result<bool> {
+        let table = package.options.table.name();
+        let what = if package.options.column().is_some() { "The column stays" } else { "All counts are deleted" };
+        let (database, name) = (in_line(database), in_line(table));
+        note!("This drops the table {database}.{name}, whose counts have the sum {sum}. {what}.");
+        Ok(self.yes || confirmed("the name of the table to drop it", table)?)
+    }
+}
+
+/// Lists the records whose counts remain in the table.
+fn list(remain: &[Row]) {
+    if !remain.is_empty() {
+        note!(
+            "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
+            remain.len()
+        );
+        remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
     }
 }
 

@@ -216,19 +216,17 @@ fn execute(
     steps: &[Step],
     say: Say<'_>,
 ) -> Result<Vec<Row>, InstallError> {
-    let server = Version::of(connection)?;
+    let family = Version::of(connection)?.family;
     let (mut rows, mut said) = (Vec::new(), BTreeSet::new());
     for step in steps {
         let exists = state(step, states).is_some_and(|state| *state != State::Missing);
         let action = step.action(exists);
-        // MariaDB replaces a routine in one statement, which keeps the privileges.
         let mut grants = Vec::new();
-        if let Some(routine) = step.routine().filter(|_| server.family == Family::Mysql && exists) {
-            for grant in grants::read(connection, routine)? {
-                // The server answers now whether this account can grant it, before it drops the routine.
-                sent(connection, std::slice::from_ref(&grant), &[], &format!("keep the privileges to {action}"), say)?;
-                grants.push(grant);
-            }
+        // MariaDB replaces a routine in one statement, which keeps the privileges.
+        if let Some(routine) = step.routine().filter(|_| family == Family::Mysql && exists) {
+            grants = grants::read(connection, routine)?;
+            // The server answers now whether this account can grant them, before it drops the routine.
+            sent(connection, &grants, &[], &format!("keep the privileges to {action}"), say)?;
         }
         if step.purpose == Purpose::Move
             && let Some((event, _)) = column::event(connection, package)?
@@ -240,20 +238,29 @@ fn execute(
         if is_told && said.insert(action.clone()) {
             say(&action);
         }
-        let mut executed = sent(connection, &step.statements, &grants, &action, say);
-        if let Err(InstallError::Rejected { error, .. }) = &mut executed
-            && step.is_internal()
-        {
+        match sent(connection, &step.statements, &grants, &action, say) {
+            Ok(more) => rows.extend(more),
+            Err(error) => return Err(after(error, connection, package, step)),
+        }
+    }
+    Ok(rows)
+}
+
+/// An error of a step, after which nothing is left that exists only during the script.
+fn after(mut error: InstallError, connection: &mut Conn, package: &Package, step: &Step) -> InstallError {
+    match &mut error {
+        InstallError::Rejected { error, .. } if step.is_internal() => {
             // MySQL: "alter routine command denied to user 'a'@'%' for routine 'mydb._counter_script'".
             error.message.truncate(error.message.find(" for routine").unwrap_or(error.message.len()));
         }
-        if matches!(executed, Err(InstallError::Check(_))) {
+        InstallError::Check(_) => {
             // The routine that has rejected the server or the table. MariaDB needs none.
-            connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", render::temporary(package)))?;
+            let dropped = connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", render::temporary(package)));
+            return dropped.map_or_else(InstallError::from, |()| error);
         }
-        rows.extend(executed?);
+        _ => {}
     }
-    Ok(rows)
+    error
 }
 
 /// Executes statements and then grants in one packet, and again those that wait for other sessions.
@@ -288,8 +295,8 @@ fn sent(
             REJECTED => return Err(InstallError::Check(error.message)),
             _ => {
                 // They have gone with the routine.
-                let lost = if rest.len() < all.len() { &rest[rest.len().saturating_sub(grants.len())..] } else { &[] };
-                let lost = lost.to_vec();
+                let from = if rest.len() < all.len() { rest.len().saturating_sub(grants.len()) } else { rest.len() };
+                let lost = rest[from..].to_vec();
                 return Err(InstallError::Rejected { action: action.to_owned(), error, lost });
             }
         }
@@ -298,6 +305,9 @@ fn sent(
 
 /// Executes statements that the server gets in one packet. The error has the number of statements before the one that failed.
 fn packet(connection: &mut Conn, statements: &[String]) -> Result<Vec<Row>, (usize, mysql::Error)> {
+    if statements.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut results = connection.query_iter(statements.join(";\n")).map_err(|error| (0, error))?;
     let (mut rows, mut done) = (Vec::new(), 0);
     while let Some(result) = results.iter() {
