@@ -1,6 +1,7 @@
 //! The model of a package: options, names, errors and the list of objects. Pure: no I/O, no clock.
 
 mod column;
+mod description;
 mod ident;
 mod key;
 mod options;

@@ -3,7 +3,7 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Moves the pending counts of one record into {{ of }}. Waits for the row, then the slots.
+Moves the pending counts of a record into {{ of }}, if it has a row. Waits for the row, then the slots.
   In a REPEATABLE READ transaction, neighbouring rows and records wait: call it last.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}

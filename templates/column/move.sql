@@ -15,10 +15,10 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Adds the counts of a record to its row, without those that others hold. p_idle: deletes idle slots.
-  p_slots: the number of slots, NULL if others hold the row, or -1 if it rejects what is free and others hold the rest.
+  p_slots: their number; NULL without a row or if others hold it; -1 if it rejects a part, and others hold the rest.
   p_rejected: the error of the row, if all slots are known. p_final: the caller has locked them.'
 moving: BEGIN
-  DECLARE v_slot, v_row, v_count BIGINT;
+  DECLARE v_slot, v_count BIGINT;
   DECLARE v_sum, v_all DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_end BOOLEAN DEFAULT FALSE;
   DECLARE v_slots CURSOR FOR
@@ -38,9 +38,8 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF NOT v_row THEN LEAVE moving; END IF;
-  SET p_slots = 0;
+  SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF p_slots IS NULL THEN LEAVE moving; END IF;
   OPEN v_slots;
   FETCH v_slots INTO v_slot, v_count;
   WHILE NOT v_end DO
@@ -54,13 +53,15 @@ moving: BEGIN
   END WHILE;
   IF v_sum <> 0 THEN
     BEGIN
-      -- Not rejections by the row: locks, KILL, missing objects or privileges.
-      DECLARE EXIT HANDLER FOR 1020, 1205, 1213, 1317, 1969, 3024, 1044, 1054, 1142, 1143, 1146, 1305, 1370 RESIGNAL;
+      -- Not rejections by the row: locks, KILL, read_only, a full table, a missing privilege, definer or object.
+      DECLARE EXIT HANDLER FOR 1205, 1213, 1317, {% if o.mariadb() %}1020, 1969{% else %}1836, 3024{% endif %},
+        1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
       -- A trigger can signal NOT FOUND. With max_error_count = 0, MESSAGE_TEXT stays NULL.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
           ROLLBACK TO SAVEPOINT slotted_move;
+          -- With the slots that others hold, the row may accept the total.
           SELECT SUM(`count`) INTO v_all FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }};
           SET p_slots = IF(p_final OR v_all = v_sum, 0, -1),
               p_rejected = IF(p_slots = 0, COALESCE(p_rejected, 'no message'), NULL);

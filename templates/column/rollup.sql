@@ -7,17 +7,18 @@
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Moves the pending counts into {{ of }}, record by record in random order, p_records in a transaction. If others
-  hold a row or a slot, it commits, then waits for it and holds nothing else; after the first 1205 it waits no more.
+Moves the pending counts into {{ of }}, record by record in random order, p_records in a transaction.
+  If others hold a row or a slot, it commits, then waits for it and holds nothing else; after 1205 it waits no more.
   A wait for an index of the column or in a trigger holds up to p_records records. In an open transaction or with
   autocommit = 0, it waits for no row and no slot, and keeps its locks until COMMIT.{%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_records, the number of records in a transaction; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects the total of a record: its counts stay pending, all others were moved
+Errors: 30013 {{ of }} rejects the total of at least one record, whose counts stay pending
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
-  After another error or KILL, ROLLBACK or disconnect: COMMIT or BEGIN would save half a move, and counts would be lost.
+  After KILL
+{%- if o.mariadb() %} or another error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN would lose counts.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
@@ -46,7 +47,8 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- After 1213 nothing is open. After 1205 the record was taken back; those before it are complete.
+          -- The record was taken back, and after 1213 those before it, too. Only waits for an index, a table or in a
+          -- trigger come here again: ten times at most.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
           SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
@@ -64,14 +66,15 @@ BEGIN
           SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, NOT v_own, v_moved, v_message);
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, FALSE, v_moved, v_message);
         SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
         SET v_next = NULL, v_done = v_done + 1;
-        IF v_own AND v_locked IS NULL AND v_message IS NULL AND COALESCE(v_moved, -1) < v_pending THEN
+        -- If others hold a part of what was pending, wait for it, the lowest slot first.
+        IF v_own AND v_locked IS NULL AND v_message IS NULL AND COALESCE(v_moved, 0) < v_pending THEN
           SELECT IF(v_moved IS NULL, -1, MIN(slot)) INTO v_next
             FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
-          IF v_next IS NULL AND v_moved = -1 THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40); END IF;
         END IF;
+        IF v_next IS NULL AND v_moved = -1 THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40); END IF;
         SET v_wait = IF(v_next > v_wait, v_next, -2);
       END IF;
     END;
