@@ -21,7 +21,7 @@ pub fn statements(script: &str) -> Vec<String> {
                 rest = &rest[line.len()..];
                 continue;
             }
-            let skipped = if c.is_whitespace() { c.len_utf8() } else { line_comment(rest) };
+            let skipped = if space(c) { c.len_utf8() } else { line_comment(rest) };
             if skipped > 0 {
                 rest = &rest[skipped..];
                 continue;
@@ -114,7 +114,7 @@ pub fn pieces(statement: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a piece is white space or a comment.
 pub fn is_space(piece: &str) -> bool {
-    piece.starts_with(char::is_whitespace) || piece.starts_with("/*") || line_comment(piece) > 0
+    piece.starts_with(space) || piece.starts_with("/*") || line_comment(piece) > 0
 }
 
 /// The value of a string literal without its quotes.
@@ -153,9 +153,14 @@ fn token(text: &str, first: char) -> usize {
     }
 }
 
+/// White space to the servers. To them, that of Unicode is a part of a name.
+fn space(c: char) -> bool {
+    matches!(c, ' ' | '\t'..='\r')
+}
+
 /// The length of a comment up to the end of the line, in bytes. 0 if the text does not begin with one.
 fn line_comment(text: &str) -> usize {
-    let dashes = text.strip_prefix("--").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+    let dashes = text.strip_prefix("--").is_some_and(|rest| rest.is_empty() || rest.starts_with(space));
     if dashes || text.starts_with('#') { text.find('\n').unwrap_or(text.len()) } else { 0 }
 }
 
@@ -194,6 +199,13 @@ mod tests {
         // A server prints a COMMENT with other escapes than the statement had.
         let (rendered, printed) = ("'a\nb \\\\ ''c'''", "'a\\nb \\\\ \\'c\\''");
         assert_eq!(of(rendered), of(printed));
+    }
+
+    /// U+00A0 is a part of a name.
+    #[test]
+    fn only_what_servers_skip_is_white_space() {
+        assert_ne!(tokens("SET a = NOW\u{a0}()"), tokens("SET a = NOW()"));
+        assert_eq!(tokens("DO\x0b\t1 --\x0c no"), tokens("DO 1"));
     }
 
     #[test]

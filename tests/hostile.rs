@@ -8,6 +8,7 @@ use crate::support::{Module, Server, ends, has, of_column, package, printed, rec
 pub fn promises(mut module: Module<'_>) {
     module
         .on_families(a_lost_table_is_not_replaced_by_an_empty_one)
+        .on_families(the_view_of_a_package_names_no_definer_and_no_table_of_others)
         .on_families(a_table_of_two_packages_is_not_dropped)
         .on_families(status_prints_the_bytes_of_names_and_keys)
         .on_families(the_names_of_a_key_are_printed_and_not_executed)
@@ -38,6 +39,7 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         (false, format!("RENAME TABLE counters TO hidden; CREATE {view} counters AS SELECT counter_name, counter_id, description, start_date, pwned() AS counter FROM hidden")),
         (true, "CREATE TRIGGER planted BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = NEW.views + 0 * pwned()".into()),
         (true, "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE articles_views_rollup(p_records INT) SQL SECURITY INVOKER DO pwned()".into()),
+        (true, "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE `articles_views_roll\u{fa}p`(p_records INT) SQL SECURITY INVOKER DO pwned()".into()),
         (true, "DROP PROCEDURE _articles_views_move; CREATE PROCEDURE _articles_views_move(a INT, b INT, c INT, d INT) SQL SECURITY INVOKER DO pwned()".into()),
     ] {
         let schema = server.schema();
@@ -68,6 +70,27 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         schema.run("DO pwned()");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM pwned_by"), 1);
     }
+}
+
+/// The owner of a database can write any text into the view of a package.
+fn the_view_of_a_package_names_no_definer_and_no_table_of_others(server: &Server) {
+    let schema = server.installed([&package(|_| {})]);
+    schema.run("CREATE TABLE invoices (id INT PRIMARY KEY) ENGINE = InnoDB");
+    let planted = |options: &Options| {
+        let description = SqlStr(options.description());
+        schema.run(&format!(
+            "CREATE OR REPLACE VIEW counter_package AS SELECT '0.1.0' AS version, {description} AS options"
+        ));
+    };
+    let mut options = package(|options| options.family = server.version.family).options;
+    options.definer = Some("somebody@localhost".parse().expect("an account"));
+    planted(&options);
+    let said = ends(&schema, 2, "install counters");
+    has(&said, &["names the definer somebody@localhost, and its routines do not; nothing has been changed"]);
+    (options.definer, options.table) = (None, "invoices".parse().expect("a name"));
+    planted(&options);
+    has(&ends(&schema, 2, "uninstall counter_package --with-data --yes"), &["table invoices: differs"]);
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM invoices"), 0);
 }
 
 /// The names of the packages are those of their tables: one has to be dropped from its view.

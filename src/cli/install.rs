@@ -102,6 +102,7 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
     let names = |one: &Options| (one.prefix.clone(), one.table.clone(), one.is_named());
     let is_same = |one: &Options| names(one) == names(options);
+    let mut described = None;
     if let Some(before) = before.find(is_same) {
         // Of named counters, the name of the package says the slots.
         if let (None, false, Slots::Fixed(slots)) = (flags.slots, options.is_named(), before.subject.slots()) {
@@ -113,18 +114,23 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
         if flags.security.is_none() {
             options.security = before.security;
         }
-        if flags.definer.is_none() {
-            options.definer = before.definer;
-        }
+        described = before.definer;
     }
-    if options.definer.is_none() {
+    if flags.definer.is_none() {
         let package = Package::new(options.clone())?;
         if let Some(problem) = preflight::mixed(connection, &package)? {
             return Err(rejected(problem));
         }
         let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-        let definer = preflight::definers(connection, &package)?.pop().filter(|definer| Some(definer) != own.as_ref());
-        options.definer = definer.and_then(|definer| definer.parse().ok());
+        let found = preflight::definers(connection, &package)?.pop();
+        let definer = found.as_ref().and_then(|definer| definer.parse().ok());
+        // The owner of the database can write any account into the view, but not into a routine.
+        if let Some(described) = described.as_ref().filter(|one| Some(*one) != definer.as_ref()) {
+            let what =
+                format!("the view of the package names the definer {}, and its routines do not", described.plain());
+            return Err(rejected(Problem { what, remedy: "add --definer".to_owned() }));
+        }
+        options.definer = definer.filter(|_| described.is_some() || found != own);
     }
     Ok(())
 }

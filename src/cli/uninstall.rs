@@ -49,7 +49,8 @@ impl Uninstall {
             ));
         };
         let fails = |error, connection: &mut Conn| explained(error, connection, package);
-        install::check_removal(&mut connection, package).map_err(|error| fails(error, &mut connection))?;
+        install::check_removal(&mut connection, package, self.with_data)
+            .map_err(|error| fails(error, &mut connection))?;
         let mut seen = None;
         if self.with_data {
             not_shared(&mut connection, package)?;

@@ -243,7 +243,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     if let Some(why) = why {
         return Ok(Some(problem(format!("the event {} {why}: it does not call the roll-up", name.name()), remedy)));
     }
-    if let Some(problem) = definer_problem(connection, package, name, &definer)? {
+    if let Some(problem) = definer_problem(connection, name, &definer)? {
         return Ok(Some(problem));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
@@ -256,12 +256,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
 }
 
 /// A definer that is gone, or lacks a privilege: the server says so in its error log alone. That of this account is not asked for.
-fn definer_problem(
-    connection: &mut Conn,
-    package: &Package,
-    name: &Ident,
-    definer: &str,
-) -> mysql::Result<Option<Problem>> {
+fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql::Result<Option<Problem>> {
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let Some(account) = definer.parse::<Definer>().ok().filter(|_| own.as_deref() != Some(definer)) else {
         return Ok(None);
@@ -284,9 +279,8 @@ fn definer_problem(
     let (what, remedy) = if exists {
         (format!("lacks {lacks}"), preflight::grant(connection, &lacks, &account.to_string())?)
     } else {
-        let heir = package.options.definer.as_ref().filter(|heir| **heir != account);
-        let heir = heir.map_or("CURRENT_USER".to_owned(), ToString::to_string);
-        ("does not exist".to_owned(), format!("ALTER DEFINER = {heir} EVENT {name} ENABLE"))
+        // Another definer would execute what the event does, which somebody else has written.
+        ("does not exist".to_owned(), format!("DROP EVENT {name}; create it again, as the page on columns says"))
     };
     let what = format!("the event {} runs as {definer}, which {what}", name.name());
     Ok((!lacks.is_empty()).then(|| problem(what, remedy)))

@@ -126,12 +126,18 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
     let find = |kind: &str, name: &str| {
         created.iter().find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
     };
+    let is_ours =
+        |one: &&Created| package.routines().any(|(_, name)| name.name().to_lowercase() == one.name.to_lowercase());
+    // To the server, names of routines with other accents are the same: it would call this one.
+    let stranger = created.iter().find(|one| !is_ours(one));
     let collation = package.options.collation();
     let states = rendered
         .map(|(object, rendered)| {
             let (kind, name) = (object.kind.to_lowercase(), object.name.name());
             let state = match find(&kind, name) {
-                None => State::Missing,
+                None => stranger.map_or(State::Missing, |one| {
+                    State::Changed(vec![format!("the database has the routine {} instead", one.name)])
+                }),
                 Some(Created { statement: None, .. }) => State::Hidden,
                 Some(created) => {
                     let actual = created.statement.as_ref().and_then(|text| Stored::parse(text));

@@ -138,7 +138,7 @@ fn state<'a>(step: &Step, states: &'a [ObjectState]) -> Option<&'a State> {
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
 pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
     lock(connection)?;
-    let states = check_removal(connection, package)?;
+    let states = check_removal(connection, package, false)?;
     connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
     execute(connection, package, &states, &render::plan(package, Task::REMOVE), say)
 }
@@ -178,17 +178,21 @@ pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say
     Ok(())
 }
 
-/// Checks what an uninstallation reads and calls: a view in the place of the table, or a routine that somebody else has written, would be
+/// Checks what an uninstallation reads, calls and, `with_table`, drops: a view in the place of the table, or a routine that somebody else has written, would be
 /// executed as this account, and without its unique key a row would get the counts of another. Returns the states of the objects.
 ///
 /// # Errors
 /// The connection fails, or something differs.
-pub fn check_removal(connection: &mut Conn, package: &Package) -> Result<Vec<ObjectState>, InstallError> {
+pub fn check_removal(
+    connection: &mut Conn,
+    package: &Package,
+    with_table: bool,
+) -> Result<Vec<ObjectState>, InstallError> {
     let states = compare::states(connection, package)?;
     let differs = |object: &&ObjectState| {
         let mut routines = package.routines();
         let called = routines.any(|(routine, name)| package.serves_rollup(routine) && name.name() == object.name);
-        let read = object.kind == "table" && package.options.column().is_some();
+        let read = object.kind == "table" && (with_table || package.options.column().is_some());
         (called || read) && !matches!(object.state, State::Same | State::Missing)
     };
     if let Some(object) = states.iter().find(differs) {

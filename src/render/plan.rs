@@ -257,7 +257,9 @@ impl Planner<'_> {
             Step::new(Purpose::Drop, [format!("DROP {kind} IF EXISTS {name}")]).of(kind, name)
         };
         if moves {
-            steps.extend(package.of_applications().map(|name| drop("PROCEDURE", name)));
+            // Not the private ones, which the roll-up calls.
+            let called = package.routines().filter(|(of, _)| *of != R::Get && of.of_applications(&package.options));
+            steps.extend(called.map(|(of, name)| drop(of.kind(), name)));
         }
         if moves || with_table {
             steps.push(Step::new(Purpose::Move, self.block(text!(self, path = "files/_move.sql"))));
