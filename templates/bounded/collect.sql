@@ -6,7 +6,7 @@
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1 first. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Locks slot 1, then what is free or, with p_wait, all. All rows exist: INSERT only updates. UPDATE would lock all.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (

@@ -3,7 +3,7 @@
   IN p_amount BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
-  Locks slot 1 first: outside of transactions and triggers, takes deadlock only with a resize (1213).'
+  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.'
 taking: BEGIN
   DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -31,7 +31,7 @@ taking: BEGIN
   IF v_certain AND v_total IS NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ take }}: unknown counter ', QUOTE(p_counter_name)));
   END IF;
-  IF (v_certain AND v_total < p_amount) IS NOT TRUE THEN
+  IF NOT v_certain OR v_total >= p_amount THEN
     -- With fewer than 10 left per slot, slot 1 often has it all.
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE {{ o.table }}

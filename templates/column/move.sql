@@ -10,17 +10,17 @@
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
-  IN p_final BOOLEAN,
   OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. Adds the counts of a record to its row, without those that others hold. p_idle: deletes idle slots.
-  p_slots: their number; NULL without a row or if others hold it; -1 if it rejects a part, and others hold the rest.
-  p_rejected: the error of the row, if all slots are known. p_final: the caller has locked them.'
+  COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
+  p_idle: deletes the slots that are 0. p_slots: the number of slots that it has moved, or NULL without a row or if
+  others hold the row. p_rejected: the error of the row, after which nothing of the record is moved.'
 moving: BEGIN
   DECLARE v_slot, v_count BIGINT;
-  DECLARE v_sum, v_all DECIMAL(65, 0) DEFAULT 0;
+  DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_end BOOLEAN DEFAULT FALSE;
+  -- UPDATE has no SKIP LOCKED: this locks what is free.
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`
       FROM {{ o.table }}
@@ -53,18 +53,15 @@ moving: BEGIN
   END WHILE;
   IF v_sum <> 0 THEN
     BEGIN
-      -- Not rejections by the row: locks, KILL, read_only, a full table, a missing privilege, definer or object.
+      -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
       DECLARE EXIT HANDLER FOR 1205, 1213, 1317, {% if o.mariadb() %}1020, 1969{% else %}1836, 3024{% endif %},
         1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
-      -- A trigger can signal NOT FOUND. With max_error_count = 0, MESSAGE_TEXT stays NULL.
+      -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
+          SET p_slots = 0, p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
-          -- With the slots that others hold, the row may accept the total.
-          SELECT SUM(`count`) INTO v_all FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }};
-          SET p_slots = IF(p_final OR v_all = v_sum, 0, -1),
-              p_rejected = IF(p_slots = 0, COALESCE(p_rejected, 'no message'), NULL);
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}

@@ -23,7 +23,7 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- What others hold of a record: -1 is its row, 0 or more is a slot. v_wait is -2 if there is nothing to wait for.
+  -- It stays at a record for which it waits: -1 is its row, 0 and more a slot, 65536 all (after a rejection), -2 none.
   DECLARE v_next, v_wait INT DEFAULT -2;
   DECLARE v_pending, v_moved, v_done, v_waits, v_unused INT DEFAULT 0;
   DECLARE v_own, v_end BOOLEAN DEFAULT FALSE;
@@ -32,8 +32,7 @@ BEGIN
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
-     GROUP BY {{ sql.key("slots.{}", ", ") }}
-     ORDER BY RAND();
+     GROUP BY {{ sql.key("slots.{}", ", ") }} ORDER BY RAND();
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -47,10 +46,10 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- The record was taken back, and after 1213 those before it, too. Only waits for an index, a table or in a
-          -- trigger come here again: ten times at most.
+          -- The move of this record is undone; after 1213, all since the last COMMIT. Ends after ten waits at indexes.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
+          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
           SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
         END;
       IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending; END IF;
@@ -63,19 +62,20 @@ BEGIN
         IF v_wait = -1 THEN
           SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         ELSEIF v_wait >= 0 THEN
-          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
+          SELECT COUNT(*) INTO v_unused FROM {{ o.table }}
+           WHERE {{ row }} AND slot BETWEEN IF(v_wait = 65536, 0, v_wait) AND v_wait FOR UPDATE;
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, FALSE, v_moved, v_message);
-        SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-        SET v_next = NULL, v_done = v_done + 1;
-        -- If others hold a part of what was pending, wait for it, the lowest slot first.
-        IF v_own AND v_locked IS NULL AND v_message IS NULL AND COALESCE(v_moved, 0) < v_pending THEN
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
+        IF NOT v_own OR v_locked IS NOT NULL OR v_wait = 65536 THEN
+          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
+        ELSEIF v_message IS NOT NULL THEN
+          SET v_next = 65536;
+        ELSEIF COALESCE(v_moved, 0) < v_pending THEN
           SELECT IF(v_moved IS NULL, -1, MIN(slot)) INTO v_next
             FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
         END IF;
-        IF v_next IS NULL AND v_moved = -1 THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40); END IF;
-        SET v_wait = IF(v_next > v_wait, v_next, -2);
+        SET v_wait = IF(v_next > v_wait, v_next, -2), v_next = -2, v_done = v_done + 1;
       END IF;
     END;
   END WHILE;

@@ -94,7 +94,7 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1 first. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
+  -- Locks slot 1, then what is free or, with p_wait, all. All rows exist: INSERT only updates. UPDATE would lock all.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -132,7 +132,7 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_take_elsewhere`(IN p_counter_name 
   IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
-  Locks slot 1 first: outside of transactions and triggers, takes deadlock only with a resize (1213).'
+  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.'
 taking: BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -158,7 +158,7 @@ taking: BEGIN
   IF v_certain AND v_total IS NULL THEN
     CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_take: unknown counter ', QUOTE(p_counter_name)));
   END IF;
-  IF (v_certain AND v_total < p_amount) IS NOT TRUE THEN
+  IF NOT v_certain OR v_total >= p_amount THEN
     -- With fewer than 10 left per slot, slot 1 often has it all.
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE `bounded_counters`
