@@ -71,8 +71,7 @@ pub enum StartError {
 }
 
 impl PrivateServer {
-    /// Creates a data directory, or copies an initialized one, and starts a server with default settings except for
-    /// paths, and with `arguments`. Stops when `interrupted` is set.
+    /// Creates or copies a data directory, and starts a server with `arguments`. Stops when `interrupted` is set.
     ///
     /// # Errors
     /// The program fails, does not accept connections in time, or is interrupted.

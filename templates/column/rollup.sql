@@ -23,7 +23,7 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- It stays at a record for which it waits: -1 is its row, 0 and more a slot, 65536 all (after a rejection), -2 none.
+  -- Of a record, it moves what is free; then it waits for the row (-1), each held slot or, if rejected, all (65536).
   DECLARE v_next, v_wait INT DEFAULT -2;
   DECLARE v_pending, v_moved, v_done, v_waits, v_unused INT DEFAULT 0;
   DECLARE v_own, v_end BOOLEAN DEFAULT FALSE;
@@ -46,7 +46,7 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- The move of this record is undone; after 1213, all since the last COMMIT. Ends after ten waits at indexes.
+          -- The move of this record is undone; after 1213, all since the last COMMIT. Ends after ten such errors.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));

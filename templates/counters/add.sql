@@ -6,7 +6,8 @@
   COMMENT {% filter sql_string -%}
 Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
 {%- if o.is_bounded() %}
-  A total has no upper bound. A negative amount is a take: see {{ sql.routine(R::Take).typed() }}.
+  It has no upper bound. A negative amount is a take: see {{ sql.routine(R::Take).name() -}}
+  . In a trigger, it locks the last slot.
 {%- else if o.per_counter() %}
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.{% endif %}
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1

@@ -1,0 +1,50 @@
+//! Why a package cannot be installed or uninstalled.
+
+use mysql::MySqlError;
+
+use super::LOCK_TIMEOUT;
+use crate::connect::cause;
+
+/// A package that cannot be installed or uninstalled.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The connection fails.
+    #[error("{}", cause(.0))]
+    MySql(#[from] mysql::Error),
+    /// The server rejects a statement.
+    #[error("cannot {action}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]
+    Rejected {
+        /// What the statement does, such as `create procedure counter_add`.
+        action: String,
+        /// The answer of the server.
+        error: MySqlError,
+        /// The privileges that the routine had, and that the server did not grant again.
+        lost: Vec<String>,
+    },
+    /// A script rejects the server or a table, and says what to do.
+    #[error("{0}")]
+    Check(String),
+    /// The table with the counts does not exist, but the database has routines of the package.
+    #[error("the table {0} does not exist, but the database has {1}: the table was renamed or dropped")]
+    LostTable(String, String),
+    /// The counts of a table that is to be dropped have changed.
+    #[error("the counts of the table {0} have the sum {1} instead of {2}; it is kept")]
+    Counts(String, String, String),
+    /// What an uninstallation would read or call is not that of the package.
+    #[error("{0}: {1}")]
+    Differs(String, String),
+    /// MySQL would drop a routine with privileges that this account cannot read.
+    #[error("MySQL removes the privileges on {0} when it is replaced, and this account cannot read them: {1}")]
+    HiddenGrants(String, String),
+    /// The package is installed, but its routines do not work.
+    #[error("the package is installed, but the trial of its routines failed at {statement}: ERROR {} ({}): {}", .error.code, .error.state, .error.message)]
+    Trial {
+        /// The statement of the trial.
+        statement: String,
+        /// The answer of the server.
+        error: MySqlError,
+    },
+    /// Another session installs a package in this database.
+    #[error("another installation in this database has not ended within {LOCK_TIMEOUT} s")]
+    Locked,
+}
