@@ -321,8 +321,7 @@ fn scripts_of_the_other_family_change_nothing(server: &Server) {
     let schema = server.schema();
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
     for package in packages(if server.is_mysql() { Family::Mariadb } else { Family::Mysql }) {
-        // The table is the same for both.
-        schema.run(&render::file(&package, "create_tables.sql"));
+        schema.run(&schema.file(&package, "create_tables.sql"));
         let before = definitions(&schema);
         let names = ["setup.sql", "create_procedures.sql", "uninstall.sql"];
         // Only a package of a column has statements of its family in uninstall.sql.
