@@ -166,7 +166,10 @@ fn what_cannot_be_measured_or_written_is_said_before_the_load() {
 fn a_thread_that_does_not_start_ends_the_load(server: &Server) {
     let mut limited = Command::new("timeout");
     let bench = [env!("CARGO_BIN_EXE_slotted"), "bench", "single-row", "--connections", "20", "--url", &server.url()];
-    limited.args(["--signal=KILL", "60", "sh", "-c", "ulimit -v 6000000; exec \"$@\"", "sh"]).args(bench).args(&SHORT[4..]);
+    limited
+        .args(["--signal=KILL", "60", "sh", "-c", "ulimit -v 6000000; exec \"$@\"", "sh"])
+        .args(bench)
+        .args(&SHORT[4..]);
     let output = limited.env("RUST_MIN_STACK", "1000000000").output().expect("the bench runs");
     assert_eq!((output.status.code(), schemas(server)), (Some(2), 0), "{}", printed(&output));
     assert!(printed(&output).contains("Resource temporarily unavailable"), "{}", printed(&output));

@@ -12,7 +12,8 @@ use slotted::render::{Format, files_of};
 
 use crate::installing::ends_as;
 use crate::support::{
-    Account, Module, Schema, Server, beside, bounded, ends, error_of, keyed, printed, of_column, package, run, run_all, source,
+    Account, Module, Schema, Server, beside, bounded, ends, error_of, keyed, of_column, package, printed, run, run_all,
+    source,
 };
 
 pub fn promises(mut module: Module<'_>) {
@@ -135,7 +136,12 @@ fn uninstall_drops_no_table_with_counts_that_are_added_meanwhile(server: &Server
         let uninstall = || schema.slotted("uninstall articles.views --with-data --yes").output().expect("slotted runs");
         let said = beside([schema.connect(), schema.connect()], add, uninstall);
         let kept = schema.first::<u64>("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'articles_views'");
-        assert_eq!((said.status.code(), kept > 0), (Some(if kept > 0 { 2 } else { 0 }), kept > 0), "{}", printed(&said));
+        assert_eq!(
+            (said.status.code(), kept > 0),
+            (Some(if kept > 0 { 2 } else { 0 }), kept > 0),
+            "{}",
+            printed(&said)
+        );
         let left = if kept > 0 { schema.first("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views") } else { 0 };
         assert_eq!(left + schema.first::<i64>("SELECT CAST(SUM(views) AS SIGNED) FROM articles"), counted.into_inner());
     }

@@ -100,7 +100,10 @@ fn a_table_of_two_packages_is_not_dropped(server: &Server) {
     ends(&schema, 0, "install counters --prefix other_");
     schema.run("CALL counter_setup('a', NULL, 3, 7)");
     let said = ends(&schema, 2, "uninstall other_package --with-data --yes");
-    has(&said, &["the package of the view counter_package can have the same table, counters; nothing has been changed"]);
+    has(
+        &said,
+        &["the package of the view counter_package can have the same table, counters; nothing has been changed"],
+    );
     ends(&schema, 0, "uninstall other_package");
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 7);
     // A package of a later version can have the table.

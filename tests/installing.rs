@@ -66,8 +66,8 @@ fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
     ends(&schema, 0, &format!("install slotted_counters {more}"));
     let by_hand = schema.file(&package(|_| {}), "setup.sql");
     let by_hand = by_hand.replace("CREATE PROCEDURE `_counter_script`", "CREATE procedure `_counter_script`");
-    let by_hand = by_hand
-        .replace("SQL SECURITY DEFINER VIEW", &format!("DEFINER = {definer} SQL SECURITY DEFINER VIEW"));
+    let by_hand =
+        by_hand.replace("SQL SECURITY DEFINER VIEW", &format!("DEFINER = {definer} SQL SECURITY DEFINER VIEW"));
     let of_definer = |text: String, kind: &str| {
         text.replace(&format!("CREATE {kind}"), &format!("CREATE DEFINER = {definer} {kind}"))
     };
@@ -608,7 +608,9 @@ fn uninstall_keeps_the_counts_unless_it_is_told_otherwise(server: &Server) {
     ends(&schema, 0, "install counters");
     assert_eq!(schema.first::<u64>("SELECT counter_get('hits')"), 42);
     let count = "UPDATE counters SET counter = counter + 1 WHERE counter_id = 1";
-    for (sum, answer, meanwhile, left) in [(42, "no", "DO 0", 3), (42, "counters", count, 1), (43, "counters", "DO 0", 0)] {
+    for (sum, answer, meanwhile, left) in
+        [(42, "no", "DO 0", 3), (42, "counters", count, 1), (43, "counters", "DO 0", 0)]
+    {
         ends(&schema, 0, "install counters");
         let mut command = schema.slotted("uninstall --with-data");
         command.stdin(Stdio::inherit());

@@ -6,7 +6,9 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use crate::support::{Module, Network, Schema, Server, exits, keyed, of_column, package, slotted, sql_statements, until};
+use crate::support::{
+    Module, Network, Schema, Server, exits, keyed, of_column, package, slotted, sql_statements, until,
+};
 
 pub fn promises(mut module: Module<'_>) {
     module

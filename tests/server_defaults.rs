@@ -92,7 +92,11 @@ fn names_in_lower_case_are_those_of_the_package(server: &Server) {
     let server = server.another(&["--lower-case-table-names=1"]);
     let schema = server.schema();
     schema.run("CREATE TABLE Articles (Id INT PRIMARY KEY, Views INT NOT NULL)");
-    for words in ["install counters --table Hits --prefix Hit_", "install slotted_counters --prefix S_", "install --column Articles.Views"] {
+    for words in [
+        "install counters --table Hits --prefix Hit_",
+        "install slotted_counters --prefix S_",
+        "install --column Articles.Views",
+    ] {
         ends(&schema, 0, words);
         ends(&schema, 0, "status");
         has(&ends(&schema, 0, words), &["nothing to do"]);
