@@ -18,7 +18,7 @@ Errors: 30013 {{ of }} rejects the total of at least one record, whose counts st
 {%- if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
   After KILL
-{%- if o.mariadb() %} or another error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN would lose counts.
+{%- if o.mariadb() %} or any error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN would lose counts.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
