@@ -227,14 +227,14 @@ mod properties {
     use proptest::prelude::*;
 
     use super::{pieces, statements, tokens};
-    use crate::package::{SqlStr, quoted};
+    use crate::package::{Ident, SqlStr};
 
     proptest! {
         #[test]
         fn a_script_is_split_only_at_its_delimiter(texts in prop::collection::vec(any::<String>(), 1..5)) {
             let given: Vec<_> = texts.iter().map(|text| {
                 let comment = text.replace(['\n', '*'], " ");
-                format!("SELECT {} /* ;{comment}*/ -- ;{comment}\nFROM {}", SqlStr(text), quoted(text))
+                format!("SELECT {} /* ;{comment}*/ -- ;{comment}\nFROM {}", SqlStr(text), Ident::stored(text))
             }).collect();
             let script = given.join(";\n");
             prop_assert_eq!(pieces(&script).collect::<String>(), script.as_str());

@@ -123,7 +123,7 @@ fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
     }
 }
 
-/// Somebody has deleted its row, or KILL has interrupted a resize beside a delete, which leaves slots with negative numbers and the count 0.
+/// Somebody has deleted its row, or KILL has interrupted a resize during a delete, which leaves slots with negative numbers and the count 0.
 fn a_counter_without_slot_1_is_unknown_and_keeps_its_counts(server: &Server) {
     for (damage, total) in [
         ("DELETE FROM counters WHERE counter_id = 1", Some(7)),

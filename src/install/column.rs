@@ -255,7 +255,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     }))
 }
 
-/// A definer that is gone, or lacks a privilege: the server says so in its error log alone. That of this account is not asked for.
+/// A definer that does not exist, or lacks a privilege: the server says so in its error log alone. That of this account is not asked for.
 fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql::Result<Option<Problem>> {
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let Some(account) = definer.parse::<Definer>().ok().filter(|_| own.as_deref() != Some(definer)) else {

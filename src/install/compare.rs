@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::installed::text;
 pub use super::installed::{Installed, installed};
 use super::stored::Stored;
-use crate::package::{Package, SqlStr, Subject, quoted};
+use crate::package::{Ident, Package, SqlStr, Subject};
 use crate::render::{self, Task};
 
 /// How an object in a database differs from the object of the package.
@@ -190,7 +190,7 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
         names.collect::<Vec<_>>().join(", ")
     );
     let mut existing: Vec<(String, String)> = connection.query(query)?;
-    let statement = |(kind, name): &(String, String)| format!("SHOW CREATE {kind} {}", quoted(name));
+    let statement = |(kind, name): &(String, String)| format!("SHOW CREATE {kind} {}", Ident::stored(name));
     let statements: Vec<_> = existing.iter().map(statement).collect();
     let mut created = Vec::new();
     if statements.is_empty() {

@@ -114,7 +114,7 @@ pub fn sum(connection: &mut Conn, package: &Package, table: &Ident) -> mysql::Re
     Ok(sum.unwrap_or_default())
 }
 
-/// Drops the table of a package whose routines are gone, unless its counts have changed: those of a column must have been moved, and others
+/// Drops the table of a package whose routines were dropped, unless its counts have changed: those of a column must have been moved, and others
 /// must have the sum that the user has seen. While the table has another name, nothing can count in it.
 ///
 /// # Errors

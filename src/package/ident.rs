@@ -123,11 +123,6 @@ impl FromStr for Ident {
     }
 }
 
-/// An identifier in backticks. Unlike [`Ident`] it accepts every name that a server returns.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 /// An account, written as `USER@HOST`. Its `Display` is the account as DEFINER and GRANT accept it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definer {

@@ -9,8 +9,8 @@ mod subject;
 mod values;
 
 pub use column::{ColumnError, Columns, TableColumn};
+pub(crate) use ident::literal;
 pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, SqlStr, USER_MAX};
-pub(crate) use ident::{literal, quoted};
 pub use key::{Key, KeyColumn, KeyError, KeyType, TAKEN};
 pub(crate) use options::shell_word;
 pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, OptionsError, RECORD_SLOTS};

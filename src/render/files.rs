@@ -136,11 +136,6 @@ pub fn file(package: &Package, name: &str) -> String {
     files.find(|file| file.name == name).expect("every package has it").text
 }
 
-/// The one script that creates everything, `setup.sql`.
-pub fn setup(package: &Package) -> String {
-    file(package, "setup.sql")
-}
-
 /// A SELECT that returns how the table in the current database, or that of the column, differs: a sentence, or NULL.
 pub fn table_check(package: &Package) -> String {
     #[derive(Template)]

@@ -8,7 +8,7 @@ mod migrations;
 mod plan;
 mod sql;
 
-pub use files::{DDL_TIMEOUT, File, SQL_MODE, file, files, setup, table_check, temporary};
+pub use files::{DDL_TIMEOUT, File, SQL_MODE, file, files, table_check, temporary};
 pub use migrations::{Format, files_of};
 pub use plan::{Object, Purpose, Step, Task, plan, script};
 

@@ -8,7 +8,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, p_records in a transaction.
-  If others hold a row or a slot, it commits, then waits for it and holds nothing else; after 1205 it waits no more.
+  If others hold a row or a slot, it commits, then waits for it alone, or for all slots of a record whose total was
+  rejected; after the first 1205 it waits no more.
   A wait for an index of the column or in a trigger holds up to p_records records. In an open transaction or with
   autocommit = 0, it waits for no row and no slot, and keeps its locks until COMMIT.{%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
