@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use rand::Rng;
 use slotted::package::{Options, Package};
 use slotted::script;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use rand::Rng;
 
 use crate::support::{
     Module, Schema, Server, beside, calls, cases, ends, error_of, keyed, of_column, reads, repeatable, run, run_all,
