@@ -14,7 +14,7 @@
 {#- Sets v_slot to the slot of the connection of a named counter, or to NULL. -#}
 {% macro select_slot(sql, o) -%}
 {%- if o.per_counter() -%}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT {{ slot(o, "1 + ", "MAX(counter_id)") }}
     INTO v_slot
     FROM {{ o.table }}

@@ -14,13 +14,9 @@ pub use plan::{Object, Purpose, Step, Task, plan, script};
 
 use askama::Template;
 
-/// What a template prints in place of a line that its text does not have. No name of a server contains NUL.
-const NO_LINE: &str = "\0";
-
 /// Renders a template.
 fn fragment(template: &impl Template) -> String {
-    let text = template.render().expect("a template that has only fields and pure methods renders");
-    text.split_inclusive('\n').filter(|line| line.trim() != NO_LINE).collect()
+    template.render().expect("a template that has only fields and pure methods renders")
 }
 
 mod filters {

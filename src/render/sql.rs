@@ -1,6 +1,5 @@
 //! What the templates of statements call: the names of a package, its key, and the texts in which the families of servers differ.
 
-use super::NO_LINE;
 use crate::package::{Collation, Ident, KeyColumn, KeyType, Package, Routine, Slots};
 
 /// A package as a template sees it.
@@ -149,12 +148,12 @@ impl<'a> Sql<'a> {
         samples.collect::<Vec<_>>().join(", ")
     }
 
-    /// A line of its own that MySQL does not have. Most exempt the next statement
+    /// What MySQL does not have before a statement. Most exempt the statement
     /// - by innodb_snapshot_isolation from error 1020: MariaDB from 11.6.2 on rejects a change of a row that has changed since the first
     ///   SELECT of the transaction. Source: MariaDB's documentation, "innodb_snapshot_isolation"
     /// - by sql_safe_updates from error 1175, which MySQL does not raise in routines.
-    pub(super) fn on_mariadb<'b>(&self, line: &'b str) -> &'b str {
-        if self.package.options.mariadb() { line } else { NO_LINE }
+    pub(super) fn on_mariadb<'b>(&self, text: &'b str) -> &'b str {
+        if self.package.options.mariadb() { text } else { "" }
     }
 }
 

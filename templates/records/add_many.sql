@@ -41,7 +41,7 @@ BEGIN
       CONCAT('{{ sql.name.name() }}: entry ', v_entry, ' must be an array of the key and an integer'));
   END IF;
   -- In the order of the key, so that calls with the same records do not deadlock.
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
   SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (
