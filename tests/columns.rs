@@ -378,6 +378,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         ("pools", "(Value INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("pages", "(V_id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("stamps", "(id INT PRIMARY KEY, n INT, `am, at` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
+        ("notes", "(id INT PRIMARY KEY, n INT, `a\nb` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
         ("users", "(id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("users_n", "(id INT PRIMARY KEY, count INT) ENGINE = InnoDB"),
     ] {
@@ -386,6 +387,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     schema.run("CREATE VIEW seen AS SELECT id, 1 AS n FROM words; INSERT INTO users_n VALUES (1, 7)");
     let (column, unchanged) = ("the column is missing, generated or not an integer", "no routine has been changed");
     for (arguments, message, hint) in [
+        ("notes.n", "a name must not contain the control character U+000A", "rename the column"),
         ("nothing.n", "the database has no table nothing", "give TABLE.COLUMN"),
         ("words.nothing", column, "correct it"),
         ("words.n", column, "correct it"),
@@ -407,7 +409,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         assert!(said.contains(message) && said.contains(hint), "{arguments}: {said}");
         assert!(said.contains("has been changed") || hint.is_empty(), "{arguments}: {said}");
     }
-    assert_eq!((objects(&schema), schema.first::<i64>("SELECT count FROM users_n")), (12, 7));
+    assert_eq!((objects(&schema), schema.first::<i64>("SELECT count FROM users_n")), (13, 7));
     ends(&schema, 0, "install --column users.n --table users_slots");
 }
 

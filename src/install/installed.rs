@@ -24,9 +24,6 @@ pub struct Installed {
 ///
 /// The values are read from the text of the view: to select from it would execute the functions that a planted view calls, with the
 /// privileges of the account of the connection.
-///
-/// # Errors
-/// The connection fails.
 pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
     let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
     type View = (String, String, Option<Vec<u8>>);
@@ -58,7 +55,8 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
 
 /// The string that a query selects under a name: the last one before the name.
 fn selected(tokens: &[String], name: &str) -> Option<String> {
-    let end = tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && unquoted(&pair[1]) == name)?;
+    let end =
+        tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && pair[1].trim_matches('`') == name)?;
     let before = tokens[..end].iter().rev();
     before.take_while(|token| *token != ",").find_map(|token| token.strip_prefix('\'')).map(str::to_owned)
 }
@@ -66,12 +64,6 @@ fn selected(tokens: &[String], name: &str) -> Option<String> {
 /// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
 pub(super) fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// A name without backticks.
-pub(super) fn unquoted(name: &str) -> String {
-    let inner = name.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
-    inner.map_or(name.to_owned(), |name| name.replace("``", "`"))
 }
 
 #[cfg(test)]
