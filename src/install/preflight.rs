@@ -33,15 +33,12 @@ pub fn command(connection: &mut Conn, options: &Options) -> mysql::Result<String
     Ok(format!("slotted install {} --database {}", options.arguments(), shell_word(&database(connection)?)))
 }
 
-/// The statement that grants an account what it needs in the current database, in whose name `%` and `_` would be wildcards. Of the rows of an
-/// account for a database, the server reads only one: the statement extends that one, because a new one would hide it.
+/// The statement that grants an account what it needs in the current database, without the wildcards that `%` and `_` would be. If the account has
+/// a row with these wildcards, that is the one which the statement extends, because the server would read only the new one.
 /// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
 pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::Result<String> {
-    let query = "SELECT TABLE_SCHEMA
-                   FROM information_schema.SCHEMA_PRIVILEGES
-                  WHERE GRANTEE = ?
-                    AND DATABASE() LIKE TABLE_SCHEMA
-                  ORDER BY LENGTH(TABLE_SCHEMA) DESC";
+    let query =
+        "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND TABLE_SCHEMA = DATABASE()";
     let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"),))?;
     let database = database(connection)?.replace('%', "\\%").replace('_', "\\_");
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(row.unwrap_or(database))))
