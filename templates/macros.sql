@@ -49,8 +49,8 @@ JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (num
 {%- endmacro %}
 
 {#- The beginning of a statement that creates a view. -#}
-{% macro create_view(sql, o, replaces, name) -%}
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
+{% macro create_view(sql, o, name) -%}
+CREATE{% if sql.replaces() %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
 {%- endmacro %}
 
 {#- What a script rejects. The sentence has at most 128 characters. -#}

@@ -6,7 +6,7 @@
  WHERE counter_name = ?
    AND counter_id = {{ m::slot(o, "1 + ", sql.slots_or("?")) }}
 {%- endmacro -%}
-{{ script.banner() }}
+{{ sql.banner() }}
 -- Prepared statements for servers without routines (after create_tables.sql), or for speed.
 -- They mix with calls, except as said here.
 {%- if o.mariadb() %}

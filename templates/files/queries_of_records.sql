@@ -1,5 +1,5 @@
 {% import "macros.sql" as m -%}
-{{ script.banner() }}
+{{ sql.banner() }}
 -- Prepared statements
 {%- if o.column().is_none() %} for servers without routines (after create_tables.sql), or
 {%- endif %} for speed.
