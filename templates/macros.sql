@@ -36,7 +36,7 @@ IF p_slots <> {{ o.setup_slots() }} THEN
   END IF;
 {%- endif -%}
 {%- if o.in_steps() %}
-  IF {{ sql.slots() }} < @@GLOBAL.auto_increment_increment THEN
+  IF {{ sql.slots("p_slots") }} < @@GLOBAL.auto_increment_increment THEN
     CALL {{ sql.routine(R::Fail) }}(30018,
       CONCAT('{{ sql.name.name() }}: this cluster needs at least ', @@GLOBAL.auto_increment_increment, ' slots'));
   END IF;

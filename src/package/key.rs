@@ -11,8 +11,6 @@ use super::ident::{Ident, OptionsError};
 pub struct KeyColumn {
     /// The name of the column.
     pub name: Ident,
-    /// The name of the routines' parameter for the column: `p_` and the column's name.
-    pub parameter: Ident,
     /// The data type.
     pub kind: KeyType,
 }
@@ -104,11 +102,14 @@ impl KeyType {
 impl KeyColumn {
     /// The key of counters with a name.
     pub(crate) fn of_named() -> &'static [Self] {
-        static NAME: LazyLock<[KeyColumn; 1]> = LazyLock::new(|| {
-            let [name, parameter] = ["counter_name", "p_counter_name"].map(Ident::stored);
-            [KeyColumn { name, parameter, kind: KeyType::Name }]
-        });
+        static NAME: LazyLock<[KeyColumn; 1]> =
+            LazyLock::new(|| [KeyColumn { name: Ident::stored("counter_name"), kind: KeyType::Name }]);
         &*NAME
+    }
+
+    /// The name of the routines' parameter for the column: `p_` and the column's name.
+    pub(crate) fn parameter(&self) -> Ident {
+        Ident::stored(format!("p_{}", self.name.name()))
     }
 
     /// The name of a variable for the column: `v_key_` and the column's name. No other variable begins with `v_key_`.
@@ -169,9 +170,9 @@ impl FromStr for KeyColumn {
         } else if lower.starts_with("p_") || lower.starts_with("v_") {
             "parameters and variables of the routines begin with p_ and v_"
         } else {
+            // The longest name that a routine has for it.
             Ident::new(format!("{VARIABLE}{}", name.name()))?;
-            let parameter = Ident::new(format!("p_{}", name.name()))?;
-            return Ok(Self { name, parameter, kind });
+            return Ok(Self { name, kind });
         };
         Err(OptionsError(format!("a key column cannot be named '{}': {why}", name.name())))
     }

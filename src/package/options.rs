@@ -145,7 +145,7 @@ impl Options {
     pub fn arguments(&self) -> String {
         let default = self.defaults();
         let name = self.subject.package();
-        let fixed = self.subject.is_named() && !self.per_counter();
+        let fixed = self.is_named() && !self.per_counter();
         let mut arguments = if fixed { "counters" } else { name }.to_owned();
         let mut say = |flag: &str, differs: bool, value: &str| {
             if differs {
@@ -176,7 +176,7 @@ impl Options {
 
     /// Whether the counters have names.
     pub fn is_named(&self) -> bool {
-        self.subject.is_named()
+        matches!(self.subject, Subject::Named { .. } | Subject::Bounded)
     }
 
     /// Whether the counters never fall below 0.

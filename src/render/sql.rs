@@ -52,16 +52,14 @@ impl<'a> Sql<'a> {
     /// `{json}` the value as it must be in the JSON, and `{value}` that of the column.
     pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
         let columns = self.package.options.key().iter().enumerate();
-        let column = |(number, column): (usize, &KeyColumn)| {
-            // One pass over the pattern: a name, which can contain {value}, is printed and not searched.
-            let (mut text, mut rest) = (String::new(), pattern);
-            while let Some((before, after)) = rest.split_once('{') {
-                let (place, after) = after.split_once('}').expect("a pattern closes its braces");
-                text += before;
-                text += &self.of_column(number, column, place);
-                rest = after;
-            }
-            text + rest
+        let column = |(number, column)| {
+            // One pass over the pattern, in which each second part is a place: a name, which can contain {value}, is printed and not searched.
+            let parts = pattern.split(['{', '}']).enumerate();
+            let text = |(at, part): (usize, &str)| match at % 2 {
+                0 => part.to_owned(),
+                _ => self.of_column(number, column, part),
+            };
+            parts.map(text).collect::<String>()
         };
         columns.map(column).collect::<Vec<_>>().join(separator)
     }
@@ -71,13 +69,15 @@ impl<'a> Sql<'a> {
         match place {
             "" => column.name.to_string(),
             "name" => column.name.name().to_owned(),
-            "p" => column.parameter.typed(),
+            "p" => column.parameter().typed(),
             "v" => column.variable().typed(),
             "text" => column.shown(column.name.to_string()),
-            "p text" => column.shown(column.parameter.typed()),
+            "p text" => column.shown(column.parameter().typed()),
             "v text" => column.shown(column.variable().typed()),
             "n" => number.to_string(),
-            "type" => self.column_type(column),
+            // With the collation of the database, a comparison of a column and its parameter fails (1267) or does not use the key.
+            "type" if column.kind.is_text() => text_type(&column.kind.text(), &self.package.options.collation()),
+            "type" => column.kind.text(),
             "json type" => kind,
             "json" => json,
             "value" => value,
@@ -112,25 +112,13 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// The type of a column of the key and of its parameter. With the collation of the database, a comparison of both fails (1267) or does
-    /// not use the key.
-    pub(super) fn column_type(&self, column: &KeyColumn) -> String {
-        let kind = column.kind.text();
-        if column.kind.is_text() { text_type(&kind, &self.package.options.collation()) } else { kind }
-    }
-
     /// A text of the collation of the package.
     pub(super) fn varchar(&self, characters: u32) -> String {
         text_type(&format!("VARCHAR({characters})"), &self.package.options.collation())
     }
 
-    /// The number of slots that setup and resize give to a counter.
-    pub(super) fn slots(&self) -> String {
-        self.slots_or("p_slots")
-    }
-
     /// The fixed number of slots, or that of the counter, which is in a variable.
-    pub(super) fn slots_or(&self, variable: &str) -> String {
+    pub(super) fn slots(&self, variable: &str) -> String {
         match self.package.options.subject.slots() {
             Slots::PerCounter => variable.to_owned(),
             Slots::Fixed(slots) => slots.to_string(),

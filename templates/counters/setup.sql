@@ -1,5 +1,5 @@
 {% import "macros.sql" as m -%}
-{% let slots = sql.slots() -%}
+{% let slots = sql.slots("p_slots") -%}
 {{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_description {{ sql.varchar(DESCRIPTION_MAX) }},
   IN p_slots INT,

@@ -4,7 +4,7 @@
 {%- endmacro -%}
 {%- macro where_slot(sql, o) %}
  WHERE counter_name = ?
-   AND counter_id = {{ m::slot(o, "1 + ", sql.slots_or("?")) }}
+   AND counter_id = {{ m::slot(o, "1 + ", sql.slots("?")) }}
 {%- endmacro -%}
 {{ sql.banner() }}
 -- Prepared statements for servers without routines (after create_tables.sql), or for speed.
