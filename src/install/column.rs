@@ -49,34 +49,23 @@ struct ParentColumn {
     on_update: bool,
 }
 
-impl ParentColumn {
-    fn of(row: Row) -> Self {
-        type Fields = (String, String, String, Option<String>, bool, bool);
-        let (name, kind, whole, collation, null, on_update): Fields = mysql::from_row(row);
-        let unsigned = if whole.to_lowercase().contains("unsigned") { " UNSIGNED" } else { "" };
-        let kind = match kind.to_uppercase() {
-            kind if kind.ends_with("INT") => format!("{kind}{unsigned}"),
-            _ => whole.to_uppercase(),
-        };
-        Self { name, kind, collation, null, on_update }
-    }
-}
-
 impl ParentTable {
     /// None if the database has no such table, or this account cannot see it.
     fn read(connection: &mut Conn, name: &str) -> mysql::Result<Option<Self>> {
-        let columns: Vec<Row> = connection.exec(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES', LOWER(EXTRA) LIKE '%on update%'
+        type Fields = (String, String, Option<String>, bool, bool);
+        let columns = connection.exec_map(
+            "SELECT COLUMN_NAME, UPPER(IF(DATA_TYPE LIKE '%int', CONCAT(DATA_TYPE, IF(COLUMN_TYPE LIKE '%unsigned%', ' unsigned', '')), COLUMN_TYPE)),
+                    COLLATION_NAME, IS_NULLABLE = 'YES', LOWER(EXTRA) LIKE '%on update%'
                FROM information_schema.COLUMNS
               WHERE TABLE_SCHEMA = DATABASE()
                 AND TABLE_NAME = ?
               ORDER BY ORDINAL_POSITION",
             (name,),
+            |(name, kind, collation, null, on_update): Fields| ParentColumn { name, kind, collation, null, on_update },
         )?;
         if columns.is_empty() {
             return Ok(None);
         }
-        let columns: Vec<_> = columns.into_iter().map(ParentColumn::of).collect();
         // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read. A part of
         // an index on an expression has no column.
         let parts: Vec<(String, Option<String>)> = connection.exec(
