@@ -112,20 +112,22 @@ pub const USER_MAX: usize = 32;
 const QUOTES: [char; 3] = ['`', '\'', '"'];
 
 impl FromStr for Definer {
-    type Err = String;
+    type Err = OptionsError;
 
     /// Reads the account with or without quotes around the user and the host.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not an account: expected USER@HOST, such as slotted@localhost");
-        let (user, host) = text.rsplit_once('@').ok_or_else(wrong)?;
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let Some((user, host)) = text.rsplit_once('@') else {
+            let why = format!("'{text}' is not an account: expected USER@HOST, such as slotted@localhost");
+            return Err(OptionsError(why));
+        };
         let part = |part: &str| {
             let part = part.trim();
             let quoted = QUOTES.into_iter().find_map(|quote| part.strip_prefix(quote)?.strip_suffix(quote));
-            Ident::new(quoted.unwrap_or(part)).map_err(|error| error.to_string())
+            Ident::new(quoted.unwrap_or(part))
         };
         let (user, host) = (part(user)?, part(host)?);
         if user.name().chars().count() > USER_MAX {
-            return Err(format!("a user has at most {USER_MAX} characters: '{}'", user.name()));
+            return Err(OptionsError(format!("a user has at most {USER_MAX} characters: '{}'", user.name())));
         }
         Ok(Self { user, host })
     }

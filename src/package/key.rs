@@ -33,17 +33,12 @@ pub enum KeyType {
 /// The beginning of the names of variables for the columns.
 const VARIABLE: &str = "v_key_";
 
-const INTEGERS: [&str; 10] = [
-    "TINYINT",
-    "SMALLINT",
-    "MEDIUMINT",
-    "INT",
-    "BIGINT",
-    "TINYINT UNSIGNED",
-    "SMALLINT UNSIGNED",
-    "MEDIUMINT UNSIGNED",
-    "INT UNSIGNED",
-    "BIGINT UNSIGNED",
+const INTEGERS: [[&str; 2]; 5] = [
+    ["TINYINT", "TINYINT UNSIGNED"],
+    ["SMALLINT", "SMALLINT UNSIGNED"],
+    ["MEDIUMINT", "MEDIUMINT UNSIGNED"],
+    ["INT", "INT UNSIGNED"],
+    ["BIGINT", "BIGINT UNSIGNED"],
 ];
 const DATES: [&str; 2] = ["DATE", "DATETIME"];
 const TEXTS: [&str; 2] = ["CHAR", "VARCHAR"];
@@ -60,18 +55,14 @@ impl KeyType {
         let words: Vec<_> = text.split_whitespace().map(str::to_uppercase).collect();
         let plain = words.join(" ").replace("INTEGER", "INT");
         let find = |names: &[&'static str], name: &str| names.iter().copied().find(|one| *one == name);
-        if let Some(integer) = find(&INTEGERS, &plain) {
-            return Some(Self::Integer(integer));
+        let integer = find(INTEGERS.as_flattened(), &plain).map(Self::Integer);
+        if let Some(simple) = integer.or_else(|| find(&DATES, &plain).map(Self::Date)) {
+            return Some(simple);
         }
-        if let Some(date) = find(&DATES, &plain) {
-            return Some(Self::Date(date));
-        }
-        let (name, rest) = text.trim().split_once('(')?;
-        let inner = rest.strip_suffix(')')?;
-        let name = name.trim().to_uppercase();
-        let length: u32 = inner.trim().parse().ok().filter(|n| (1..=3072).contains(n))?;
-        let text = find(&TEXTS, &name).map(|name| Self::Text(name, length));
-        text.or_else(|| find(&BINARIES, &name).map(|name| Self::Binary(name, length)))
+        let (name, length) = plain.strip_suffix(')')?.split_once('(')?;
+        let (name, length) = (name.trim(), length.trim().parse().ok().filter(|n| (1..=3072).contains(n))?);
+        let text = find(&TEXTS, name).map(|name| Self::Text(name, length));
+        text.or_else(|| find(&BINARIES, name).map(|name| Self::Binary(name, length)))
     }
 
     /// The maximum number of bytes in an index. A character of utf8mb4 has up to four.

@@ -99,8 +99,6 @@ impl Options {
         }
     }
 
-    /// # Errors
-    /// The options cannot be combined.
     pub(super) fn check(&self) -> Result<(), OptionsError> {
         let table = self.table.name();
         let why = match &self.subject {

@@ -130,12 +130,8 @@ impl<'a> Sql<'a> {
         self.samples("'", "x'")
     }
 
-    /// The same in JSON.
-    pub(super) fn json_example(&self) -> String {
-        self.samples("\"", "\"")
-    }
-
-    fn samples(&self, quote: &str, bytes: &str) -> String {
+    /// The same between other quotes, such as those of JSON.
+    pub(super) fn samples(&self, quote: &str, bytes: &str) -> String {
         let text = |text: &str| format!("{quote}{text}{quote}");
         let sample = |(column, number): (&KeyColumn, &str)| match column.kind {
             KeyType::Name if self.package.options.is_bounded() => text("seats"),

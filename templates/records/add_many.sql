@@ -11,7 +11,7 @@ Parameters: p_amounts, a JSON array of at most {{ ENTRIES_MAX }} entries [{{ sql
   A record can have several entries, and calls with the same records do not deadlock.
 Errors: 30014 p_amounts is not such an array; 30015, 1048, 1406 a value does not fit, is null or too long
   1690 count out of range; 1205, 1213 repeat the transaction
-Example: CALL {{ sql.name.typed() }}('[[{{ sql.json_example() }}, 10]]');
+Example: CALL {{ sql.name.typed() }}('[[{{ sql.samples("\"", "\"") }}, 10]]');
 {%- endfilter %}
 BEGIN
   DECLARE v_entry INT;
