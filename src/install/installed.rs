@@ -41,7 +41,7 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
             )
           ORDER BY TABLE_SCHEMA, TABLE_NAME"
     ))?;
-    let installed = views.into_iter().map(|(schema, view, query)| {
+    let installed = |(schema, view, query): View| {
         let tokens = tokens(&text(query.unwrap_or_default()));
         let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
         let package = options
@@ -49,8 +49,8 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
             .filter(|package| package.package.name().to_lowercase() == view.to_lowercase());
         let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
         Installed { schema, view, version, package }
-    });
-    Ok(installed.collect())
+    };
+    Ok(views.into_iter().map(installed).collect())
 }
 
 /// The string that a query selects under a name: the last one before the name.
@@ -64,18 +64,4 @@ fn selected(tokens: &[String], name: &str) -> Option<String> {
 /// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
 pub(super) fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_values_of_the_view_of_a_package_are_read_from_its_text() {
-        let read = |query: &str| ["version", "options"].map(|name| selected(&tokens(query), name));
-        let query = "select cast(_utf8mb4'0.1.0' as char charset utf8mb4) AS `version`,\
-                     cast('{\"table\":\"it\\'s\"}' as char charset utf8mb4) AS `options`";
-        assert_eq!(read(query), [Some("0.1.0".to_owned()), Some("{\"table\":\"it's\"}".to_owned())]);
-        assert_eq!(read("select `f`() AS `version`,1 AS `options`"), [None, None]);
-    }
 }
