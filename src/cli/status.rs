@@ -13,10 +13,10 @@ use super::connection::Connection;
 use super::install::{database, lost};
 use super::output::{JSON_VERSION, in_line, out, outln};
 use super::package::{Found, Name};
+use crate::install;
 use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::preflight;
-use crate::install::{self, OF_TABLE};
 use crate::package::{KeyType, Options, Package, SqlStr};
 use crate::server::Version;
 
@@ -273,12 +273,13 @@ fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<(Vec
                 CAST(COALESCE(SUM({count}), 0) AS CHAR),
                 COUNT(*),
                 COUNT(*) OVER ()
-           FROM {} {OF_TABLE}
+           FROM {} {}
           GROUP BY {} {having}
           ORDER BY SUM({count}) DESC
           LIMIT {COUNTERS}",
         SqlStr(", "),
         package.options.table,
+        install::OF_TABLE,
         key.join(", ")
     ))?;
     let more = rows.first().map_or(0, |row| row.3 - rows.len());
