@@ -44,43 +44,18 @@ pub fn statements(script: &str) -> Vec<String> {
     statements
 }
 
-/// A named statement of `queries.sql`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
-    /// The name in the comment `-- name: NAME`.
-    pub name: String,
-    /// The parameters in the comment `-- Parameters: A, B`, one for each question mark.
-    pub parameters: Vec<String>,
-    /// The statement, with question marks.
-    pub sql: String,
-}
-
-/// The named statements of `queries.sql`. Each follows its comments `-- name: NAME` and `-- Parameters: A, B`.
-pub fn queries(script: &str) -> Vec<Query> {
-    let mut queries = Vec::new();
-    for part in script.split("\n-- name: ").skip(1) {
-        let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
-        let parameters = rest.lines().find_map(|line| line.strip_prefix("-- Parameters: "));
-        let parameters = parameters.unwrap_or_default().split(", ");
-        queries.extend(statements(rest).into_iter().next().map(|sql| Query {
-            name: name.trim().to_owned(),
-            parameters: parameters.filter(|parameter| !["none", ""].contains(parameter)).map(str::to_owned).collect(),
-            sql,
-        }));
-    }
-    queries
-}
-
 /// The tokens of a statement as a server reads it: without comments, and with string literals as one quote and their value. Two
 /// statements with the same tokens are the same statement to the server. An executable comment, which no package contains, is one token.
 pub fn tokens(statement: &str) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
     let mut tokens: Vec<String> = Vec::new();
-    let mut before = ' ';
-    for text in pieces(statement) {
-        let c = text.chars().next().unwrap_or(' ');
-        if text.starts_with("/*!") || text.starts_with("/*M!") {
-            tokens.push(text.to_owned());
-        } else if let Some(value) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+    let (mut rest, mut before) = (statement, ' ');
+    while let Some(c) = rest.chars().next() {
+        let length = if is_word(c) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { token(rest, c) };
+        let (text, following) = rest.split_at(length);
+        let is_executed = text.starts_with("/*!") || text.starts_with("/*M!");
+        let is_skipped = space(c) || text.starts_with("/*") || line_comment(text) > 0;
+        if let Some(value) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
             let value = unescaped(value);
             match tokens.last_mut().filter(|_| before == c) {
                 // A doubled quote is the end of one literal and the beginning of the next.
@@ -90,31 +65,12 @@ pub fn tokens(statement: &str) -> Vec<String> {
         } else if c == '`' && before == '`' {
             // The same for a doubled backtick in a name.
             tokens.last_mut().expect("a name").push_str(text);
-        } else if !is_space(text) {
+        } else if is_executed || !is_skipped {
             tokens.push(text.to_owned());
         }
-        before = c;
+        (rest, before) = (following, c);
     }
     tokens
-}
-
-/// The pieces of a statement, which together are the statement: words, numbers, quoted strings and names, comments, white
-/// space and signs, each of one character. A string or a name with a doubled quote is two pieces.
-pub fn pieces(statement: &str) -> impl Iterator<Item = &str> {
-    let word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
-    let mut rest = statement;
-    std::iter::from_fn(move || {
-        let c = rest.chars().next()?;
-        let length = if word(c) { rest.find(|c| !word(c)).unwrap_or(rest.len()) } else { token(rest, c) };
-        let (piece, following) = rest.split_at(length);
-        rest = following;
-        Some(piece)
-    })
-}
-
-/// Whether a piece is white space or a comment.
-pub fn is_space(piece: &str) -> bool {
-    piece.starts_with(space) || piece.starts_with("/*") || line_comment(piece) > 0
 }
 
 /// The value of a string literal without its quotes.
@@ -122,22 +78,18 @@ fn unescaped(text: &str) -> String {
     let mut value = String::new();
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
-        match (c, characters.clone().next()) {
-            ('\\', Some(next)) => {
-                characters.next();
-                match next {
-                    'n' => value.push('\n'),
-                    't' => value.push('\t'),
-                    'r' => value.push('\r'),
-                    '0' => value.push('\0'),
-                    'Z' => value.push('\u{1a}'),
-                    'b' => value.push('\u{8}'),
-                    // For a pattern of LIKE, these two keep their backslash.
-                    '%' | '_' => value.extend(['\\', next]),
-                    _ => value.push(next),
-                }
-            }
-            _ => value.push(c),
+        let escaped = if c == '\\' { characters.next() } else { None };
+        match escaped {
+            None => value.push(c),
+            Some('n') => value.push('\n'),
+            Some('t') => value.push('\t'),
+            Some('r') => value.push('\r'),
+            Some('0') => value.push('\0'),
+            Some('Z') => value.push('\u{1a}'),
+            Some('b') => value.push('\u{8}'),
+            // For a pattern of LIKE, these two keep their backslash.
+            Some(next @ ('%' | '_')) => value.extend([c, next]),
+            Some(next) => value.push(next),
         }
     }
     value
@@ -226,7 +178,7 @@ mod tests {
 mod properties {
     use proptest::prelude::*;
 
-    use super::{pieces, statements, tokens};
+    use super::{statements, tokens};
     use crate::package::{Ident, SqlStr};
 
     proptest! {
@@ -237,7 +189,6 @@ mod properties {
                 format!("SELECT {} /* ;{comment}*/ -- ;{comment}\nFROM {}", SqlStr(text), Ident::stored(text))
             }).collect();
             let script = given.join(";\n");
-            prop_assert_eq!(pieces(&script).collect::<String>(), script.as_str());
             prop_assert_eq!(&statements(&script), &given);
             let script = format!("DELIMITER $$\n{}\n$$", given.join("\n$$\n"));
             prop_assert_eq!(&statements(&script), &given);

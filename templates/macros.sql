@@ -14,7 +14,7 @@
 {#- Sets v_slot to the slot of the connection of a named counter, or to NULL. -#}
 {% macro select_slot(sql, o) -%}
 {%- if o.per_counter() -%}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT {{ slot(o, "1 + ", "MAX(counter_id)") }}
     INTO v_slot
     FROM {{ o.table }}
@@ -36,7 +36,7 @@ IF p_slots <> {{ o.setup_slots() }} THEN
   END IF;
 {%- endif -%}
 {%- if o.in_steps() %}
-  IF {{ sql.slots() }} < @@GLOBAL.auto_increment_increment THEN
+  IF {{ sql.slots("p_slots") }} < @@GLOBAL.auto_increment_increment THEN
     CALL {{ sql.routine(R::Fail) }}(30018,
       CONCAT('{{ sql.name.name() }}: this cluster needs at least ', @@GLOBAL.auto_increment_increment, ' slots'));
   END IF;
@@ -49,8 +49,8 @@ JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (num
 {%- endmacro %}
 
 {#- The beginning of a statement that creates a view. -#}
-{% macro create_view(sql, o, replaces, name) -%}
-CREATE{% if replaces %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
+{% macro create_view(sql, o, name) -%}
+CREATE{% if sql.replaces() %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
 {%- endmacro %}
 
 {#- What a script rejects. The sentence has at most 128 characters. -#}

@@ -351,18 +351,18 @@ fn columns_with_names_in_quotes_are_kept_and_uninstalled(server: &Server) {
     let schema = server.schema();
     let timestamp = "TIMESTAMP NULL DEFAULT '2000-01-01' ON UPDATE CURRENT_TIMESTAMP";
     schema.run(&format!(
-        "SET sql_mode = ''; CREATE TABLE items (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0, `upd at` {timestamp}, `geändert, am` {timestamp}, `a``b` {timestamp}, \
+        "SET sql_mode = ''; CREATE TABLE items (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0, `upd at` {timestamp}, `geändert, am` {timestamp}, `a``'b` {timestamp}, \
          plain {timestamp}, zero DATETIME NOT NULL, part DATE NOT NULL) ENGINE = InnoDB; INSERT INTO items (id, zero, part) VALUES (1, '0000-00-00', '2020-00-00')"
     ));
     let said = ends(&schema, 0, "install --column items.n");
-    assert!(said.contains("neither a call nor a roll-up changes `upd at`,`geändert, am`,`a``b`,plain.\n"), "{said}");
+    assert!(said.contains("neither a call nor a roll-up changes `upd at`,`geändert, am`,`a``'b`,plain.\n"), "{said}");
     for call in ["rollup(NULL)", "rollup(1)", "compact(1)"] {
         schema.run(&format!("CALL items_n_increment(1); CALL items_n_{call}"));
     }
     schema.run("CALL items_n_increment(1)");
     assert!(!ends(&schema, 0, "status").contains("changed"));
     ends(&schema, 0, "uninstall items.n");
-    let row = "SELECT n, YEAR(`upd at`) + YEAR(`geändert, am`) + YEAR(`a``b`) + YEAR(plain), CONCAT(zero, ' ', part) FROM items";
+    let row = "SELECT n, YEAR(`upd at`) + YEAR(`geändert, am`) + YEAR(`a``'b`) + YEAR(plain), CONCAT(zero, ' ', part) FROM items";
     assert_eq!(schema.first::<(i64, i64, String)>(row), (4, 8000, "0000-00-00 00:00:00 2020-00-00".into()));
 }
 
@@ -378,6 +378,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         ("pools", "(Value INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("pages", "(V_id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("stamps", "(id INT PRIMARY KEY, n INT, `am, at` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
+        ("notes", "(id INT PRIMARY KEY, n INT, `a\nb` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
         ("users", "(id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("users_n", "(id INT PRIMARY KEY, count INT) ENGINE = InnoDB"),
     ] {
@@ -386,6 +387,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
     schema.run("CREATE VIEW seen AS SELECT id, 1 AS n FROM words; INSERT INTO users_n VALUES (1, 7)");
     let (column, unchanged) = ("the column is missing, generated or not an integer", "no routine has been changed");
     for (arguments, message, hint) in [
+        ("notes.n", "a name must not contain the control character U+000A", "rename the column"),
         ("nothing.n", "the database has no table nothing", "give TABLE.COLUMN"),
         ("words.nothing", column, "correct it"),
         ("words.n", column, "correct it"),
@@ -407,7 +409,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         assert!(said.contains(message) && said.contains(hint), "{arguments}: {said}");
         assert!(said.contains("has been changed") || hint.is_empty(), "{arguments}: {said}");
     }
-    assert_eq!((objects(&schema), schema.first::<i64>("SELECT count FROM users_n")), (12, 7));
+    assert_eq!((objects(&schema), schema.first::<i64>("SELECT count FROM users_n")), (13, 7));
     ends(&schema, 0, "install --column users.n --table users_slots");
 }
 

@@ -1,9 +1,13 @@
 //! A schema whose owner plants views, routines, triggers and tables for the administrator who runs the commands.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
 use mysql::prelude::Queryable;
 use slotted::package::{Options, SqlStr};
 
-use crate::support::{Module, Server, ends, has, of_column, package, printed, records};
+use crate::support::{Module, Server, ends, error_of, has, of_column, package, printed, records};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -13,6 +17,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(status_prints_the_bytes_of_names_and_keys)
         .on_families(the_names_of_a_key_are_printed_and_not_executed)
         .on_families(status_adds_up_the_slots_of_one_counter)
+        .on_families(a_view_in_the_place_of_the_table_is_not_read)
         .private()
         .on_families(nothing_that_is_planted_in_a_schema_is_executed);
 }
@@ -70,6 +75,34 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         schema.run("DO pwned()");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM pwned_by"), 1);
     }
+}
+
+/// The owner can put the view there after the comparison of the table, and before it is read.
+fn a_view_in_the_place_of_the_table_is_not_read(server: &Server) {
+    let package = package(|_| {});
+    let schema = server.installed([&package]);
+    schema.run(SPY);
+    schema.run("CALL counter_setup('a', NULL, 3, 7); CREATE TABLE hidden LIKE counters; INSERT INTO hidden SELECT * FROM counters");
+    schema.run("CREATE SQL SECURITY INVOKER VIEW view_of_owner AS SELECT counter_name, counter_id, pwned() AS counter FROM hidden");
+    let view = "view_of_owner".parse().expect("a name");
+    assert_eq!(error_of(slotted::install::sum(&mut schema.connect(), &package, &view)).0, 1176);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut owner = schema.connect();
+            while !done.load(Ordering::Relaxed) {
+                let swap = "RENAME TABLE counters TO other, view_of_owner TO counters, other TO view_of_owner";
+                owner.query_drop(swap).expect("other names");
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        for _ in 0..20 {
+            let output = schema.slotted("status counters").output().expect("slotted runs");
+            assert!(matches!(output.status.code(), Some(0..=2)), "{}", printed(&output));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM pwned_by"), 0);
 }
 
 /// The owner of a database can write any text into the view of a package.

@@ -485,6 +485,8 @@ fn a_definer_that_does_not_exist_is_rejected_before_anything_is_created(server: 
         let said = ends(&schema, 2, &install);
         has(&said, &[&format!("the definer {definer} does not exist; nothing has been changed")]);
         assert!(!said.contains("create "), "{said}");
+        // An underscore would be a wildcard.
+        has(&said, &[&format!("ON `{}`.* TO", schema.name.replace('_', "\\_"))]);
         schema.run(said.split_once("hint: run as an administrator: ").expect(&said).1);
         ends(&schema, 0, &install);
         schema.run(&format!("DROP USER {definer}"));

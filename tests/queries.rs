@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Params, Row, TxOpts, Value};
 use slotted::package::{Options, Package};
-use slotted::script::{self, Query};
+use slotted::script::statements;
 
 use crate::support::{
     Module, Schema, Server, at_once, beside, bounded, calls, keyed, of_column, package, records, repeat, repeatable,
@@ -22,13 +22,36 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_json_escape_is_its_character_in_a_session_without_the_character);
 }
 
+/// A named statement of queries.sql, with a question mark for each parameter.
+struct Query {
+    name: String,
+    parameters: Vec<String>,
+    sql: String,
+}
+
+/// The named statements of `queries.sql`. Each follows its comments `-- name: NAME` and `-- Parameters: A, B`.
+fn queries(script: &str) -> Vec<Query> {
+    let mut queries = Vec::new();
+    for part in script.split("\n-- name: ").skip(1) {
+        let (name, rest) = part.split_once('\n').unwrap_or((part, ""));
+        let parameters = rest.lines().find_map(|line| line.strip_prefix("-- Parameters: "));
+        let parameters = parameters.unwrap_or_default().split(", ");
+        queries.extend(statements(rest).into_iter().next().map(|sql| Query {
+            name: name.trim().to_owned(),
+            parameters: parameters.filter(|parameter| !["none", ""].contains(parameter)).map(str::to_owned).collect(),
+            sql,
+        }));
+    }
+    queries
+}
+
 /// The statements of a package by name.
 pub struct Queries(BTreeMap<String, Query>);
 
 impl Queries {
     pub fn of(schema: &Schema<'_>, package: &Package) -> Self {
         let text = schema.file(package, "queries.sql");
-        let queries = script::queries(&text);
+        let queries = queries(&text);
         assert_eq!(queries.len(), text.matches("-- name: ").count(), "each name has a statement");
         Self(queries.into_iter().map(|query| (query.name.clone(), query)).collect())
     }

@@ -273,12 +273,13 @@ fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<(Vec
                 CAST(COALESCE(SUM({count}), 0) AS CHAR),
                 COUNT(*),
                 COUNT(*) OVER ()
-           FROM {}
+           FROM {} {}
           GROUP BY {} {having}
           ORDER BY SUM({count}) DESC
           LIMIT {COUNTERS}",
         SqlStr(", "),
         package.options.table,
+        install::OF_TABLE,
         key.join(", ")
     ))?;
     let more = rows.first().map_or(0, |row| row.3 - rows.len());

@@ -4,7 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-use super::preflight;
+use super::{OF_TABLE, preflight};
 use crate::package::{Collation, Columns, Definer, Ident, Key, Package, SqlStr, Subject, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
@@ -49,34 +49,23 @@ struct ParentColumn {
     on_update: bool,
 }
 
-impl ParentColumn {
-    fn of(row: Row) -> Self {
-        type Fields = (String, String, String, Option<String>, bool, bool);
-        let (name, kind, whole, collation, null, on_update): Fields = mysql::from_row(row);
-        let unsigned = if whole.to_lowercase().contains("unsigned") { " UNSIGNED" } else { "" };
-        let kind = match kind.to_uppercase() {
-            kind if kind.ends_with("INT") => format!("{kind}{unsigned}"),
-            _ => whole.to_uppercase(),
-        };
-        Self { name, kind, collation, null, on_update }
-    }
-}
-
 impl ParentTable {
     /// None if the database has no such table, or this account cannot see it.
     fn read(connection: &mut Conn, name: &str) -> mysql::Result<Option<Self>> {
-        let columns: Vec<Row> = connection.exec(
-            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE = 'YES', LOWER(EXTRA) LIKE '%on update%'
+        type Fields = (String, String, Option<String>, bool, bool);
+        let columns = connection.exec_map(
+            "SELECT COLUMN_NAME, UPPER(IF(DATA_TYPE LIKE '%int', CONCAT(DATA_TYPE, IF(COLUMN_TYPE LIKE '%unsigned%', ' unsigned', '')), COLUMN_TYPE)),
+                    COLLATION_NAME, IS_NULLABLE = 'YES', LOWER(EXTRA) LIKE '%on update%'
                FROM information_schema.COLUMNS
               WHERE TABLE_SCHEMA = DATABASE()
                 AND TABLE_NAME = ?
               ORDER BY ORDINAL_POSITION",
             (name,),
+            |(name, kind, collation, null, on_update): Fields| ParentColumn { name, kind, collation, null, on_update },
         )?;
         if columns.is_empty() {
             return Ok(None);
         }
-        let columns: Vec<_> = columns.into_iter().map(ParentColumn::of).collect();
         // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read. A part of
         // an index on an expression has no column.
         let parts: Vec<(String, Option<String>)> = connection.exec(
@@ -95,16 +84,23 @@ impl ParentTable {
               ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX",
             (name, name),
         )?;
-        let has = |name: &String| columns.iter().any(|column| column.name == *name && !column.null);
+        let is_part = |name: &String| columns.iter().any(|column| column.name == *name && !column.null);
         let indexes = parts.chunk_by(|one, next| one.0 == next.0);
-        let unique =
-            indexes.filter_map(|index| index.iter().map(|(_, name)| name.clone().filter(|name| has(name))).collect());
-        let unique = unique.collect();
+        let names =
+            |index: &[(_, Option<String>)]| index.iter().map(|(_, name)| name.clone().filter(is_part)).collect();
+        let unique = indexes.filter_map(names).collect();
         Ok(Some(Self { name: name.to_owned(), columns, unique }))
     }
 
-    fn column(&self, name: &str) -> Option<&ParentColumn> {
-        self.columns.iter().find(|column| column.name.to_lowercase() == name.to_lowercase())
+    /// The columns with ON UPDATE CURRENT_TIMESTAMP.
+    fn on_update(&self) -> Result<Vec<Ident>, Problem> {
+        let names = self.columns.iter().filter(|column| column.on_update).map(|column| Ident::new(&column.name));
+        names.collect::<Result<_, _>>().map_err(|error| {
+            problem(
+                format!("{} has a column with ON UPDATE CURRENT_TIMESTAMP that --keep cannot name: {error}", self.name),
+                "rename the column with ALTER TABLE",
+            )
+        })
     }
 
     /// The collation of the text columns of a key.
@@ -133,10 +129,10 @@ impl ParentTable {
                 "add a primary key",
             ));
         };
-        let columns: Vec<_> = names.iter().filter_map(|name| self.column(name)).collect();
+        let columns = names.iter().filter_map(|name| self.columns.iter().find(|column| column.name == *name));
+        let columns: Vec<_> = columns.collect();
         let definition = |column: &&ParentColumn| format!("{} {}", Ident::stored(&column.name).plain(), column.kind);
         let definitions = columns.iter().map(definition).collect::<Vec<_>>().join(", ");
-        let on_update = self.columns.iter().filter(|column| column.on_update);
         Ok(Parent {
             key: definitions.parse().map_err(|error| {
                 problem(
@@ -145,70 +141,57 @@ impl ParentTable {
                 )
             })?,
             collation: self.collation(&columns)?,
-            on_update: on_update.map(|column| Ident::stored(&column.name)).collect(),
+            on_update: self.on_update()?,
         })
     }
 }
 
-/// Reads the table of a column in the current database.
-///
-/// # Errors
-/// The connection fails. What does not fit a package is the inner error.
+/// Reads the table of a column in the current database. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
-    let Some(table) = ParentTable::read(connection, column.table.name())? else {
-        let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
-        let remedy = "give TABLE.COLUMN of a table in --database, as an account that can read it";
-        return Ok(Err(problem(what, remedy)));
-    };
-    Ok(table.parent())
+    let table = ParentTable::read(connection, column.table.name())?;
+    Ok(table.map_or_else(
+        || {
+            let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
+            Err(problem(what, "give TABLE.COLUMN of a table in --database, as an account that can read it"))
+        },
+        |table| table.parent(),
+    ))
 }
 
 /// The columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up of the package changes.
-///
-/// # Errors
-/// The connection fails.
 pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
     let Some(column) = package.options.column() else {
         return Ok(Vec::new());
     };
     let table = ParentTable::read(connection, column.table.name())?;
-    let columns = table.map_or_else(Vec::new, |table| table.columns);
-    let kept = |name: &str| {
-        let mut keep = package.options.keep().iter();
-        keep.any(|one| one.name().to_lowercase() == name.to_lowercase())
+    let on_update = match table.map_or(Ok(Vec::new()), |table| table.on_update()) {
+        Ok(names) => names,
+        Err(problem) => return Ok(vec![problem]),
     };
-    let changed = columns.iter().filter(|one| one.on_update && !kept(&one.name));
+    let is_kept = |name: &Ident| {
+        let mut keep = package.options.keep().iter();
+        keep.any(|one| one.name().to_lowercase() == name.name().to_lowercase())
+    };
+    let changed: Vec<_> = on_update.iter().filter(|name| !is_kept(name)).map(|name| name.name().to_owned()).collect();
     let mut options = package.options.clone();
     if let Subject::Column { keep, .. } = &mut options.subject {
-        let all = columns.iter().filter(|one| one.on_update);
-        *keep = Columns(all.map(|one| Ident::stored(&one.name)).collect());
+        *keep = Columns(on_update);
     }
     let remedy = format!("run {}", preflight::command(connection, &options)?);
-    let problem_of = |one: &ParentColumn| {
-        let (table, name) = (column.table.plain(), &one.name);
-        problem(format!("each roll-up changes {table}.{name}, which has ON UPDATE CURRENT_TIMESTAMP"), &*remedy)
-    };
-    Ok(changed.map(problem_of).collect())
+    let what =
+        |name| format!("each roll-up changes {}.{name}, which has ON UPDATE CURRENT_TIMESTAMP", column.table.plain());
+    Ok(changed.into_iter().map(|name| problem(what(name), &*remedy)).collect())
 }
 
-/// The event that calls the roll-up.
-pub struct Event {
-    status: String,
-    definer: String,
-    schedule: String,
-    /// Why it does not run now: it has ended, or does not begin within a day.
-    late: Option<String>,
-}
+/// The status, the definer and the schedule of an event, and why it does not run now: it has ended, or does not begin within a day.
+type Event = (String, String, String, Option<String>);
 
 /// The event that calls the roll-up. None if the database has no such event, or the account cannot see it.
-///
-/// # Errors
-/// The connection fails.
 pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<Option<(&'a Ident, Event)>> {
     let Some(name) = package.event() else {
         return Ok(None);
     };
-    let row: Option<(String, String, String, Option<String>)> = connection.exec_first(
+    let event: Option<Event> = connection.exec_first(
         "SELECT STATUS, DEFINER, CONCAT_WS(' ', 'EVERY', INTERVAL_VALUE, INTERVAL_FIELD),
                 CASE WHEN CONVERT_TZ(ENDS, TIME_ZONE, @@time_zone) < NOW() THEN CONCAT('has ended at ', ENDS)
                      WHEN CONVERT_TZ(STARTS, TIME_ZONE, @@time_zone) > NOW() + INTERVAL 1 DAY
@@ -218,7 +201,7 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
             AND EVENT_NAME = ?",
         (name.name(),),
     )?;
-    Ok(row.map(|(status, definer, schedule, late)| (name, Event { status, definer, schedule, late })))
+    Ok(event.map(|event| (name, event)))
 }
 
 /// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.
@@ -226,7 +209,7 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
 /// # Errors
 /// The connection fails, or the account cannot see the privileges of the definer (1142).
 pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let Some((name, Event { status, definer, schedule, late })) = event(connection, package)? else {
+    let Some((name, (status, definer, schedule, late))) = event(connection, package)? else {
         return Ok(None);
     };
     // SLAVESIDE_DISABLED on MariaDB and before MySQL 8.2, REPLICA_SIDE_DISABLED since then: a replica does not run the events of its source.
@@ -301,12 +284,11 @@ fn is_replica(connection: &mut Conn) -> mysql::Result<bool> {
 /// # Errors
 /// The connection fails, or the account cannot read the table of the package.
 pub fn remaining(connection: &mut Conn, package: &Package) -> mysql::Result<(u64, String)> {
-    let key = package.options.key().iter().map(|column| column.name.to_string());
-    let query = format!(
+    let key: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
+    let (table, key) = (&package.options.table, key.join(", "));
+    let remaining = connection.query_first(format!(
         "SELECT COUNT(*), CAST(COALESCE(SUM(counts), 0) AS CHAR)
-           FROM (SELECT SUM(`count`) AS counts FROM {} GROUP BY {} HAVING SUM(`count`) <> 0) AS remaining",
-        package.options.table,
-        key.collect::<Vec<_>>().join(", ")
-    );
-    Ok(connection.query_first(query)?.unwrap_or_default())
+           FROM (SELECT SUM(`count`) AS counts FROM {table} {OF_TABLE} GROUP BY {key} HAVING SUM(`count`) <> 0) AS remaining"
+    ))?;
+    Ok(remaining.unwrap_or_default())
 }

@@ -43,7 +43,8 @@ impl fmt::Display for State {
 }
 
 impl State {
-    fn of(differences: Vec<String>) -> Self {
+    fn of(differences: impl IntoIterator<Item = String>) -> Self {
+        let differences: Vec<_> = differences.into_iter().collect();
         if differences.is_empty() { Self::Same } else { Self::Changed(differences) }
     }
 }
@@ -75,32 +76,33 @@ impl fmt::Display for ObjectState {
 }
 
 /// The states of the table, the views and the routines of a package.
-///
-/// # Errors
-/// The connection fails.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
-    let (table, totals, view) = (&package.options.table, &package.totals, &package.package);
-    let mut states = vec![
-        of("table", table.name(), table_state(connection, package)?),
-        of("view", totals.name(), totals_state(connection, package)?),
-        of("view", view.name(), package_state(connection, package)?),
-    ];
-    for view in states[1..].iter_mut().filter(|view| view.state == State::Same) {
-        view.state = State::of(definer_difference(connection, package, &view.name)?);
+    let mut states = Vec::new();
+    type Compare = fn(&mut Conn, &Package) -> mysql::Result<State>;
+    for (kind, name, compare) in [
+        ("table", &package.options.table, table_state as Compare),
+        ("view", &package.totals, totals_state),
+        ("view", &package.package, package_state),
+    ] {
+        let mut state = if exists(connection, name)? { compare(connection, package)? } else { State::Missing };
+        if kind == "view" && state == State::Same {
+            state = definer_state(connection, package, name)?;
+        }
+        states.push(of(kind, name.name(), state));
     }
     states.extend(routine_states(connection, package)?);
     Ok(states)
 }
 
-/// The definer of a view, if the options name another one.
-fn definer_difference(connection: &mut Conn, package: &Package, view: &str) -> mysql::Result<Vec<String>> {
-    let query = "SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND DEFINER <> ''";
-    let found: Option<String> = connection.exec_first(query, (view,))?;
-    let (Some(wanted), Some(found)) = (&package.options.definer, found) else {
-        return Ok(vec![]);
+/// Compares the definer of a view, if the options name one.
+fn definer_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql::Result<State> {
+    let Some(wanted) = &package.options.definer else {
+        return Ok(State::Same);
     };
-    let same = found.parse().as_ref() == Ok(wanted);
-    Ok(if same { vec![] } else { vec![format!("the definer is {found} instead of {}", wanted.plain())] })
+    let query = "SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND DEFINER <> ''";
+    let found: Option<String> = connection.exec_first(query, (view.name(),))?;
+    let other = found.filter(|found| found.parse().as_ref() != Ok(wanted));
+    Ok(State::of(other.map(|found| format!("the definer is {found} instead of {}", wanted.plain()))))
 }
 
 /// Tells missing objects from those that the account cannot see: the server answers as if neither existed. An account that sees a part of the
@@ -120,36 +122,23 @@ pub(crate) fn of(kind: &str, name: &str, state: State) -> ObjectState {
 
 /// The states of the routines in the order of `create_procedures.sql`.
 fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
-    let steps = render::plan(package, Task::Replace);
-    let rendered = steps.iter().filter_map(|step| Some((step.routine()?, Stored::parse(step.statements.last()?)?)));
     let created = show_create(connection, package)?;
-    let find = |kind: &str, name: &str| {
-        created.iter().find(|one| one.kind == kind && one.name.to_lowercase() == name.to_lowercase())
-    };
-    let is_ours =
-        |one: &&Created| package.routines().any(|(_, name)| name.name().to_lowercase() == one.name.to_lowercase());
+    let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
     // To the server, names of routines with other accents are the same: it would call this one.
+    let is_ours = |one: &&Created| package.routines().any(|(_, name)| same(name.name(), &one.name));
     let stranger = created.iter().find(|one| !is_ours(one));
-    let collation = package.options.collation();
-    let states = rendered
-        .map(|(object, rendered)| {
-            let (kind, name) = (object.kind.to_lowercase(), object.name.name());
-            let state = match find(&kind, name) {
-                None => stranger.map_or(State::Missing, |one| {
-                    State::Changed(vec![format!("the database has the routine {} instead", one.name)])
-                }),
-                Some(Created { statement: None, .. }) => State::Hidden,
-                Some(created) => {
-                    let actual = created.statement.as_ref().and_then(|text| Stored::parse(text));
-                    let mut differences = actual
-                        .map_or(vec!["it is no routine of a package".into()], |actual| rendered.differences(&actual));
-                    differences.extend(created.session_differences(collation.of_arguments()));
-                    State::of(differences)
-                }
-            };
-            of(&kind, name, state)
-        })
-        .collect();
+    let mut states = Vec::new();
+    for step in render::plan(package, Task::Replace) {
+        let Some(object) = step.routine() else { continue };
+        let (kind, name) = (object.kind.to_lowercase(), object.name.name());
+        let found = created.iter().find(|one| one.kind == kind && same(&one.name, name));
+        let state = match (found, stranger) {
+            (Some(found), _) => found.state(package, step.statements.last().map_or("", String::as_str)),
+            (None, Some(one)) => State::of([format!("the database has the routine {} instead", one.name)]),
+            (None, None) => State::Missing,
+        };
+        states.push(of(&kind, name, state));
+    }
     Ok(states)
 }
 
@@ -164,18 +153,26 @@ struct Created {
 }
 
 impl Created {
-    /// The settings of the session that created it, which the server stores with it.
-    fn session_differences(&self, collation: &str) -> Vec<String> {
+    /// Compares it with a rendered statement, and the settings of the session that created it, which the server stores with it.
+    fn state(&self, package: &Package, rendered: &str) -> State {
+        let Some(statement) = &self.statement else {
+            return State::Hidden;
+        };
+        let mut differences = match (Stored::parse(rendered), Stored::parse(statement)) {
+            (Some(rendered), Some(found)) => rendered.differences(&found),
+            _ => vec!["it is no routine of a package".into()],
+        };
         let set = |mode: &str| mode.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
-        let mut differences = Vec::new();
         if set(&self.sql_mode) != set(render::SQL_MODE) {
             differences.push(format!("sql_mode '{}'", self.sql_mode));
         }
         // MariaDB 11.8 has new names for some collations.
-        if self.collation != collation {
-            differences.push(format!("collation_connection {} instead of {collation}", self.collation));
+        let collation = package.options.collation();
+        if self.collation != collation.of_arguments() {
+            let wanted = collation.of_arguments();
+            differences.push(format!("collation_connection {} instead of {wanted}", self.collation));
         }
-        differences
+        State::of(differences)
     }
 }
 
@@ -189,7 +186,7 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
             AND ROUTINE_NAME IN ({})",
         names.collect::<Vec<_>>().join(", ")
     );
-    let mut existing: Vec<(String, String)> = connection.query(query)?;
+    let existing: Vec<(String, String)> = connection.query(query)?;
     let statement = |(kind, name): &(String, String)| format!("SHOW CREATE {kind} {}", Ident::stored(name));
     let statements: Vec<_> = existing.iter().map(statement).collect();
     let mut created = Vec::new();
@@ -198,100 +195,71 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
     }
     let column = |row: &Row, at| row.get::<Option<Vec<u8>>, _>(at).flatten().map(text);
     let mut results = connection.query_iter(statements.join("; "))?;
-    let mut existing = existing.drain(..);
-    while let (Some(result), Some((kind, name))) = (results.iter(), existing.next()) {
-        for row in result {
+    for (kind, name) in existing {
+        if let Some(row) = results.iter().and_then(|mut rows| rows.next()) {
             let row = row?;
-            created.push(Created {
-                kind: kind.clone(),
-                name: name.clone(),
-                sql_mode: column(&row, 1).unwrap_or_default(),
-                statement: column(&row, 2),
-                collation: column(&row, 4).unwrap_or_default(),
-            });
+            let (sql_mode, collation) = (column(&row, 1).unwrap_or_default(), column(&row, 4).unwrap_or_default());
+            created.push(Created { kind, name, sql_mode, statement: column(&row, 2), collation });
         }
     }
     Ok(created)
 }
 
 /// The columns of a table or a view with their data types, in order.
-fn columns(connection: &mut Conn, name: &str) -> mysql::Result<Vec<(String, String)>> {
+fn columns(connection: &mut Conn, name: &Ident) -> mysql::Result<Vec<(String, String)>> {
     connection.exec(
         "SELECT COLUMN_NAME, LOWER(DATA_TYPE)
            FROM information_schema.COLUMNS
           WHERE TABLE_SCHEMA = DATABASE()
             AND TABLE_NAME = ?
           ORDER BY ORDINAL_POSITION",
-        (name,),
+        (name.name(),),
     )
 }
 
-fn exists(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
+fn exists(connection: &mut Conn, name: &Ident) -> mysql::Result<bool> {
     let query = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-    let found: Option<u64> = connection.exec_first(query, (name,))?;
-    Ok(found != Some(0))
-}
-
-/// Whether a name is that of a view.
-pub(super) fn is_view(connection: &mut Conn, name: &str) -> mysql::Result<bool> {
-    let query = "SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-    let found: Option<u64> = connection.exec_first(query, (name,))?;
-    Ok(found != Some(0))
+    Ok(connection.exec_first(query, (name.name(),))? != Some(0))
 }
 
 /// The check of the script compares the table.
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    let table = &package.options.table;
-    if !exists(connection, table.name())? {
-        return Ok(State::Missing);
-    }
     // An account with SHOW VIEW alone sees the table, and no column.
-    if columns(connection, table.name())?.is_empty() {
+    if columns(connection, &package.options.table)?.is_empty() {
         return Ok(State::Hidden);
     }
     let problem: Option<Option<String>> = connection.query_first(render::table_check(package))?;
-    Ok(State::of(problem.flatten().into_iter().collect()))
+    Ok(State::of(problem.flatten()))
 }
 
 /// The names of the columns are compared, and the type of the total: a restore that stopped leaves views of the number 1.
 fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    let name = package.totals.name();
-    if !exists(connection, name)? {
-        return Ok(State::Missing);
-    }
     let more: &[_] = match package.options.subject {
         Subject::Named { .. } | Subject::Bounded => &["description", "start_date", "slots", "total"],
         Subject::Records { .. } => &["slots", "total"],
         Subject::Column { .. } => &["total"],
     };
     let key = package.options.key().iter().map(|column| column.name.name());
-    let (names, types): (Vec<_>, Vec<_>) = columns(connection, name)?.into_iter().unzip();
+    let (names, types): (Vec<_>, Vec<_>) = columns(connection, &package.totals)?.into_iter().unzip();
     let same = key.chain(more.iter().copied()).eq(names) && types.last().is_some_and(|kind| kind == "bigint");
-    Ok(State::of(if same { vec![] } else { vec!["the columns differ".to_owned()] }))
+    Ok(State::of((!same).then(|| "the columns differ".to_owned())))
 }
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
     let name = package.package.name();
-    if !exists(connection, name)? {
-        return Ok(State::Missing);
-    }
     // With lower_case_table_names = 1, the server stores the name in lower case.
     let found = installed(connection, false)?.into_iter().filter(|one| one.view.to_lowercase() == name.to_lowercase());
     let Some(found) = found.min_by_key(|one| one.view != name) else {
-        return Ok(State::Changed(vec!["it has no version and options".to_owned()]));
+        return Ok(State::of(["it has no version and options".to_owned()]));
     };
     let Some(version) = found.version else {
         return Ok(State::Hidden);
     };
-    let arguments = |package: Package| package.options.arguments();
-    let mut differences = Vec::new();
-    for (what, value, wanted) in [
+    let arguments = found.package.map_or("of another format".to_owned(), |found| found.options.arguments());
+    let values = [
         ("version", version, env!("CARGO_PKG_VERSION").to_owned()),
-        ("the options", found.package.map_or("of another format".to_owned(), arguments), package.options.arguments()),
-    ] {
-        if value != wanted {
-            differences.push(format!("{what} {value} instead of {wanted}"));
-        }
-    }
-    Ok(State::of(differences))
+        ("the options", arguments, package.options.arguments()),
+    ];
+    let differing = values.into_iter().filter(|(_, found, wanted)| found != wanted);
+    Ok(State::of(differing.map(|(what, found, wanted)| format!("{what} {found} instead of {wanted}"))))
 }

@@ -24,9 +24,6 @@ pub struct Installed {
 ///
 /// The values are read from the text of the view: to select from it would execute the functions that a planted view calls, with the
 /// privileges of the account of the connection.
-///
-/// # Errors
-/// The connection fails.
 pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
     let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
     type View = (String, String, Option<Vec<u8>>);
@@ -44,7 +41,7 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
             )
           ORDER BY TABLE_SCHEMA, TABLE_NAME"
     ))?;
-    let installed = views.into_iter().map(|(schema, view, query)| {
+    let installed = |(schema, view, query): View| {
         let tokens = tokens(&text(query.unwrap_or_default()));
         let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
         let package = options
@@ -52,13 +49,14 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
             .filter(|package| package.package.name().to_lowercase() == view.to_lowercase());
         let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
         Installed { schema, view, version, package }
-    });
-    Ok(installed.collect())
+    };
+    Ok(views.into_iter().map(installed).collect())
 }
 
 /// The string that a query selects under a name: the last one before the name.
 fn selected(tokens: &[String], name: &str) -> Option<String> {
-    let end = tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && unquoted(&pair[1]) == name)?;
+    let end =
+        tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && pair[1].trim_matches('`') == name)?;
     let before = tokens[..end].iter().rev();
     before.take_while(|token| *token != ",").find_map(|token| token.strip_prefix('\'')).map(str::to_owned)
 }
@@ -66,24 +64,4 @@ fn selected(tokens: &[String], name: &str) -> Option<String> {
 /// The text of a definition. A client with the character set binary can create one whose bytes are no characters.
 pub(super) fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// A name without backticks.
-pub(super) fn unquoted(name: &str) -> String {
-    let inner = name.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
-    inner.map_or(name.to_owned(), |name| name.replace("``", "`"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_values_of_the_view_of_a_package_are_read_from_its_text() {
-        let read = |query: &str| ["version", "options"].map(|name| selected(&tokens(query), name));
-        let query = "select cast(_utf8mb4'0.1.0' as char charset utf8mb4) AS `version`,\
-                     cast('{\"table\":\"it\\'s\"}' as char charset utf8mb4) AS `options`";
-        assert_eq!(read(query), [Some("0.1.0".to_owned()), Some("{\"table\":\"it's\"}".to_owned())]);
-        assert_eq!(read("select `f`() AS `version`,1 AS `options`"), [None, None]);
-    }
 }

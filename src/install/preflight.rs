@@ -8,9 +8,6 @@ use crate::package::{Family, Ident, Options, Package, SqlStr, shell_word};
 use crate::server::{Version, account};
 
 /// A version whose server accepts the scripts, and on which the routines would fail or count wrong.
-///
-/// # Errors
-/// The connection fails.
 pub fn version(connection: &mut Conn) -> mysql::Result<Option<Problem>> {
     let version = Version::of(connection)?;
     let number = (version.major, version.minor, version.patch);
@@ -32,25 +29,22 @@ fn database(connection: &mut Conn) -> mysql::Result<String> {
 }
 
 /// The command that installs a package with these options in the current database.
-///
-/// # Errors
-/// The connection fails.
 pub fn command(connection: &mut Conn, options: &Options) -> mysql::Result<String> {
     Ok(format!("slotted install {} --database {}", options.arguments(), shell_word(&database(connection)?)))
 }
 
-/// The statement that grants an account what it needs in the current database.
-///
-/// # Errors
-/// The connection fails.
+/// The statement that grants an account what it needs in the current database, without the wildcards that `%` and `_` would be. If the account has
+/// a row with these wildcards, that is the one which the statement extends, because the server would read only the new one.
+/// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
 pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::Result<String> {
-    Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(database(connection)?)))
+    let query =
+        "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND TABLE_SCHEMA = DATABASE()";
+    let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"),))?;
+    let database = database(connection)?.replace('%', "\\%").replace('_', "\\_");
+    Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(row.unwrap_or(database))))
 }
 
 /// Whether this account sees each view of the current database: the servers list those on which an account has a privilege.
-///
-/// # Errors
-/// The connection fails.
 pub fn sees(connection: &mut Conn) -> mysql::Result<bool> {
     let query = "SELECT COUNT(*) > 0
                    FROM (SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES
@@ -62,9 +56,6 @@ pub fn sees(connection: &mut Conn) -> mysql::Result<bool> {
 }
 
 /// How this account gets what it needs to see the objects of the packages in the current database, also what the definer of an event may do.
-///
-/// # Errors
-/// The connection fails.
 pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     let account = account(connection)?;
     let routines = match Version::of(connection)?.family {
@@ -85,9 +76,6 @@ pub fn of_definer(package: &Package) -> &'static str {
 }
 
 /// A definer that does not exist: each call would fail (1449). If this account cannot see others, the trial finds it.
-///
-/// # Errors
-/// The connection fails.
 pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
     let Some(definer) = &package.options.definer else {
         return Ok(None);
@@ -105,9 +93,6 @@ pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option
 }
 
 /// The definers of the routines and views of a package, that of most objects first.
-///
-/// # Errors
-/// The connection fails.
 pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<String>> {
     let routines: Vec<_> = package.routines().map(|(_, name)| SqlStr(name.name()).to_string()).collect();
     connection.query(format!(
@@ -127,9 +112,6 @@ pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<S
 }
 
 /// Routines and views of several accounts, although the options name none: one of them could be dropped, or lack a privilege.
-///
-/// # Errors
-/// The connection fails.
 pub fn mixed(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
     let definers = definers(connection, package)?;
     if package.options.definer.is_some() || definers.len() < 2 {
@@ -142,17 +124,11 @@ pub fn mixed(connection: &mut Conn, package: &Package) -> mysql::Result<Option<P
 }
 
 /// A package without slots of nodes on a node of a cluster. Its scripts reject such a server, which can have become one later.
-///
-/// # Errors
-/// The connection fails.
 pub fn cluster(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let query = match Version::of(connection)?.family {
-        Family::Mysql => {
-            "SELECT VARIABLE_VALUE = 'OFF' FROM performance_schema.global_variables WHERE VARIABLE_NAME = 'group_replication_single_primary_mode'"
-        }
-        Family::Mariadb => {
-            "SELECT VARIABLE_VALUE > 1 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'"
-        }
+    let query = if package.options.mariadb() {
+        "SELECT VARIABLE_VALUE > 1 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size'"
+    } else {
+        "SELECT VARIABLE_VALUE = 'OFF' FROM performance_schema.global_variables WHERE VARIABLE_NAME = 'group_replication_single_primary_mode'"
     };
     let writers: Option<bool> = connection.query_first(query)?;
     if writers != Some(true) || package.options.cluster {

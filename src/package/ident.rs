@@ -7,31 +7,10 @@ use std::str::FromStr;
 /// Source: MySQL manual, "Identifier Length Limits".
 pub const IDENT_MAX: usize = 64;
 
-/// The reason why a text is not an identifier.
+/// An option that cannot be used. The message says why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IdentError {
-    /// The empty string.
-    #[error("a name must not be empty")]
-    Empty,
-    /// Longer than [`IDENT_MAX`] characters.
-    #[error("a name has at most {IDENT_MAX} characters, but '{0}' has {1}")]
-    TooLong(String, usize),
-    /// A control character. Servers accept most of them, but a reviewer of the SQL cannot see them.
-    #[error("a name must not contain the control character U+{0:04X}")]
-    Control(u32),
-    /// A character above U+FFFF, which the servers reject in identifiers.
-    #[error("a name must not contain '{0}': MySQL and MariaDB accept only characters up to U+FFFF in names")]
-    Supplementary(char),
-    /// A space at the end, which the servers reject, or at the beginning, which a view of MariaDB replaces.
-    #[error("a name must not begin or end with a space: '{0}'")]
-    OuterSpace(String),
-    /// The end of an executable comment, in which some statements are.
-    #[error("a name must not contain */: '{0}'")]
-    EndOfComment(String),
-    /// A name of an object of a package that would need quotes.
-    #[error("'{0}' is not a plain name: expected letters, digits, _ and $")]
-    NotPlain(String),
-}
+#[error("{0}")]
+pub struct OptionsError(pub String);
 
 /// An identifier. Its `Display` is the name in backticks, for use in a statement.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,37 +22,35 @@ impl Ident {
     /// # Errors
     /// The name is empty, longer than [`IDENT_MAX`], begins or ends with a space, contains `*/`, or a character that servers reject.
     /// Source: MySQL manual, "Schema Object Names".
-    pub fn new(name: impl Into<String>) -> Result<Self, IdentError> {
+    pub fn new(name: impl Into<String>) -> Result<Self, OptionsError> {
         let name = name.into();
-        for c in name.chars() {
-            if c.is_control() {
-                return Err(IdentError::Control(c as u32));
-            }
-            if c as u32 > 0xFFFF {
-                return Err(IdentError::Supplementary(c));
-            }
-        }
-        if name.contains("*/") {
-            return Err(IdentError::EndOfComment(name));
-        }
-        if name.is_empty() {
-            return Err(IdentError::Empty);
-        }
-        if name.starts_with(' ') || name.ends_with(' ') {
-            return Err(IdentError::OuterSpace(name));
-        }
         let length = name.chars().count();
-        if length > IDENT_MAX {
-            return Err(IdentError::TooLong(name, length));
-        }
-        Ok(Self(name))
+        // Servers accept most characters of control, but a reviewer of the SQL cannot see them.
+        let why = if let Some(c) = name.chars().find(|c| c.is_control()) {
+            format!("a name must not contain the control character U+{:04X}", u32::from(c))
+        } else if let Some(c) = name.chars().find(|c| u32::from(*c) > 0xFFFF) {
+            format!("a name must not contain '{c}': MySQL and MariaDB accept only characters up to U+FFFF in names")
+        } else if name.contains("*/") {
+            // Some statements are in an executable comment.
+            format!("a name must not contain */: '{name}'")
+        } else if name.is_empty() {
+            "a name must not be empty".to_owned()
+        } else if name.starts_with(' ') || name.ends_with(' ') {
+            // Servers reject the one at the end, and a view of MariaDB replaces the one at the beginning.
+            format!("a name must not begin or end with a space: '{name}'")
+        } else if length > IDENT_MAX {
+            format!("a name has at most {IDENT_MAX} characters, but '{name}' has {length}")
+        } else {
+            return Ok(Self(name));
+        };
+        Err(OptionsError(why))
     }
 
     /// The name of a table of a package.
     ///
     /// # Errors
     /// As [`Ident::new`], and the name has other characters than letters, digits, `_` and `$`.
-    pub fn own(name: &str) -> Result<Self, IdentError> {
+    pub fn own(name: &str) -> Result<Self, OptionsError> {
         Self::new(name.parse::<Prefix>()?.0)
     }
 
@@ -88,18 +65,9 @@ impl Ident {
     }
 
     /// The name as the value of an option: in backticks if it has a character other than letters, digits and
-    /// underscores. A character of control, which no option accepts, is written as in Rust: `\n`.
+    /// underscores.
     pub fn plain(&self) -> String {
-        if self.0.contains(char::is_control) {
-            let shown = |c: char| {
-                if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
-            };
-            Self(self.0.chars().map(shown).collect()).to_string()
-        } else if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            self.0.clone()
-        } else {
-            self.to_string()
-        }
+        if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') { self.0.clone() } else { self.to_string() }
     }
 
     /// The name as a reader types it: in backticks only if it may need them. A word without an underscore may be
@@ -117,9 +85,15 @@ impl fmt::Display for Ident {
 }
 
 impl FromStr for Ident {
-    type Err = IdentError;
-    fn from_str(name: &str) -> Result<Self, IdentError> {
-        Self::new(name)
+    type Err = OptionsError;
+
+    /// Reads a name, in backticks or not.
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let text = text.trim();
+        match text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
+            Some(quoted) => Self::new(quoted.replace("``", "`")),
+            None => Self::new(text),
+        }
     }
 }
 
@@ -138,20 +112,22 @@ pub const USER_MAX: usize = 32;
 const QUOTES: [char; 3] = ['`', '\'', '"'];
 
 impl FromStr for Definer {
-    type Err = String;
+    type Err = OptionsError;
 
     /// Reads the account with or without quotes around the user and the host.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not an account: expected USER@HOST, such as slotted@localhost");
-        let (user, host) = text.rsplit_once('@').ok_or_else(wrong)?;
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let Some((user, host)) = text.rsplit_once('@') else {
+            let why = format!("'{text}' is not an account: expected USER@HOST, such as slotted@localhost");
+            return Err(OptionsError(why));
+        };
         let part = |part: &str| {
             let part = part.trim();
             let quoted = QUOTES.into_iter().find_map(|quote| part.strip_prefix(quote)?.strip_suffix(quote));
-            Ident::new(quoted.unwrap_or(part)).map_err(|error| error.to_string())
+            Ident::new(quoted.unwrap_or(part))
         };
         let (user, host) = (part(user)?, part(host)?);
         if user.name().chars().count() > USER_MAX {
-            return Err(format!("a user has at most {USER_MAX} characters: '{}'", user.name()));
+            return Err(OptionsError(format!("a user has at most {USER_MAX} characters: '{}'", user.name())));
         }
         Ok(Self { user, host })
     }
@@ -180,14 +156,6 @@ impl fmt::Display for Definer {
 pub struct Prefix(String);
 
 impl Prefix {
-    /// The name of an object of the package.
-    ///
-    /// # Errors
-    /// Prefix and suffix together are not an identifier.
-    pub fn join(&self, suffix: &str) -> Result<Ident, IdentError> {
-        Ident::new(format!("{}{suffix}", self.0))
-    }
-
     /// The prefix without quotes.
     pub fn name(&self) -> &str {
         &self.0
@@ -195,11 +163,11 @@ impl Prefix {
 }
 
 impl FromStr for Prefix {
-    type Err = IdentError;
-    fn from_str(prefix: &str) -> Result<Self, IdentError> {
+    type Err = OptionsError;
+    fn from_str(prefix: &str) -> Result<Self, OptionsError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
         if !prefix.chars().all(plain) {
-            return Err(IdentError::NotPlain(prefix.to_owned()));
+            return Err(OptionsError(format!("'{prefix}' is not a plain name: expected letters, digits, _ and $")));
         }
         Ok(Self(prefix.to_owned()))
     }

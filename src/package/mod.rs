@@ -8,12 +8,12 @@ mod options;
 mod subject;
 mod values;
 
-pub use column::{ColumnError, Columns, TableColumn};
+pub use column::{Columns, TableColumn};
 pub(crate) use ident::literal;
-pub use ident::{Definer, IDENT_MAX, Ident, IdentError, Prefix, SqlStr, USER_MAX};
-pub use key::{Key, KeyColumn, KeyError, KeyType, TAKEN};
+pub use ident::{Definer, IDENT_MAX, Ident, OptionsError, Prefix, SqlStr, USER_MAX};
+pub use key::{Key, KeyColumn, KeyType, TAKEN};
 pub(crate) use options::shell_word;
-pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, OptionsError, RECORD_SLOTS};
+pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, RECORD_SLOTS};
 pub use subject::Subject;
 pub use values::{Collation, Family, Security, Slots, slot_count};
 
@@ -180,19 +180,20 @@ impl Package {
     /// The options contradict each other, or a name is not an identifier.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         options.check()?;
-        let name = |suffix: &str| options.prefix.join(suffix).map_err(OptionsError::Prefix);
+        let name = |private: &str, suffix: &str| {
+            let name = Ident::new(format!("{private}{}{suffix}", options.prefix.name()));
+            name.map_err(|error| OptionsError(format!("--prefix: {error}")))
+        };
         let mut names = Vec::new();
         for routine in Routine::all().filter(|routine| routine.spec().3(&options)) {
-            let private = if routine.is_private() { "_" } else { "" };
-            let name = format!("{private}{}{}", options.prefix.name(), routine.suffix());
-            names.push((routine, Ident::new(name).map_err(OptionsError::Prefix)?));
+            names.push((routine, name(if routine.is_private() { "_" } else { "" }, routine.suffix())?));
         }
-        let (totals, package) = (name("totals")?, name("package")?);
+        let (totals, package) = (name("", "totals")?, name("", "package")?);
         // Views and tables share a name space. Under lower_case_table_names = 1 or 2 their names ignore case.
-        for view in [&totals, &package] {
-            if view.name().to_lowercase() == options.table.name().to_lowercase() {
-                return Err(OptionsError::TableIsView(view.name().to_owned()));
-            }
+        let table = options.table.name().to_lowercase();
+        if let Some(view) = [&totals, &package].into_iter().find(|view| view.name().to_lowercase() == table) {
+            let why = "is also the name of a view of the package: use another --table or --prefix";
+            return Err(OptionsError(format!("--table {} {why}", view.name())));
         }
         Ok(Self { options, totals, package, names })
     }

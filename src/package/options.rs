@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::MAX_SLOTS;
 use super::column::{Columns, TableColumn};
-use super::ident::{Definer, Ident, IdentError, Prefix};
+use super::ident::{Definer, Ident, OptionsError, Prefix};
 use super::key::{Key, KeyColumn};
 use super::subject::Subject;
 use super::values::{Collation, Family, Security, Slots};
@@ -47,38 +46,6 @@ impl Default for Options {
     fn default() -> Self {
         Self::of(Subject::Named { slots: Slots::PerCounter }, "counters", "counter_").expect("names")
     }
-}
-
-/// The reason why options cannot be combined.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OptionsError {
-    /// Not a number of slots.
-    #[error("--slots: expected a number of slots between 1 and {MAX_SLOTS}")]
-    Slots,
-    /// Names in a character set that lacks characters.
-    #[error("--collation {0} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin")]
-    CollationOfNamed(Collation),
-    /// MySQL adds `_chk_1` to the name of the table for its CHECK.
-    #[error("--table {0}: the name of a table of bounded_counters has at most 58 characters")]
-    LongTable(String),
-    /// A roll-up would assign a column twice. MySQL keeps the old value, and the counts are lost.
-    #[error("the column '{0}' gets the counts: it cannot keep its value")]
-    KeepsColumn(String),
-    /// A roll-up would change the key of the row.
-    #[error("the column '{0}' identifies a row: it cannot get the counts")]
-    ColumnInKey(String),
-    /// The names of a table and its column are not those of a package.
-    #[error("--column {0}: the package cannot be named after it: use --table and --prefix")]
-    ColumnName(TableColumn),
-    /// A column of a table without the key of this table.
-    #[error("--column {0} needs --key with the primary key of the table, such as --key 'id BIGINT'")]
-    ColumnWithoutKey(TableColumn),
-    /// The name of a routine or view is not an identifier.
-    #[error("--prefix: {0}")]
-    Prefix(IdentError),
-    /// The table and a view have the same name.
-    #[error("--table {0} is also the name of a view of the package: use another --table or --prefix")]
-    TableIsView(String),
 }
 
 impl Options {
@@ -133,43 +100,50 @@ impl Options {
     }
 
     pub(super) fn check(&self) -> Result<(), OptionsError> {
-        use OptionsError as E;
-        let bounded = self.is_bounded();
-        match &self.subject {
-            subject if matches!(subject.slots(), Slots::Fixed(n) if !(1..=MAX_SLOTS).contains(&n)) => Err(E::Slots),
-            Subject::Column { column, key, keep, .. } => self.check_column(column, key, &keep.0),
-            Subject::Records { .. } => Ok(()),
-            _ if !self.collation().has_all_characters() => Err(E::CollationOfNamed(self.collation())),
-            _ if bounded && self.table.name().len() > 58 => Err(E::LongTable(self.table.name().to_owned())),
-            _ => Ok(()),
-        }
+        let table = self.table.name();
+        let why = match &self.subject {
+            Subject::Column { column, key, keep, .. } => return self.check_column(column, key, &keep.0),
+            Subject::Records { .. } => return Ok(()),
+            _ if !self.collation().has_all_characters() => format!(
+                "--collation {} cannot be used with counters: expected a collation of utf8mb4, such as utf8mb4_bin",
+                self.collation()
+            ),
+            // MySQL adds _chk_1 to the name of the table for its CHECK.
+            Subject::Bounded if table.len() > 58 => {
+                format!("--table {table}: the name of a table of bounded_counters has at most 58 characters")
+            }
+            _ => return Ok(()),
+        };
+        Err(OptionsError(why))
     }
 
     fn check_column(&self, column: &TableColumn, key: &Key, keep: &[Ident]) -> Result<(), OptionsError> {
-        use OptionsError as E;
         // The names of columns are equal in any case of their letters.
         let is_column = |name: &Ident| name.name().to_lowercase() == column.column.name().to_lowercase();
         let unnamed = Self::slotted_counters();
-        if key.0.is_empty() {
-            Err(E::ColumnWithoutKey(column.clone()))
+        let name = column.column.name();
+        let why = if key.0.is_empty() {
+            format!("--column {column} needs --key with the primary key of the table, such as --key 'id BIGINT'")
         } else if keep.iter().any(is_column) {
-            Err(E::KeepsColumn(column.column.name().to_owned()))
+            // A roll-up would assign it twice. MySQL keeps the old value, and the counts are lost.
+            format!("the column '{name}' gets the counts: it cannot keep its value")
         } else if key.0.iter().any(|key| is_column(&key.name)) {
-            Err(E::ColumnInKey(column.column.name().to_owned()))
+            format!("the column '{name}' identifies a row: it cannot get the counts")
         } else if self.defaults().table == unnamed.table
             && (self.table == unnamed.table || self.prefix == unnamed.prefix)
         {
-            Err(E::ColumnName(column.clone()))
+            format!("--column {column}: the package cannot be named after it: use --table and --prefix")
         } else {
-            Ok(())
-        }
+            return Ok(());
+        };
+        Err(OptionsError(why))
     }
 
     /// The words after `slotted generate` that render these options, quoted for a POSIX shell.
     pub fn arguments(&self) -> String {
         let default = self.defaults();
         let name = self.subject.package();
-        let fixed = self.subject.is_named() && !self.per_counter();
+        let fixed = self.is_named() && !self.per_counter();
         let mut arguments = if fixed { "counters" } else { name }.to_owned();
         let mut say = |flag: &str, differs: bool, value: &str| {
             if differs {
@@ -200,7 +174,7 @@ impl Options {
 
     /// Whether the counters have names.
     pub fn is_named(&self) -> bool {
-        self.subject.is_named()
+        matches!(self.subject, Subject::Named { .. } | Subject::Bounded)
     }
 
     /// Whether the counters never fall below 0.

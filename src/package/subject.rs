@@ -45,11 +45,6 @@ impl Subject {
         }
     }
 
-    /// Whether the counters have names.
-    pub fn is_named(&self) -> bool {
-        matches!(self, Self::Named { .. } | Self::Bounded)
-    }
-
     /// The number of slots of a counter.
     pub fn slots(&self) -> Slots {
         match self {

@@ -107,11 +107,6 @@ const ALL_CHARACTERS: &str = "utf8mb4";
 pub struct Collation(String);
 
 impl Collation {
-    /// Whether comparisons distinguish trailing spaces (NO PAD).
-    pub fn keeps_spaces(&self) -> bool {
-        self.0.contains("_0900_") || self.0.contains("nopad")
-    }
-
     /// The character set.
     pub fn charset(&self) -> &str {
         self.0.split('_').next().unwrap_or_default()

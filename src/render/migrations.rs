@@ -1,7 +1,8 @@
 //! The files for migration tools, which send statements through a driver: DELIMITER is a command of the client.
 
-use super::files::{File, Script, files};
+use super::files::{File, files};
 use super::plan::{Task, plan};
+use super::sql::Sql;
 use crate::package::Package;
 
 /// How the files of a package separate statements.
@@ -19,7 +20,7 @@ pub enum Format {
 /// The files of a package in a format.
 pub fn files_of(package: &Package, format: Format) -> Vec<File> {
     let statements = |task| -> Vec<_> { plan(package, task).into_iter().flat_map(|step| step.statements).collect() };
-    let banner = Script { package }.banner();
+    let banner = Sql::of(package, Task::Create).banner();
     let (up, down) = (Task::Create, Task::Remove { with_table: true });
     let plain = |name, purpose: &str, task| {
         let text = format!("{banner}\n-- {purpose}\n\n{};\n", statements(task).join(";\n\n"));

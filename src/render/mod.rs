@@ -12,16 +12,23 @@ pub use files::{DDL_TIMEOUT, File, SQL_MODE, file, files, table_check, temporary
 pub use migrations::{Format, files_of};
 pub use plan::{Object, Purpose, Step, Task, plan, script};
 
-use askama::Template;
-
-/// What a template prints in place of a line that its text does not have. No name of a server contains NUL.
-const NO_LINE: &str = "\0";
-
-/// Renders a template.
-fn fragment(template: &impl Template) -> String {
-    let text = template.render().expect("a template that has only fields and pure methods renders");
-    text.split_inclusive('\n').filter(|line| line.trim() != NO_LINE).collect()
+/// Renders a template, or a block of one, for an object of a package.
+macro_rules! text {
+    ($sql:expr, $($template:tt)*) => {{
+        #[derive(askama::Template)]
+        #[template($($template)*)]
+        #[allow(dead_code, reason = "few templates use all")]
+        struct Text<'a> {
+            sql: Sql<'a>,
+            package: &'a Package,
+            o: &'a Options,
+        }
+        let sql: Sql<'_> = $sql;
+        let text = Text { sql, package: sql.package, o: &sql.package.options };
+        askama::Template::render(&text).expect("a template that has only fields and pure methods renders")
+    }};
 }
+use text;
 
 mod filters {
     use std::fmt::Display;

@@ -3,11 +3,9 @@
 
 use std::fmt;
 
-use askama::Template;
-
-use super::files::{COLUMN_DIFFERS, KEY_NOT_UNIQUE, NOT_KEPT, Script, TABLE_DIFFERS, VERSION, routine, temporary};
+use super::files::{COLUMN_DIFFERS, KEY_NOT_UNIQUE, NOT_KEPT, TABLE_DIFFERS, VERSION, routine};
 use super::sql::Sql;
-use super::{DDL_TIMEOUT, SQL_MODE, filters, fragment};
+use super::{DDL_TIMEOUT, SQL_MODE, filters, text};
 use crate::package::{DESCRIPTION_MAX, Ident, NAME_MAX, Options, Package, Routine as R};
 
 /// What the steps are for.
@@ -80,14 +78,97 @@ pub struct Step {
 
 /// The steps of a task, in order. The first one sets the session, and the last one restores it.
 pub fn plan(package: &Package, task: Task) -> Vec<Step> {
-    let planner = Planner { package, task, replaces: task == Task::Replace };
-    let mut steps = vec![planner.begin()];
+    let sql = Sql::of(package, task);
+    let comment = text!(sql, path = "files/_begin.sql", block = "comment");
+    let begin = text!(sql, path = "files/_begin.sql", block = "statement");
+    let mut steps = vec![Step::new(Purpose::Set, [begin]).after(comment)];
     match task {
-        Task::Create | Task::Replace => planner.create(&mut steps),
-        Task::Remove { with_table } => planner.remove(with_table, &mut steps),
+        Task::Create | Task::Replace => create(sql, &mut steps),
+        Task::Remove { .. } => remove(sql, &mut steps),
     }
-    steps.push(Step::new(Purpose::Restore, [planner.end()]));
+    steps.push(Step::new(Purpose::Restore, [text!(sql, path = "files/_end.sql")]));
     steps
+}
+
+fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
+    let package = sql.package;
+    let o = &package.options;
+    if !o.cluster || o.column().is_some() || sql.replaces() {
+        let mut statements = block(sql, text!(sql, path = "files/_check.sql"));
+        statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", sql.temporary())));
+        let comment = "-- Rejects what the routines do not support, before anything else is created.".to_owned();
+        steps.push(Step::new(Purpose::Check, statements).after(comment));
+    }
+    let creation = |kind, name, statement| Step::new(Purpose::Create, [statement]).of(kind, name);
+    if !sql.replaces() {
+        steps.push(creation("TABLE", &o.table, text!(sql, path = "files/_table.sql")));
+    }
+    let procedures = package.routines().filter(|(of, _)| *of != R::Get);
+    steps.extend(procedures.map(|(of, name)| create_routine(Sql { name, ..sql }, of)));
+    if sql.replaces() && !o.mariadb() {
+        let say =
+            "SELECT 'DROP PROCEDURE has removed the privileges on the routines: source grants.sql now' AS next_step";
+        steps.push(Step::new(Purpose::Say, [say.to_owned()]));
+    }
+    steps.push(creation("VIEW", &package.totals, text!(sql, path = "files/_totals.sql")));
+    steps.push(creation("VIEW", &package.package, text!(sql, path = "files/_package.sql")));
+    if let Some(name) = package.routine(R::Get) {
+        let comment = text!(sql, path = "files/_function.sql");
+        let function = create_routine(Sql { name, ..sql }, R::Get);
+        if sql.replaces() {
+            let temporary = sql.temporary();
+            let statements = [
+                format!("DROP FUNCTION IF EXISTS {temporary}"),
+                format!("CREATE FUNCTION {temporary}() RETURNS INT NO SQL RETURN 0"),
+                format!("DROP FUNCTION {temporary}"),
+            ];
+            steps.extend([Step::new(Purpose::Try, statements).of(R::Get.kind(), name).after(comment), function]);
+        } else {
+            steps.push(function.after(comment));
+        }
+    }
+}
+
+/// MySQL has no CREATE OR REPLACE for routines.
+fn create_routine(sql: Sql<'_>, of: R) -> Step {
+    let drops = sql.replaces() && !sql.package.options.mariadb();
+    let drop = drops.then(|| format!("DROP {} IF EXISTS {}", of.kind(), sql.name));
+    Step::new(Purpose::Create, drop.into_iter().chain([routine(sql, of)])).of(of.kind(), sql.name)
+}
+
+fn remove(sql: Sql<'_>, steps: &mut Vec<Step>) {
+    let package = sql.package;
+    let moves = package.routine(R::Rollup).is_some();
+    let drop = |kind: &'static str, name: &Ident| {
+        Step::new(Purpose::Drop, [format!("DROP {kind} IF EXISTS {name}")]).of(kind, name)
+    };
+    if moves {
+        // Not the private ones, which the roll-up calls.
+        let called = package.routines().filter(|(of, _)| *of != R::Get && of.of_applications(&package.options));
+        steps.extend(called.map(|(of, name)| drop(of.kind(), name)));
+    }
+    if moves || sql.with_table() {
+        steps.push(Step::new(Purpose::Move, block(sql, text!(sql, path = "files/_move.sql"))));
+    }
+    let temporary = sql.temporary();
+    if !package.options.mariadb() {
+        steps.push(Step::new(Purpose::Drop, [format!("DROP PROCEDURE IF EXISTS {temporary}")]));
+    }
+    steps.extend(package.routines().map(|(of, name)| drop(of.kind(), name)));
+    steps.extend([&package.totals, &package.package].map(|view| drop("VIEW", view)));
+    if sql.with_table() {
+        let table = format!("DROP TABLE IF EXISTS {temporary}");
+        steps.push(Step::new(Purpose::Drop, [table]).of("TABLE", &package.options.table));
+    }
+}
+
+/// The statements that execute a block. MySQL has blocks only in routines.
+fn block(sql: Sql<'_>, block: String) -> Vec<String> {
+    if sql.package.options.mariadb() {
+        return vec![block];
+    }
+    let temporary = sql.temporary();
+    vec![format!("DROP PROCEDURE IF EXISTS {temporary}"), block, format!("CALL {temporary}()")]
 }
 
 /// Steps as the client gets them: with delimiters, and comments that say what they do.
@@ -152,140 +233,5 @@ impl Step {
     /// Whether what it creates or drops exists only during the script.
     pub fn is_internal(&self) -> bool {
         self.object.is_none() || self.purpose == Purpose::Try
-    }
-}
-
-/// Renders a template of a step, or a block of one.
-macro_rules! text {
-    ($planner:expr, $($template:tt)*) => {{
-        #[derive(Template)]
-        #[template($($template)*)]
-        #[allow(dead_code, reason = "few templates use all")]
-        struct Text<'a> {
-            script: &'a Script<'a>,
-            package: &'a Package,
-            sql: Sql<'a>,
-            o: &'a Options,
-            replaces: bool,
-            with_table: bool,
-        }
-        let Planner { package, task, replaces } = *$planner;
-        let (o, script) = (&package.options, &Script { package });
-        let sql = Sql { package, name: &o.table, replaces };
-        let with_table = task == Task::Remove { with_table: true };
-        fragment(&Text { script, package, sql, o, replaces, with_table })
-    }};
-}
-
-struct Planner<'a> {
-    package: &'a Package,
-    task: Task,
-    replaces: bool,
-}
-
-impl Planner<'_> {
-    fn begin(&self) -> Step {
-        let comment = text!(self, path = "files/_begin.sql", block = "comment");
-        Step::new(Purpose::Set, [text!(self, path = "files/_begin.sql", block = "statement")]).after(comment)
-    }
-
-    fn end(&self) -> String {
-        text!(self, path = "files/_end.sql")
-    }
-
-    fn create(&self, steps: &mut Vec<Step>) {
-        let package = self.package;
-        let o = &package.options;
-        if !o.cluster || o.column().is_some() || self.replaces {
-            let mut statements = self.block(text!(self, path = "files/_check.sql"));
-            statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", self.temporary())));
-            let comment = "-- Rejects what the routines do not support, before anything else is created.".to_owned();
-            steps.push(Step::new(Purpose::Check, statements).after(comment));
-        }
-        if !self.replaces {
-            steps.push(self.creation("TABLE", &o.table, text!(self, path = "files/_table.sql")));
-        }
-        let procedures = package.routines().filter(|(of, _)| *of != R::Get);
-        steps.extend(procedures.map(|(of, name)| self.routine(of, name)));
-        if self.replaces && !o.mariadb() {
-            let say = "SELECT 'DROP PROCEDURE has removed the privileges on the routines: source grants.sql now' AS next_step";
-            steps.push(Step::new(Purpose::Say, [say.to_owned()]));
-        }
-        steps.push(self.creation("VIEW", &package.totals, text!(self, path = "files/_totals.sql")));
-        steps.push(self.creation("VIEW", &package.package, text!(self, path = "files/_package.sql")));
-        self.function(steps);
-    }
-
-    fn creation(&self, kind: &'static str, name: &Ident, statement: String) -> Step {
-        Step::new(Purpose::Create, [statement]).of(kind, name)
-    }
-
-    /// MySQL has no CREATE OR REPLACE for routines.
-    fn routine(&self, of: R, name: &Ident) -> Step {
-        let (package, kind) = (self.package, of.kind());
-        let drops = self.replaces && !package.options.mariadb();
-        let mut statements = vec![routine(Sql { package, name, replaces: self.replaces }, of)];
-        if drops {
-            statements.insert(0, format!("DROP {kind} IF EXISTS {name}"));
-        }
-        Step::new(Purpose::Create, statements).of(kind, name)
-    }
-
-    fn function(&self, steps: &mut Vec<Step>) {
-        let Some(name) = self.package.routine(R::Get) else {
-            return;
-        };
-        let comment = text!(self, path = "files/_function.sql");
-        let function = self.routine(R::Get, name);
-        if self.replaces {
-            let temporary = self.temporary();
-            let statements = [
-                format!("DROP FUNCTION IF EXISTS {temporary}"),
-                format!("CREATE FUNCTION {temporary}() RETURNS INT NO SQL RETURN 0"),
-                format!("DROP FUNCTION {temporary}"),
-            ];
-            steps.extend([Step::new(Purpose::Try, statements).of(R::Get.kind(), name).after(comment), function]);
-        } else {
-            steps.push(function.after(comment));
-        }
-    }
-
-    fn remove(&self, with_table: bool, steps: &mut Vec<Step>) {
-        let package = self.package;
-        let moves = package.routine(R::Rollup).is_some();
-        let drop = |kind: &'static str, name: &Ident| {
-            Step::new(Purpose::Drop, [format!("DROP {kind} IF EXISTS {name}")]).of(kind, name)
-        };
-        if moves {
-            // Not the private ones, which the roll-up calls.
-            let called = package.routines().filter(|(of, _)| *of != R::Get && of.of_applications(&package.options));
-            steps.extend(called.map(|(of, name)| drop(of.kind(), name)));
-        }
-        if moves || with_table {
-            steps.push(Step::new(Purpose::Move, self.block(text!(self, path = "files/_move.sql"))));
-        }
-        let temporary = self.temporary();
-        if !package.options.mariadb() {
-            steps.push(Step::new(Purpose::Drop, [format!("DROP PROCEDURE IF EXISTS {temporary}")]));
-        }
-        steps.extend(package.routines().map(|(of, name)| drop(of.kind(), name)));
-        steps.extend([&package.totals, &package.package].map(|view| drop("VIEW", view)));
-        if with_table {
-            let table = format!("DROP TABLE IF EXISTS {temporary}");
-            steps.push(Step::new(Purpose::Drop, [table]).of("TABLE", &package.options.table));
-        }
-    }
-
-    /// The statements that execute a block. MySQL has blocks only in routines.
-    fn block(&self, block: String) -> Vec<String> {
-        if self.package.options.mariadb() {
-            return vec![block];
-        }
-        let temporary = self.temporary();
-        vec![format!("DROP PROCEDURE IF EXISTS {temporary}"), block, format!("CALL {temporary}()")]
-    }
-
-    fn temporary(&self) -> Ident {
-        temporary(self.package)
     }
 }

@@ -1,7 +1,8 @@
 //! What the templates of statements call: the names of a package, its key, and the texts in which the families of servers differ.
 
-use super::NO_LINE;
-use crate::package::{Collation, Ident, KeyColumn, KeyType, Package, Routine, Slots};
+use super::files::{VERSION, temporary};
+use super::plan::{Task, plan, script};
+use crate::package::{Collation, DESCRIPTION_MAX, Ident, KeyColumn, KeyType, Package, Routine, Slots};
 
 /// A package as a template sees it.
 #[derive(Clone, Copy)]
@@ -9,11 +10,25 @@ pub(super) struct Sql<'a> {
     pub(super) package: &'a Package,
     /// The routine that the template creates, or the table.
     pub(super) name: &'a Ident,
-    /// Whether the object can exist.
-    pub(super) replaces: bool,
+    /// What its statement is for.
+    pub(super) task: Task,
 }
 
 impl<'a> Sql<'a> {
+    pub(super) fn of(package: &'a Package, task: Task) -> Self {
+        Self { package, name: &package.options.table, task }
+    }
+
+    /// Whether the object can exist.
+    pub(super) fn replaces(&self) -> bool {
+        self.task == Task::Replace
+    }
+
+    /// Whether the table is dropped, too.
+    pub(super) fn with_table(&self) -> bool {
+        self.task == Task::Remove { with_table: true }
+    }
+
     /// The name of a routine of the package.
     pub(super) fn routine(&self, routine: Routine) -> &'a Ident {
         let name = self.package.routine(routine);
@@ -22,7 +37,7 @@ impl<'a> Sql<'a> {
 
     /// The beginning of the statement that creates the routine, up to its name. MySQL has no CREATE OR REPLACE for routines.
     pub(super) fn create(&self, kind: &str) -> String {
-        let or_replace = if self.replaces && self.package.options.mariadb() { " OR REPLACE" } else { "" };
+        let or_replace = if self.replaces() && self.package.options.mariadb() { " OR REPLACE" } else { "" };
         format!("CREATE{or_replace}{} {kind} {}", self.definer(), self.name)
     }
 
@@ -37,16 +52,14 @@ impl<'a> Sql<'a> {
     /// `{json}` the value as it must be in the JSON, and `{value}` that of the column.
     pub(super) fn key(&self, pattern: &str, separator: &str) -> String {
         let columns = self.package.options.key().iter().enumerate();
-        let column = |(number, column): (usize, &KeyColumn)| {
-            // One pass over the pattern: a name, which can contain {value}, is printed and not searched.
-            let (mut text, mut rest) = (String::new(), pattern);
-            while let Some((before, after)) = rest.split_once('{') {
-                let (place, after) = after.split_once('}').expect("a pattern closes its braces");
-                text += before;
-                text += &self.of_column(number, column, place);
-                rest = after;
-            }
-            text + rest
+        let column = |(number, column)| {
+            // One pass over the pattern, in which each second part is a place: a name, which can contain {value}, is printed and not searched.
+            let parts = pattern.split(['{', '}']).enumerate();
+            let text = |(at, part): (usize, &str)| match at % 2 {
+                0 => part.to_owned(),
+                _ => self.of_column(number, column, part),
+            };
+            parts.map(text).collect::<String>()
         };
         columns.map(column).collect::<Vec<_>>().join(separator)
     }
@@ -56,13 +69,15 @@ impl<'a> Sql<'a> {
         match place {
             "" => column.name.to_string(),
             "name" => column.name.name().to_owned(),
-            "p" => column.parameter.typed(),
+            "p" => column.parameter().typed(),
             "v" => column.variable().typed(),
             "text" => column.shown(column.name.to_string()),
-            "p text" => column.shown(column.parameter.typed()),
+            "p text" => column.shown(column.parameter().typed()),
             "v text" => column.shown(column.variable().typed()),
             "n" => number.to_string(),
-            "type" => self.column_type(column),
+            // With the collation of the database, a comparison of a column and its parameter fails (1267) or does not use the key.
+            "type" if column.kind.is_text() => text_type(&column.kind.text(), &self.package.options.collation()),
+            "type" => column.kind.text(),
             "json type" => kind,
             "json" => json,
             "value" => value,
@@ -97,25 +112,13 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// The type of a column of the key and of its parameter. With the collation of the database, a comparison of both fails (1267) or does
-    /// not use the key.
-    pub(super) fn column_type(&self, column: &KeyColumn) -> String {
-        let kind = column.kind.text();
-        if column.kind.is_text() { text_type(&kind, &self.package.options.collation()) } else { kind }
-    }
-
     /// A text of the collation of the package.
     pub(super) fn varchar(&self, characters: u32) -> String {
         text_type(&format!("VARCHAR({characters})"), &self.package.options.collation())
     }
 
-    /// The number of slots that setup and resize give to a counter.
-    pub(super) fn slots(&self) -> String {
-        self.slots_or("p_slots")
-    }
-
     /// The fixed number of slots, or that of the counter, which is in a variable.
-    pub(super) fn slots_or(&self, variable: &str) -> String {
+    pub(super) fn slots(&self, variable: &str) -> String {
         match self.package.options.subject.slots() {
             Slots::PerCounter => variable.to_owned(),
             Slots::Fixed(slots) => slots.to_string(),
@@ -127,12 +130,8 @@ impl<'a> Sql<'a> {
         self.samples("'", "x'")
     }
 
-    /// The same in JSON.
-    pub(super) fn json_example(&self) -> String {
-        self.samples("\"", "\"")
-    }
-
-    fn samples(&self, quote: &str, bytes: &str) -> String {
+    /// The same between other quotes, such as those of JSON.
+    pub(super) fn samples(&self, quote: &str, bytes: &str) -> String {
         let text = |text: &str| format!("{quote}{text}{quote}");
         let sample = |(column, number): (&KeyColumn, &str)| match column.kind {
             KeyType::Name if self.package.options.is_bounded() => text("seats"),
@@ -149,12 +148,65 @@ impl<'a> Sql<'a> {
         samples.collect::<Vec<_>>().join(", ")
     }
 
-    /// A line of its own that MySQL does not have. Most exempt the next statement
+    /// What MySQL does not have before a statement. Most exempt the statement
     /// - by innodb_snapshot_isolation from error 1020: MariaDB from 11.6.2 on rejects a change of a row that has changed since the first
     ///   SELECT of the transaction. Source: MariaDB's documentation, "innodb_snapshot_isolation"
     /// - by sql_safe_updates from error 1175, which MySQL does not raise in routines.
-    pub(super) fn on_mariadb<'b>(&self, line: &'b str) -> &'b str {
-        if self.package.options.mariadb() { line } else { NO_LINE }
+    pub(super) fn on_mariadb<'b>(&self, text: &'b str) -> &'b str {
+        if self.package.options.mariadb() { text } else { "" }
+    }
+
+    /// The first line of each file.
+    pub(super) fn banner(&self) -> String {
+        let arguments = self.package.options.arguments();
+        format!("-- Generated by slotted {VERSION}. To change it: slotted generate {arguments}")
+    }
+
+    /// The steps of a task as the client gets them.
+    pub(super) fn steps(&self, task: Task) -> String {
+        script(&plan(self.package, task))
+    }
+
+    /// The name of what exists only during a script.
+    pub(super) fn temporary(&self) -> Ident {
+        temporary(self.package)
+    }
+
+    /// The columns of the table: the name, the type and the collation as information_schema has them, and whether NULL is allowed.
+    pub(super) fn columns(&self) -> Vec<String> {
+        let o = &self.package.options;
+        let others: &[&str] = match o.is_named() {
+            true => &["counter_id int NOT NULL", "start_date datetime NOT NULL", "counter bigint NOT NULL"],
+            false => &["slot smallint unsigned NOT NULL", "count bigint NOT NULL"],
+        };
+        let description = o.is_named().then(|| format!("description varchar({DESCRIPTION_MAX}) {}", o.collation()));
+        let others = others.iter().map(|&column| column.to_owned());
+        self.key_columns().into_iter().chain(others).chain(description).collect()
+    }
+
+    /// The same of the key.
+    pub(super) fn key_columns(&self) -> Vec<String> {
+        let o = &self.package.options;
+        let column = |column: &KeyColumn| {
+            let collation = if column.kind.is_text() { format!(" {}", o.collation()) } else { String::new() };
+            format!("{} {}{collation} NOT NULL", column.name.name(), column.kind.text().to_lowercase())
+        };
+        o.key().iter().map(column).collect()
+    }
+
+    /// The columns that a roll-up assigns.
+    pub(super) fn assigned(&self) -> String {
+        let o = &self.package.options;
+        let column = o.column().into_iter().map(|column| &column.column);
+        let names = column.chain(o.keep()).map(Ident::to_string);
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of the columns of the primary key, with commas between them.
+    pub(super) fn primary_key(&self) -> String {
+        let slot = if self.package.options.is_named() { "counter_id" } else { "slot" };
+        let key = self.package.options.key().iter().map(|column| column.name.name());
+        key.chain([slot]).collect::<Vec<_>>().join(",")
     }
 }
 

@@ -20,7 +20,7 @@ BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
 
   -- Reads first: in a transaction, an UPDATE that finds too little keeps its lock. Without a row, MAX() avoids 1329.
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT MAX(counter_id), MAX(counter) INTO v_slot, v_have
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name
@@ -28,7 +28,7 @@ BEGIN
        SELECT {{ m::slot(o, "1 + ", "MAX(counter_id)") }} FROM {{ o.table }}
         WHERE counter_name = p_counter_name);
   IF v_have >= p_amount AND p_amount > 0 THEN
-    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n    ") -}}
     UPDATE {{ o.table }}
        SET counter = counter - p_amount
      WHERE counter_name = p_counter_name
@@ -37,7 +37,7 @@ BEGIN
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
-    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+    {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n    ") -}}
     CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
   END IF;
 END

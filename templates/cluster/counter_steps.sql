@@ -19,7 +19,7 @@ BEGIN
     RELEASE SAVEPOINT slotted;
   END;
   CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT GREATEST(MAX(counter_id), COALESCE(p_slots, 1)),
          1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment)
     INTO v_slot, v_home
@@ -38,12 +38,12 @@ BEGIN
         END;
 
       -- The slot that the last step of a resize has given a negative number.
-      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n      ") -}}
       DELETE FROM {{ o.table }}
        WHERE counter_name = p_counter_name
          AND counter_id < 1;
       IF p_routine = '{{ sql.routine(R::Reset).name() }}' THEN
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         UPDATE {{ o.table }}
            SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
                start_date = IF(p_restart, NOW(), start_date)
@@ -51,13 +51,13 @@ BEGIN
            AND counter_id = v_slot;
       ELSEIF p_routine = '{{ sql.routine(R::Delete).name() }}' THEN
         -- With slot 1, also the slots that a resize has inserted meanwhile.
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         DELETE FROM {{ o.table }}
          WHERE counter_name = p_counter_name
            AND (counter_id = v_slot OR v_slot = 1);
       ELSEIF v_slot > p_slots THEN
         -- Moves the count into the lowest slot of this node, and gives the slot a negative number.
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
         SELECT p_counter_name, slot, NOW(), moved
           FROM (
@@ -74,7 +74,7 @@ BEGIN
         ON DUPLICATE KEY UPDATE counter = moved, counter_id = IF(slot = v_home, slot, -slot);
       ELSE
         -- Inserts the slot, unless it is there.
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
         SELECT counter_name, v_slot, description, start_date
           FROM (SELECT * FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1

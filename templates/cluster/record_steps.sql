@@ -29,7 +29,7 @@ BEGIN
         END;
 
       -- The highest slot that is left; slot 0 comes last, and a reset creates it.
-      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n      ") -}}
       SELECT COALESCE(MAX(slot), 0)
         INTO v_next
         FROM (
@@ -42,12 +42,12 @@ BEGIN
              FOR UPDATE
         ) AS highest;
       IF p_step = 'reset' THEN
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
         VALUES ({{ sql.key("{p}", ", ") }}, v_next, IF(v_next = 0, COALESCE(p_value, 0), 0))
         ON DUPLICATE KEY UPDATE `count` = IF(v_next = 0, COALESCE(p_value, 0), 0);
       ELSEIF p_step = 'compact' THEN
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
         SELECT {{ sql.key("{p}", ", ") }}, slot, moved
           FROM (
@@ -65,7 +65,7 @@ BEGIN
           ) AS folded
         ON DUPLICATE KEY UPDATE `count` = folded.moved;
       END IF;
-      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n      ") -}}
       DELETE FROM {{ o.table }}
        WHERE {{ sql.key("{} = {p}", " AND ") }}
          AND slot = v_next

@@ -13,5 +13,5 @@ Errors: 30013 {{ of }} rejects the total of the record: its counts stay pending
 {%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL, ROLLBACK: COMMIT would lose counts.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}
 CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)

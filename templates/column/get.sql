@@ -15,7 +15,7 @@ Example: SELECT {{ sql.name.typed() }}({{ sql.example() }}) AS total;
 {%- endfilter %}
 BEGIN
   DECLARE v_total BIGINT;
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT COALESCE((SELECT parent.{{ of.column }} FROM {{ of.table }} AS parent WHERE {{ row }}), 0)
        + COALESCE((SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots WHERE {{ slots }}), 0)
     INTO v_total;

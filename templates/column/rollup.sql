@@ -66,7 +66,7 @@ BEGIN
           SELECT COUNT(*) INTO v_unused FROM {{ o.table }}
            WHERE {{ row }} AND slot BETWEEN IF(v_wait = 65536, 0, v_wait) AND v_wait FOR UPDATE;
         END IF;
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
         IF NOT v_own OR v_locked IS NOT NULL OR v_wait = 65536 THEN
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));

@@ -26,7 +26,7 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 10);
     LEAVE addition;
   END IF;
 {% endif %}  {{ m::select_slot(sql, o) }}{% endif %}
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   UPDATE {{ o.table }}
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name

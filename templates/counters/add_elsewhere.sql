@@ -9,7 +9,7 @@
 {%- endif %}'
 BEGIN
   CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   UPDATE {{ o.table }}
      SET counter = counter + p_amount
    WHERE counter_name = p_counter_name{% if o.cluster %}

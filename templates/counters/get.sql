@@ -16,7 +16,7 @@ Example: SELECT {{ sql.name.typed() }}({{ sql.example() }}) AS total;
 BEGIN
   DECLARE v_total BIGINT;
 
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT SUM(counter) INTO v_total FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id > 0;
   IF v_total IS NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ sql.name.name() }}: unknown counter ', QUOTE(p_counter_name)));

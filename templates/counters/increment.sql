@@ -17,7 +17,7 @@ BEGIN{% if o.per_counter() %}
   DECLARE v_slot INT;
 
   {{ m::select_slot(sql, o) }}{% endif %}
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   UPDATE {{ o.table }}
      SET counter = counter + 1
    WHERE counter_name = p_counter_name

@@ -24,10 +24,9 @@ BEGIN
 {%- if !o.mariadb() %}
   -- Without slot 1, the UPDATE would lose p_value.
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);{% endif %}
-{%- if o.is_bounded() %}
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR") }}
-{%- else %}
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{%- if o.mariadb() %}
+  SET STATEMENT innodb_snapshot_isolation=OFF
+{%- if o.is_bounded() %}, check_constraint_checks=ON{% endif %} FOR
 {%- endif %}
   UPDATE {{ o.table }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),

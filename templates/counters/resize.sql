@@ -1,5 +1,5 @@
 {% import "macros.sql" as m -%}
-{% let slots = sql.slots() -%}
+{% let slots = sql.slots("p_slots") -%}
 {{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_slots INT)
   MODIFIES SQL DATA
@@ -32,7 +32,7 @@ END{% else %}
   CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
 
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n  ") -}}
   DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
@@ -40,7 +40,7 @@ END{% else %}
   -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative
   -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   -- Needs slot 1 (first = 1).
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), share
     FROM (
@@ -60,13 +60,13 @@ END{% else %}
     ) AS folded
    WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n  ") -}}
   DELETE FROM {{ o.table }}
    WHERE counter_name = p_counter_name
      AND counter_id < 1
      AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
     FROM (

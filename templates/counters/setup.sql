@@ -1,5 +1,5 @@
 {% import "macros.sql" as m -%}
-{% let slots = sql.slots() -%}
+{% let slots = sql.slots("p_slots") -%}
 {{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_description {{ sql.varchar(DESCRIPTION_MAX) }},
   IN p_slots INT,
@@ -42,10 +42,9 @@ BEGIN
   SET p_slots = COALESCE(p_slots, {{ o.setup_slots() }});{% endif %}
   {{ m::check_slots(sql, o, "p_slots") }}
   -- JSON_TABLE returns the numbers of the slots, because a recursive query stops at 1,000.
-{%- if o.is_bounded() %}
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, check_constraint_checks=ON FOR") }}
-{%- else %}
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{%- if o.mariadb() %}
+  SET STATEMENT innodb_snapshot_isolation=OFF
+{%- if o.is_bounded() %}, check_constraint_checks=ON{% endif %} FOR
 {%- endif %}
   INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
   SELECT p_counter_name, number, p_description, NOW(), IF(number = 1, COALESCE(p_value, 0), 0)

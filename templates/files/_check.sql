@@ -2,7 +2,7 @@
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
-CREATE{{ sql.definer() }} PROCEDURE {{ script.temporary() }}()
+CREATE{{ sql.definer() }} PROCEDURE {{ sql.temporary() }}()
 {%- if o.definer.is_some() %}
   -- An account that may not name this definer fails here (1227), before a routine is dropped.
   SQL SECURITY INVOKER{% endif %}
@@ -30,7 +30,7 @@ BEGIN{% endif %}
   IF {% include "files/_not_kept.sql" %} THEN
     {{ m::reject(NOT_KEPT) }}
   END IF;{% endif %}
-{%- if replaces %}
+{%- if sql.replaces() %}
   IF {% include "files/_table_differs.sql" %} THEN
     {{ m::reject(TABLE_DIFFERS) }}
   END IF;{% endif %}

@@ -3,7 +3,7 @@
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB')
        AND {% include "files/_column.sql" %} IN (
-{%- for column in script.key_columns() %}
+{%- for column in sql.key_columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
 {%- endfor %}))
   OR NOT EXISTS (

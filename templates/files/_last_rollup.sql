@@ -13,7 +13,7 @@
     FROM {{ o.table }}
     LOCK IN SHARE MODE;
   CALL {{ rollup }}(NULL);
-{%- if !with_table %}
+{%- if !sql.with_table() %}
   SELECT {{ sql.key("{}", ", ") }}, SUM(`count`) AS pending
     FROM {{ o.table }}
    GROUP BY {{ sql.key("{}", ", ") }}

@@ -1,7 +1,7 @@
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
-CREATE PROCEDURE {{ script.temporary() }}()
+CREATE PROCEDURE {{ sql.temporary() }}()
 BEGIN{% endif %}
   DECLARE v_rows BIGINT;
   DECLARE v_left VARCHAR(128) CHARACTER SET utf8mb4;
@@ -12,7 +12,7 @@ BEGIN{% endif %}
 {% if let Some(rollup) = package.routine(R::Rollup) %}
 {% include "files/_last_rollup.sql" %}
 {%- endif %}
-{%- if with_table %}
+{%- if sql.with_table() %}
 {% include "files/_no_counts.sql" %}
 {%- endif %}
 END

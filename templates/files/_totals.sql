@@ -1,5 +1,5 @@
 {%- import "macros.sql" as m -%}
-{{ m::create_view(sql, o, replaces, package.totals) }}
+{{ m::create_view(sql, o, package.totals) }}
 {%- if let Some(column) = o.column() %}
 SELECT {{ sql.key("parent.{}", ", ") }},
        CAST(COALESCE(parent.{{ column.column }}, 0) + COALESCE((

@@ -1,4 +1,4 @@
-{{ script.banner() }}
+{{ sql.banner() }}
 -- 'app'@'%' counts and reads; 'dba'@'%' also creates, changes and deletes counters. Replace both with accounts or roles
 -- that exist: a GRANT to another ends the script. It needs GRANT OPTION on the database, which ALL lacks (1370).
 {%- if !o.mariadb() %}
@@ -16,7 +16,7 @@ GRANT SELECT ON {{ package.package }} TO 'app'@'%', 'dba'@'%';{% if o.security =
 GRANT SELECT, INSERT, UPDATE ON {{ o.table }} TO 'app'@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO 'dba'@'%';{% if let Some(column) = o.column() %}
 GRANT SELECT ON {{ column.table }} TO 'app'@'%', 'dba'@'%';
-GRANT UPDATE ({{ script.assigned() }}) ON {{ column.table }} TO 'dba'@'%';{% endif %}
+GRANT UPDATE ({{ sql.assigned() }}) ON {{ column.table }} TO 'dba'@'%';{% endif %}
 {%- else if o.column().is_some() %}
 GRANT SELECT ON {{ o.table }} TO 'app'@'%', 'dba'@'%';{% endif %}
 

@@ -4,9 +4,9 @@
 {%- endmacro -%}
 {%- macro where_slot(sql, o) %}
  WHERE counter_name = ?
-   AND counter_id = {{ m::slot(o, "1 + ", sql.slots_or("?")) }}
+   AND counter_id = {{ m::slot(o, "1 + ", sql.slots("?")) }}
 {%- endmacro -%}
-{{ script.banner() }}
+{{ sql.banner() }}
 -- Prepared statements for servers without routines (after create_tables.sql), or for speed.
 -- They mix with calls, except as said here.
 {%- if o.mariadb() %}
@@ -31,7 +31,7 @@ SELECT MAX(counter_id) AS slots
 {%- else %}
 -- If no row is changed, CALL {{ sql.routine(R::Increment).name() }}: the slot or the counter does not exist.{% endif %}
 -- Parameters: counter_name{{ slot_parameters(o) }}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 UPDATE {{ o.table }}
    SET counter = counter + 1
 {{- where_slot(sql, o) }};
@@ -41,7 +41,7 @@ UPDATE {{ o.table }}
 -- An amount below 0 fails if the slot has less: use take.{% endif %}
 -- An amount of 0 changes no row. Otherwise as increment.
 -- Parameters: amount, counter_name{{ slot_parameters(o) }}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 UPDATE {{ o.table }}
    SET counter = counter + ?
 {{- where_slot(sql, o) }};
@@ -50,7 +50,7 @@ UPDATE {{ o.table }}
 -- name: take
 -- Takes from one slot. If no row is changed, CALL {{ take.name() }}, which takes from all slots.
 -- Parameters: amount, counter_name{{ slot_parameters(o) }}, amount
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 UPDATE {{ o.table }}
    SET counter = counter - ?
 {{- where_slot(sql, o) }}

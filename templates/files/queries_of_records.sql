@@ -1,5 +1,5 @@
 {% import "macros.sql" as m -%}
-{{ script.banner() }}
+{{ sql.banner() }}
 -- Prepared statements
 {%- if o.column().is_none() %} for servers without routines (after create_tables.sql), or
 {%- endif %} for speed.
@@ -11,14 +11,14 @@
 
 -- name: increment
 -- Parameters: {{ sql.key("{name}", ", ") }}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 VALUES ({{ sql.key("?", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, 1)
 ON DUPLICATE KEY UPDATE `count` = `count` + 1;
 
 -- name: add
 -- Parameters: {{ sql.key("{name}", ", ") }}, amount, amount
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 VALUES ({{ sql.key("?", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, ?)
 ON DUPLICATE KEY UPDATE `count` = `count` + ?;
@@ -27,7 +27,7 @@ ON DUPLICATE KEY UPDATE `count` = `count` + ?;
 -- A JSON array of arrays, each the key and an integer; the server converts other values to integers.
 -- Two of these statements in one transaction can deadlock with another (1213).
 -- Parameters: amounts
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
   FROM JSON_TABLE(CONVERT(? USING utf8mb4), '$[*]' COLUMNS (

@@ -1,7 +1,7 @@
-{{ script.banner() }}
+{{ sql.banner() }}
 -- Creates the table, the routines and the views in the current database. Replaces nothing: mysql DATABASE < setup.sql
 {%- if o.definer.is_none() %}
 -- They run with the privileges of the account that executes this script: render it with --definer for another one.
 {%- endif %}
 
-{{ script.steps(Task::Create) }}
+{{ sql.steps(Task::Create) }}

@@ -1,5 +1,5 @@
 {% import "macros.sql" as m -%}
-{{ script.banner() }}
+{{ sql.banner() }}
 -- Test data: deletes the counters counterName1 to counterName1500 and creates them with
 {%- if o.per_counter() %} up to 50 slots each, at random{% else %} {{ o.setup_slots() }} slots each{% endif %}.
 -- Changes no other counter.

@@ -9,7 +9,7 @@ Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_amount, positiv
 Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 10);
 {%- endfilter %}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
 VALUES ({{ sql.key("{p}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, p_amount)
 ON DUPLICATE KEY UPDATE `count` = `count` + p_amount

@@ -11,7 +11,7 @@ Parameters: p_amounts, a JSON array of at most {{ ENTRIES_MAX }} entries [{{ sql
   A record can have several entries, and calls with the same records do not deadlock.
 Errors: 30014 p_amounts is not such an array; 30015, 1048, 1406 a value does not fit, is null or too long
   1690 count out of range; 1205, 1213 repeat the transaction
-Example: CALL {{ sql.name.typed() }}('[[{{ sql.json_example() }}, 10]]');
+Example: CALL {{ sql.name.typed() }}('[[{{ sql.samples("\"", "\"") }}, 10]]');
 {%- endfilter %}
 BEGIN
   DECLARE v_entry INT;
@@ -41,7 +41,7 @@ BEGIN
       CONCAT('{{ sql.name.name() }}: entry ', v_entry, ' must be an array of the key and an integer'));
   END IF;
   -- In the order of the key, so that calls with the same records do not deadlock.
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
   SELECT {{ sql.key("{value}", ", ") }}, {{ m::slot(o, "", o.setup_slots()) }}, amount
     FROM JSON_TABLE(p_amounts, '$[*]' COLUMNS (

@@ -17,5 +17,5 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {% if o.in_steps() -%}
 CALL {{ sql.routine(R::Steps) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)
 {%- else -%}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}
 CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL){% endif %}

@@ -19,5 +19,5 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {% if o.in_steps() -%}
 CALL {{ sql.routine(R::Steps) }}('delete', {{ sql.key("{p}", ", ") }}, NULL)
 {%- else -%}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}
 DELETE FROM {{ o.table }} WHERE {{ sql.key("{} = {p}", " AND ") }}{% endif %}

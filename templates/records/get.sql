@@ -14,7 +14,7 @@ Example: SELECT {{ sql.name.typed() }}({{ sql.example() }}) AS total;
 BEGIN
   DECLARE v_total BIGINT;
 
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR") }}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT COALESCE(SUM(`count`), 0)
     INTO v_total
     FROM {{ o.table }}

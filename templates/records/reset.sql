@@ -17,5 +17,5 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0);
 {% if o.in_steps() -%}
 CALL {{ sql.routine(R::Steps) }}('reset', {{ sql.key("{p}", ", ") }}, p_value)
 {%- else -%}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR") }}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}
 CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value){% endif %}
