@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use mysql::Value;
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::support::{Module, Schema, Server, at_once, calls, error_of, keyed, records};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, SeedableRng};
 
 use crate::support::{Module, Schema, Server, at_once, beside, bounded, calls, error_of, run};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use rand::RngExt;
+use rand::Rng;
 use slotted::package::Package;
 use slotted::script;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use rand::Rng;
 use slotted::package::Package;
 
 use crate::support::{

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder};
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, SeedableRng};
 use slotted::package::Package;
 
 use crate::support::{Module, Schema, Server, SetOnDrop, as_slotted, bounded, of_column, package, root, source, until};

@@ -57,7 +57,7 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     for query in queries.iter().filter(|query| !query.contains("sys.")) {
         account.query_drop(query).unwrap_or_else(|error| panic!("{error} in {query}"));
     }
-    assert_eq!((grants.len(), queries.len()), (8, 8), "{queries:?}");
+    assert_eq!((grants.len(), queries.len()), (9, 8), "{queries:?}");
     let metrics: Vec<(String, String, i64)> = account.query(statement("AS metric")).expect("the metrics");
     let metrics = metrics.iter().map(|(metric, name, value)| format!("{metric} {name} {value}"));
     let metrics: Vec<_> = metrics.filter(|line| !line.contains(" server ")).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
-use rand::RngExt;
+use rand::Rng;
 use slotted::script;
 
 use crate::support::{Module, Schema, Server, SetOnDrop, calls, error_of, package, run, run_all, sql_blocks};

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use rand::Rng;
 use slotted::package::{Options, Package};
 use slotted::script;
 
 use crate::documents;
 use crate::support::{
     Module, Server, at_once, beside, bounded, calls, error_of, keyed, of_column, package, reads, repeatable, root,
-    source, sql_blocks, until, with_collation,
+    source, sql_blocks, sql_statements, until, with_collation,
 };
 
 pub fn promises(mut module: Module<'_>) {
@@ -231,6 +231,7 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
         ("SELECT total FROM slotted_counter_totals WHERE record_type = 1 AND record_id IN (7, 9) ORDER BY 1", [10, 12]),
         ("SELECT total FROM articles_views_totals WHERE id IN (7, 9) ORDER BY 1", [10, 12]),
         ("SELECT articles_views_get(id) FROM articles ORDER BY views DESC LIMIT 2", [1003, 1002]),
+        (&sql_statements(COLUMNS, "Reads")[1].replace("title, ", ""), [1003, 1002]),
         (&format!("{report} ORDER BY 1 DESC"), [7, 0]),
     ] {
         let (query, mut connection) = (with_collation(server, query), schema.connect());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
-use rand::RngExt;
+use rand::Rng;
 
 use crate::support::{
     Module, Schema, Server, beside, calls, error_of, exits, free_ports, parsed, repeatable, run, run_all, slotted,

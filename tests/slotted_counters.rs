@@ -7,7 +7,7 @@ use std::thread;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use rand::RngExt;
+use rand::Rng;
 use slotted::package::Key;
 
 use crate::support::{

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use rand::RngExt;
+use rand::Rng;
 
 const UNKNOWN_COUNTER: u16 = 30003;
 const NOT_ENOUGH: u16 = 30016;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
-use rand::RngExt;
+use rand::Rng;
 
 use super::contender::{Contender, Statement};
 use super::{Setting, median};

@@ -8,6 +8,29 @@
 {%- endfor %}
 {{ indent }}  WHERE {{ record }};
 {%- endmacro -%}
+{%- macro add_to_row(o, of, record) %}
+  IF v_sum <> 0 THEN
+    BEGIN
+      -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
+      DECLARE EXIT HANDLER FOR 1205, 1213, 1317, {% if o.mariadb() %}1020, 1969{% else %}1836, 3024{% endif %},
+        1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
+      -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
+      DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
+        BEGIN
+          GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
+          SET v_end = TRUE, p_slots = 0, p_rejected = COALESCE(p_rejected, 'no message');
+          ROLLBACK TO SAVEPOINT slotted_move;
+        END;
+{%- call update(o, of, record, "      ") %}{% endcall %}
+{%- if o.mariadb() %}
+      -- KILL QUERY can end an UPDATE without an error and without a change (MariaDB 11.8).
+      IF ROW_COUNT() = 0 THEN
+{%- call update(o, of, record, "        ") %}{% endcall %}
+      END IF;
+{%- endif %}
+    END;
+  END IF;
+{%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
   OUT p_slots INT,
@@ -20,9 +43,8 @@ moving: BEGIN
   DECLARE v_slot, v_count BIGINT;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_end BOOLEAN DEFAULT FALSE;
-  -- UPDATE has no SKIP LOCKED: this locks what is free.
   DECLARE v_slots CURSOR FOR
-    SELECT slot, `count`
+    SELECT slot, `count`{% if o.mariadb() %}, SUM(`count`) OVER (){% endif %}
       FROM {{ o.table }}
      WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }}
        FOR UPDATE SKIP LOCKED;
@@ -41,35 +63,26 @@ moving: BEGIN
   SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_slots IS NULL THEN LEAVE moving; END IF;
   OPEN v_slots;
-  FETCH v_slots INTO v_slot, v_count;
+  FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum{% endif %};
+{%- if o.mariadb() %}
+  -- First the row, because some of its errors pass all handlers: they must not leave half a move.
+{%- call add_to_row(o, of, record) %}{% endcall %}
+{%- endif %}
   WHILE NOT v_end DO
     IF v_count = 0 THEN
-      DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot;
+      DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot AND `count` = 0;
     ELSE
-      UPDATE {{ o.table }} SET `count` = 0 WHERE {{ record }} AND slot = v_slot;
-      SET v_sum = v_sum + v_count{% if o.mariadb() %} * (ROW_COUNT() > 0){% endif %}, p_slots = p_slots + 1;
-    END IF;
-    FETCH v_slots INTO v_slot, v_count;
-  END WHILE;
-  IF v_sum <> 0 THEN
-    BEGIN
-      -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
-      DECLARE EXIT HANDLER FOR 1205, 1213, 1317, {% if o.mariadb() %}1020, 1969{% else %}1836, 3024{% endif %},
-        1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
-      -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
-      DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
-        BEGIN
-          GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-          SET p_slots = 0, p_rejected = COALESCE(p_rejected, 'no message');
-          ROLLBACK TO SAVEPOINT slotted_move;
-        END;
-{%- call update(o, of, record, "      ") %}{% endcall %}
+      UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without an error and without a change (MariaDB 11.8).
-      IF ROW_COUNT() = 0 THEN
-{%- call update(o, of, record, "        ") %}{% endcall %}
-      END IF;
+      IF ROW_COUNT() = 0 THEN SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317; END IF;
+      SET p_slots = p_slots + 1;
+{%- else %}
+      SET v_sum = v_sum + v_count, p_slots = p_slots + 1;
 {%- endif %}
-    END;
-  END IF;
+    END IF;
+    FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum{% endif %};
+  END WHILE;
+{%- if !o.mariadb() %}
+{%- call add_to_row(o, of, record) %}{% endcall %}
+{%- endif %}
 END

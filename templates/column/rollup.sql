@@ -18,8 +18,8 @@ Errors: 30013 {{ of }} rejects the total of at least one record, whose counts st
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
-  After KILL
-{%- if o.mariadb() %} or any error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN would lose counts.
+  After KILL, ROLLBACK or disconnect: COMMIT or BEGIN would lose counts.
+{%- if o.mariadb() %} After any error, a transaction may be open.{% endif %}
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use rand::RngExt;
+use rand::Rng;
 use slotted::package::Family;
 use slotted::server::Program;
 
