@@ -10,12 +10,9 @@ INSERT INTO uncontended (connection, counter)
 WITH RECURSIVE connections AS (
   SELECT 1 AS number
   UNION ALL
-  SELECT number + 1
-    FROM connections
-   WHERE number < {connections}
+  SELECT number + 1 FROM connections WHERE number < {connections}
 )
-SELECT number, 0
-  FROM connections;
+SELECT number, 0 FROM connections;
 
 -- increment
 UPDATE uncontended

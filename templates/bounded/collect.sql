@@ -32,8 +32,7 @@ BEGIN
               FOR UPDATE)
         ) AS locked
     ) AS summed
-   WHERE rest >= 0
-     AND first = 1
+   WHERE rest >= 0 AND first = 1
   -- Fewer than 10 left per slot: slot 1 gets all. Otherwise all get the same, the first slots 1 more.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0))
@@ -41,10 +40,7 @@ BEGIN
   -- On Galera, ROW_COUNT() can be 0 after a committed statement that has locked more rows than it has changed.
   UPDATE {{ o.table }}
      SET counter = counter - p_amount
-   WHERE counter_name = p_counter_name
-     AND counter_id = 1
-     AND counter >= p_amount;
-{%- else %};
-{%- endif %}
+   WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
+{%- else %};{% endif %}
   SET p_taken = ROW_COUNT() > 0;
 END

@@ -31,9 +31,7 @@ BEGIN
     {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n    ") -}}
     UPDATE {{ o.table }}
        SET counter = counter - p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = v_slot
-       AND counter >= p_amount;
+     WHERE counter_name = p_counter_name AND counter_id = v_slot AND counter >= p_amount;
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN

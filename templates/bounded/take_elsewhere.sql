@@ -36,9 +36,7 @@ taking: BEGIN
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE {{ o.table }}
          SET counter = counter - p_amount
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         AND counter >= p_amount;
+       WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
       SET v_taken = ROW_COUNT() > 0;
     END IF;
     IF NOT v_taken THEN CALL {{ sql.routine(R::Collect) }}(p_counter_name, p_amount, FALSE, v_taken); END IF;

@@ -13,8 +13,7 @@ BEGIN
 
   BEGIN
     -- Outside of a transaction, SAVEPOINT does nothing, and RELEASE SAVEPOINT fails.
-    DECLARE EXIT HANDLER FOR 1305
-      SET v_in_transaction = FALSE;
+    DECLARE EXIT HANDLER FOR 1305 SET v_in_transaction = FALSE;
     SAVEPOINT slotted;
     RELEASE SAVEPOINT slotted;
   END;
@@ -31,30 +30,25 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
           SET v_tries = v_tries + 1;
-          IF v_in_transaction OR v_tries > 20 THEN
-            RESIGNAL;
-          END IF;
+          IF v_in_transaction OR v_tries > 20 THEN RESIGNAL; END IF;
           DO SLEEP(0.01);
         END;
 
       -- The slot that the last step of a resize has given a negative number.
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n      ") -}}
       DELETE FROM {{ o.table }}
-       WHERE counter_name = p_counter_name
-         AND counter_id < 1;
+       WHERE counter_name = p_counter_name AND counter_id < 1;
       IF p_routine = '{{ sql.routine(R::Reset).name() }}' THEN
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         UPDATE {{ o.table }}
            SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
                start_date = IF(p_restart, NOW(), start_date)
-         WHERE counter_name = p_counter_name
-           AND counter_id = v_slot;
+         WHERE counter_name = p_counter_name AND counter_id = v_slot;
       ELSEIF p_routine = '{{ sql.routine(R::Delete).name() }}' THEN
         -- With slot 1, also the slots that a resize has inserted meanwhile.
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         DELETE FROM {{ o.table }}
-         WHERE counter_name = p_counter_name
-           AND (counter_id = v_slot OR v_slot = 1);
+         WHERE counter_name = p_counter_name AND (counter_id = v_slot OR v_slot = 1);
       ELSEIF v_slot > p_slots THEN
         -- Moves the count into the lowest slot of this node, and gives the slot a negative number.
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
@@ -65,8 +59,7 @@ BEGIN
               FROM (
                 SELECT counter_id AS slot, counter AS amount
                   FROM {{ o.table }}
-                 WHERE counter_name = p_counter_name
-                   AND counter_id IN (v_home, v_slot)
+                 WHERE counter_name = p_counter_name AND counter_id IN (v_home, v_slot)
                    FOR UPDATE
               ) AS locked
           ) AS folded
@@ -80,8 +73,7 @@ BEGIN
           FROM (SELECT * FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
         ON DUPLICATE KEY UPDATE counter = {{ o.table }}.counter;
       END IF;
-      SET v_slot = v_slot - 1,
-          v_tries = 0;
+      SET v_slot = v_slot - 1, v_tries = 0;
     END;
   END WHILE;
 END

@@ -12,8 +12,7 @@ BEGIN
 
   BEGIN
     -- Outside of a transaction, SAVEPOINT does nothing, and RELEASE SAVEPOINT fails.
-    DECLARE EXIT HANDLER FOR 1305
-      SET v_in_transaction = FALSE;
+    DECLARE EXIT HANDLER FOR 1305 SET v_in_transaction = FALSE;
     SAVEPOINT slotted;
     RELEASE SAVEPOINT slotted;
   END;
@@ -22,24 +21,17 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
         BEGIN
           SET v_tries = v_tries + 1;
-          IF v_in_transaction OR v_tries > 20 THEN
-            RESIGNAL;
-          END IF;
+          IF v_in_transaction OR v_tries > 20 THEN RESIGNAL; END IF;
           DO SLEEP(0.01);
         END;
 
       -- The highest slot that is left; slot 0 comes last, and a reset creates it.
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n      ") -}}
-      SELECT COALESCE(MAX(slot), 0)
-        INTO v_next
+      SELECT COALESCE(MAX(slot), 0) INTO v_next
         FROM (
-          SELECT slot
-            FROM {{ o.table }}
-           WHERE {{ sql.key("{} = {p}", " AND ") }}
-             AND slot < v_slot
-           ORDER BY slot DESC
-           LIMIT 1
-             FOR UPDATE
+          SELECT slot FROM {{ o.table }}
+           WHERE {{ sql.key("{} = {p}", " AND ") }} AND slot < v_slot
+           ORDER BY slot DESC LIMIT 1 FOR UPDATE
         ) AS highest;
       IF p_step = 'reset' THEN
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
@@ -57,8 +49,7 @@ BEGIN
                 UNION ALL
                 (SELECT slot, `count`
                    FROM {{ o.table }}
-                  WHERE {{ sql.key("{} = {p}", " AND ") }}
-                    AND slot IN (0, v_next)
+                  WHERE {{ sql.key("{} = {p}", " AND ") }} AND slot IN (0, v_next)
                   ORDER BY slot DESC LIMIT 2
                     FOR UPDATE)
               ) AS locked
@@ -67,11 +58,9 @@ BEGIN
       END IF;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n      ") -}}
       DELETE FROM {{ o.table }}
-       WHERE {{ sql.key("{} = {p}", " AND ") }}
-         AND slot = v_next
+       WHERE {{ sql.key("{} = {p}", " AND ") }} AND slot = v_next
          AND (`count` = 0 AND p_step = 'compact' OR p_step = 'delete');
-      SET v_slot = v_next,
-          v_tries = 0;
+      SET v_slot = v_next, v_tries = 0;
     END;
   END WHILE;
 END

@@ -20,8 +20,7 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, NULL, NULL){% else %}
 BEGIN
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n  ") -}}
-  DELETE FROM {{ o.table }}
-   WHERE counter_name = p_counter_name;
+  DELETE FROM {{ o.table }} WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
     CALL {{ sql.routine(R::Fail) }}(30021, '{{ sql.name.name() }}: not deleted,

@@ -34,9 +34,7 @@ END{% else %}
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n  ") -}}
   DELETE FROM {{ o.table }}
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Shrinks in one statement: adds the slots above {{ slots }} to slot 1, and gives them the count 0 and negative
   -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   -- Needs slot 1 (first = 1).
@@ -62,20 +60,12 @@ END{% else %}
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n  ") -}}
   DELETE FROM {{ o.table }}
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (
-      SELECT counter_name, description, start_date
-        FROM {{ o.table }}
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         FOR UPDATE
-    ) AS slot_1
+    FROM (SELECT * FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN {{ m::numbers(slots) }} AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;

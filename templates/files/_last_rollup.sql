@@ -1,17 +1,10 @@
   -- DROP EVENT IF EXISTS would need the privilege EVENT even without an event.
-  IF EXISTS (
-    SELECT *
-      FROM information_schema.EVENTS
-     WHERE EVENT_SCHEMA = DATABASE()
-       AND EVENT_NAME = {{ rollup.name()|sql_string }}
-  ) THEN
+  IF EXISTS (SELECT * FROM information_schema.EVENTS
+    WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = {{ rollup.name()|sql_string }}) THEN
     DROP EVENT {{ rollup }};
   END IF;
   -- Waits for the transactions that have counted.
-  SELECT COUNT(*)
-    INTO v_rows
-    FROM {{ o.table }}
-    LOCK IN SHARE MODE;
+  SELECT COUNT(*) INTO v_rows FROM {{ o.table }} LOCK IN SHARE MODE;
   CALL {{ rollup }}(NULL);
 {%- if !sql.with_table() %}
   SELECT {{ sql.key("{}", ", ") }}, SUM(`count`) AS pending

@@ -1,7 +1,6 @@
 {%- let table = o.table.name() -%}
 {{ sql.columns().len() }} <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS
+    SELECT COUNT(*) FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ table|sql_string }}, 'InnoDB')
        AND {% include "files/_column.sql" %} IN (
@@ -9,13 +8,11 @@
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
 {%- endfor %}))
   OR NOT {{ sql.primary_key()|sql_string }} <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
-      FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ table|sql_string }}, 0))
 {%- if o.is_bounded() %}
   OR NOT EXISTS (
-    SELECT *
-      FROM information_schema.CHECK_CONSTRAINTS
+    SELECT * FROM information_schema.CHECK_CONSTRAINTS
 {%- if o.mariadb() %}
      WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE) = (DATABASE(), {{ table|sql_string }}, '`counter` >= 0'))
 {%- else %}

@@ -3,8 +3,7 @@
 {%- if o.per_counter() %}, slots{% if o.cluster %}, slots, slots{% endif %}{% endif -%}
 {%- endmacro -%}
 {%- macro where_slot(sql, o) %}
- WHERE counter_name = ?
-   AND counter_id = {{ m::slot(o, "1 + ", sql.slots("?")) }}
+ WHERE counter_name = ? AND counter_id = {{ m::slot(o, "1 + ", sql.slots("?")) }}
 {%- endmacro -%}
 {{ sql.banner() }}
 -- Prepared statements for servers without routines (after create_tables.sql), or for speed.
@@ -61,8 +60,7 @@ UPDATE {{ o.table }}
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM {{ o.table }}
- WHERE counter_name = ?
-   AND counter_id > 0;
+ WHERE counter_name = ? AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none

@@ -5,8 +5,7 @@
 -- Changes no other counter.
 
 DELETE FROM {{ o.table }}
- WHERE counter_name REGEXP '^counterName[1-9][0-9]{0,3}$'
-   AND SUBSTRING(counter_name, 12) + 0 <= 1500
+ WHERE counter_name REGEXP '^counterName[1-9][0-9]{0,3}$' AND SUBSTRING(counter_name, 12) + 0 <= 1500
  LIMIT 1000000;
 INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
 SELECT CONCAT('counterName', one.number), slot.number, CONCAT('counterDescription', one.number), NOW()

@@ -15,9 +15,7 @@ BEGIN
   DECLARE v_total BIGINT;
 
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
-  SELECT COALESCE(SUM(`count`), 0)
-    INTO v_total
-    FROM {{ o.table }}
-   WHERE {{ sql.key("{} = {p}", " AND ") }};
+  SELECT COALESCE(SUM(`count`), 0) INTO v_total
+    FROM {{ o.table }} WHERE {{ sql.key("{} = {p}", " AND ") }};
   RETURN v_total;
 END

@@ -19,8 +19,7 @@ BEGIN NOT ATOMIC
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
   IF 5 <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS
+    SELECT COUNT(*) FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
@@ -31,12 +30,10 @@ BEGIN NOT ATOMIC
          'counter bigint NOT NULL',
          'description varchar(255) utf8mb4_unicode_520_ci'))
   OR NOT 'counter_name,counter_id' <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
-      FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'bounded_counters', 0))
   OR NOT EXISTS (
-    SELECT *
-      FROM information_schema.CHECK_CONSTRAINTS
+    SELECT * FROM information_schema.CHECK_CONSTRAINTS
      WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE) = (DATABASE(), 'bounded_counters', '`counter` >= 0')) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
@@ -120,8 +117,7 @@ BEGIN
               FOR UPDATE)
         ) AS locked
     ) AS summed
-   WHERE rest >= 0
-     AND first = 1
+   WHERE rest >= 0 AND first = 1
   -- Fewer than 10 left per slot: slot 1 gets all. Otherwise all get the same, the first slots 1 more.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
@@ -163,9 +159,7 @@ taking: BEGIN
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         AND counter >= p_amount;
+       WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
       SET v_taken = ROW_COUNT() > 0;
     END IF;
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, FALSE, v_taken); END IF;
@@ -299,9 +293,7 @@ BEGIN
     SET STATEMENT innodb_snapshot_isolation=OFF FOR
     UPDATE `bounded_counters`
        SET counter = counter - p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = v_slot
-       AND counter >= p_amount;
+     WHERE counter_name = p_counter_name AND counter_id = v_slot AND counter >= p_amount;
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
@@ -356,9 +348,7 @@ BEGIN
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative
   -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   -- Needs slot 1 (first = 1).
@@ -384,20 +374,12 @@ BEGIN
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
   DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (
-      SELECT counter_name, description, start_date
-        FROM `bounded_counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         FOR UPDATE
-    ) AS slot_1
+    FROM (SELECT * FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;
@@ -414,8 +396,7 @@ Errors: 30003 unknown counter
 Example: CALL bounded_counter_delete(''seats'');'
 BEGIN
   SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR
-  DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name;
+  DELETE FROM `bounded_counters` WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL `_bounded_counter_must_exist`('bounded_counter_delete', p_counter_name);
     CALL `_bounded_counter_fail`(30021, 'bounded_counter_delete: not deleted, interrupted or created at the same time');

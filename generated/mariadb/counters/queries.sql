@@ -19,8 +19,7 @@ SELECT MAX(counter_id) AS slots
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
 UPDATE `counters`
    SET counter = counter + 1
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
 -- name: add
 -- An amount of 0 changes no row. Otherwise as increment.
@@ -28,16 +27,14 @@ UPDATE `counters`
 SET STATEMENT innodb_snapshot_isolation=OFF FOR
 UPDATE `counters`
    SET counter = counter + ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
 -- name: get
 -- NULL for an unknown counter. Locks no row.
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM `counters`
- WHERE counter_name = ?
-   AND counter_id > 0;
+ WHERE counter_name = ? AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none

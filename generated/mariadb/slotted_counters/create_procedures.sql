@@ -19,8 +19,7 @@ BEGIN NOT ATOMIC
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
   IF 4 <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS
+    SELECT COUNT(*) FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
@@ -30,8 +29,7 @@ BEGIN NOT ATOMIC
          'slot smallint unsigned NOT NULL',
          'count bigint NOT NULL'))
   OR NOT 'record_type,record_id,slot' <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
-      FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'slotted_counters', 0)) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
@@ -241,10 +239,8 @@ BEGIN
   DECLARE v_total BIGINT;
 
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
-  SELECT COALESCE(SUM(`count`), 0)
-    INTO v_total
-    FROM `slotted_counters`
-   WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
+  SELECT COALESCE(SUM(`count`), 0) INTO v_total
+    FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
   RETURN v_total;
 END;;
 DELIMITER ;

@@ -17,8 +17,7 @@ SELECT MAX(counter_id) AS slots
 -- Parameters: counter_name, slots
 UPDATE `bounded_counters`
    SET counter = counter + 1
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
 -- name: add
 -- An amount below 0 fails if the slot has less: use take.
@@ -26,16 +25,14 @@ UPDATE `bounded_counters`
 -- Parameters: amount, counter_name, slots
 UPDATE `bounded_counters`
    SET counter = counter + ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
 -- name: take
 -- Takes from one slot. If no row is changed, CALL bounded_counter_take, which takes from all slots.
 -- Parameters: amount, counter_name, slots, amount
 UPDATE `bounded_counters`
    SET counter = counter - ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?)
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?)
    AND counter >= ?;
 
 -- name: get
@@ -43,8 +40,7 @@ UPDATE `bounded_counters`
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM `bounded_counters`
- WHERE counter_name = ?
-   AND counter_id > 0;
+ WHERE counter_name = ? AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none

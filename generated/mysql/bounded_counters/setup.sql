@@ -114,8 +114,7 @@ BEGIN
               FOR UPDATE)
         ) AS locked
     ) AS summed
-   WHERE rest >= 0
-     AND first = 1
+   WHERE rest >= 0 AND first = 1
   -- Fewer than 10 left per slot: slot 1 gets all. Otherwise all get the same, the first slots 1 more.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
@@ -152,9 +151,7 @@ taking: BEGIN
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         AND counter >= p_amount;
+       WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
       SET v_taken = ROW_COUNT() > 0;
     END IF;
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, FALSE, v_taken); END IF;
@@ -281,9 +278,7 @@ BEGIN
   IF v_have >= p_amount AND p_amount > 0 THEN
     UPDATE `bounded_counters`
        SET counter = counter - p_amount
-     WHERE counter_name = p_counter_name
-       AND counter_id = v_slot
-       AND counter >= p_amount;
+     WHERE counter_name = p_counter_name AND counter_id = v_slot AND counter >= p_amount;
     SET v_rows = ROW_COUNT();
   END IF;
   IF v_rows = 0 THEN
@@ -333,9 +328,7 @@ BEGIN
 
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
   DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative
   -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   -- Needs slot 1 (first = 1).
@@ -359,19 +352,11 @@ BEGIN
    WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (
-      SELECT counter_name, description, start_date
-        FROM `bounded_counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         FOR UPDATE
-    ) AS slot_1
+    FROM (SELECT * FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;
@@ -387,8 +372,7 @@ Errors: 30003 unknown counter
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL bounded_counter_delete(''seats'');'
 BEGIN
-  DELETE FROM `bounded_counters`
-   WHERE counter_name = p_counter_name;
+  DELETE FROM `bounded_counters` WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL `_bounded_counter_must_exist`('bounded_counter_delete', p_counter_name);
     CALL `_bounded_counter_fail`(30021, 'bounded_counter_delete: not deleted, created at the same time');

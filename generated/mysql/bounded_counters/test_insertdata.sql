@@ -3,8 +3,7 @@
 -- Changes no other counter.
 
 DELETE FROM `bounded_counters`
- WHERE counter_name REGEXP '^counterName[1-9][0-9]{0,3}$'
-   AND SUBSTRING(counter_name, 12) + 0 <= 1500
+ WHERE counter_name REGEXP '^counterName[1-9][0-9]{0,3}$' AND SUBSTRING(counter_name, 12) + 0 <= 1500
  LIMIT 1000000;
 INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
 SELECT CONCAT('counterName', one.number), slot.number, CONCAT('counterDescription', one.number), NOW()

@@ -8,24 +8,21 @@
 -- Parameters: counter_name
 UPDATE `counters`
    SET counter = counter + 1
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), 20);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), 20);
 
 -- name: add
 -- An amount of 0 changes no row. Otherwise as increment.
 -- Parameters: amount, counter_name
 UPDATE `counters`
    SET counter = counter + ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), 20);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), 20);
 
 -- name: get
 -- NULL for an unknown counter. Locks no row.
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM `counters`
- WHERE counter_name = ?
-   AND counter_id > 0;
+ WHERE counter_name = ? AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none

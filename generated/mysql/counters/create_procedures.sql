@@ -25,8 +25,7 @@ BEGIN
       'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
   END IF;
   IF 5 <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS
+    SELECT COUNT(*) FROM information_schema.COLUMNS
       JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
@@ -37,8 +36,7 @@ BEGIN
          'counter bigint NOT NULL',
          'description varchar(255) utf8mb4_0900_ai_ci'))
   OR NOT 'counter_name,counter_id' <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX)
-      FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'counters', 0)) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
       'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
@@ -218,9 +216,7 @@ BEGIN
 
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
   DELETE FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative
   -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   -- Needs slot 1 (first = 1).
@@ -244,19 +240,11 @@ BEGIN
    WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   DELETE FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (
-      SELECT counter_name, description, start_date
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         FOR UPDATE
-    ) AS slot_1
+    FROM (SELECT * FROM `counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;
@@ -273,8 +261,7 @@ Errors: 30003 unknown counter
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL counter_delete(''downloads'');'
 BEGIN
-  DELETE FROM `counters`
-   WHERE counter_name = p_counter_name;
+  DELETE FROM `counters` WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_delete', p_counter_name);
     CALL `_counter_fail`(30021, 'counter_delete: not deleted, created at the same time');

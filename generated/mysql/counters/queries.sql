@@ -17,24 +17,21 @@ SELECT MAX(counter_id) AS slots
 -- Parameters: counter_name, slots
 UPDATE `counters`
    SET counter = counter + 1
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
 -- name: add
 -- An amount of 0 changes no row. Otherwise as increment.
 -- Parameters: amount, counter_name, slots
 UPDATE `counters`
    SET counter = counter + ?
- WHERE counter_name = ?
-   AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
+ WHERE counter_name = ? AND counter_id = 1 + MOD(CONNECTION_ID(), ?);
 
 -- name: get
 -- NULL for an unknown counter. Locks no row.
 -- Parameters: counter_name
 SELECT SUM(counter) AS total
   FROM `counters`
- WHERE counter_name = ?
-   AND counter_id > 0;
+ WHERE counter_name = ? AND counter_id > 0;
 
 -- name: totals
 -- Parameters: none

@@ -201,9 +201,7 @@ BEGIN
 
   -- Deletes the negative slots that an interrupted resize has left, but never a count.
   DELETE FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Shrinks in one statement: adds the slots above p_slots to slot 1, and gives them the count 0 and negative
   -- numbers, which no increment selects. All rows exist, so the INSERT only updates; an UPDATE would lock all slots.
   -- Needs slot 1 (first = 1).
@@ -227,19 +225,11 @@ BEGIN
    WHERE first = 1
   ON DUPLICATE KEY UPDATE counter = share, counter_id = IF(slot = 1, 1, -slot);
   DELETE FROM `counters`
-   WHERE counter_name = p_counter_name
-     AND counter_id < 1
-     AND counter = 0;
+   WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (
-      SELECT counter_name, description, start_date
-        FROM `counters`
-       WHERE counter_name = p_counter_name
-         AND counter_id = 1
-         FOR UPDATE
-    ) AS slot_1
+    FROM (SELECT * FROM `counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;
@@ -255,8 +245,7 @@ Errors: 30003 unknown counter
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
 Example: CALL counter_delete(''downloads'');'
 BEGIN
-  DELETE FROM `counters`
-   WHERE counter_name = p_counter_name;
+  DELETE FROM `counters` WHERE counter_name = p_counter_name;
   IF ROW_COUNT() = 0 THEN
     CALL `_counter_must_exist`('counter_delete', p_counter_name);
     CALL `_counter_fail`(30021, 'counter_delete: not deleted, created at the same time');

@@ -229,10 +229,8 @@ Example: SELECT slotted_counter_get(123, 456) AS total;'
 BEGIN
   DECLARE v_total BIGINT;
 
-  SELECT COALESCE(SUM(`count`), 0)
-    INTO v_total
-    FROM `slotted_counters`
-   WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
+  SELECT COALESCE(SUM(`count`), 0) INTO v_total
+    FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
   RETURN v_total;
 END;;
 DELIMITER ;
