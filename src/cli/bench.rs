@@ -22,7 +22,7 @@ const COMPARED: usize = 8;
 ///
 /// Without a server, the command starts a private server with durable settings and removes it afterwards. With --url, --host or
 /// another option of the connection, it measures that server: each load creates the schema slotted_bench, which must not exist, and
-/// drops it, also after Ctrl-C. The account needs all privileges on slotted_bench.*.
+/// drops it, even after Ctrl-C. The account needs all privileges on slotted_bench.*.
 ///
 /// Contenders take turns in rounds, so that other work of the machine affects all of them. After each load, the total must
 /// equal the acknowledged increments; otherwise the command ends with exit code 1. The report contains the medians of the rounds.
@@ -60,7 +60,7 @@ pub struct Bench {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
     hold: Option<u64>,
 
-    /// Increment in a transaction that works this many milliseconds before the increment
+    /// Increment in a transaction that works this many milliseconds before the increment; with --hold, before and after it
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
     work: Option<u64>,
 
