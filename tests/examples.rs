@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -23,11 +24,11 @@ use crate::support::{
 pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
-        .plain(the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error)
+        .plain(the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error)
         .private()
         .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout)
-        .on_families(each_example_tells_sold_out_an_unknown_counter_and_a_lost_connection_apart)
-        .on_families(no_example_repeats_a_transaction_whose_commit_may_have_counted);
+        .on_families(each_example_tells_sold_out_an_unknown_counter_and_no_server_apart)
+        .on_families(each_example_orders_exactly_once_while_its_sessions_are_killed);
 }
 
 /// The exit codes of the examples.
@@ -35,7 +36,7 @@ const UNKNOWN_COUNTER: i32 = 3;
 const CONNECTION_LOST: i32 = 4;
 const SOLD_OUT: i32 = 5;
 
-/// The files in the order of the table of error numbers.
+/// The files.
 const FILES: [&str; 8] = [
     "python/with_pymysql.py",
     "python/with_mysql_connector.py",
@@ -83,9 +84,9 @@ fn compile(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error() {
+fn the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let (page, script, errors) = (read("examples/README.md"), read("scripts/servers"), read("docs/application.md"));
+    let (page, script) = (read("examples/README.md"), read("scripts/servers"));
     let folders: BTreeSet<_> = FILES.iter().filter_map(|file| file.split('/').next()).collect();
     let files = folders.iter().map(|folder| fs::read_dir(root().join("examples").join(folder)).expect(folder).count());
     assert_eq!(files.sum::<usize>(), FILES.len(), "{folders:?}");
@@ -94,13 +95,11 @@ fn the_pages_list_every_example_its_driver_and_what_it_reads_of_an_error() {
         let version = rest.split(['"', ')', ' ']).next().unwrap_or_default();
         assert!(page.contains(&format!("{driver} | {version} |")), "{driver} {version}");
     }
-    let (_, table) = errors.split_once("| driver | number of the error |\n|---|---|\n").expect("the table");
-    let rows: Vec<_> = table.lines().take_while(|line| line.starts_with("| ")).collect();
-    assert_eq!(rows.len(), FILES.len());
-    for (row, file) in rows.iter().zip(FILES) {
-        assert!(page.contains(&format!("({file})")), "{file} is not in the table");
-        let example = read(&format!("examples/{file}"));
-        for expression in row.split('`').skip(1).step_by(2) {
+    for file in FILES {
+        let row = page.lines().find(|line| line.contains(&format!("({file})"))).expect(file);
+        let (example, number) = (read(&format!("examples/{file}")), row.rsplit(" | ").next().expect("a cell"));
+        assert!(number.contains('`'), "{row}");
+        for expression in number.split('`').skip(1).step_by(2) {
             assert!(example.contains(expression), "{file}: {expression}");
         }
     }
@@ -124,7 +123,8 @@ impl<'a> Application<'a> {
         schema.run("SET GLOBAL innodb_lock_wait_timeout = 1");
         // As examples/README.md does.
         schema.run(
-            "CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, seats INT NOT NULL);
+            "CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, request CHAR(32) NOT NULL UNIQUE, seats INT NOT NULL);
+             CREATE TABLE counter_operations (operation BINARY(16) PRIMARY KEY);
              CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL);
              INSERT INTO articles VALUES (1, 1000);",
         );
@@ -147,6 +147,7 @@ impl<'a> Application<'a> {
              DROP USER IF EXISTS {account};
              CREATE USER {account} IDENTIFIED BY 's3cret';
              GRANT INSERT ON {schema}.orders TO {account};
+             GRANT INSERT ON {schema}.counter_operations TO {account};
              GRANT SELECT ON {schema}.articles TO {account};"
         ));
         for grants in packages().map(|package| self.schema.file(&package, "grants.sql")) {
@@ -170,7 +171,7 @@ impl<'a> Application<'a> {
     fn runs(
         &self,
         example: &[OsString],
-        (port, counter): (&str, Option<&str>),
+        (port, arguments): (&str, Option<&[&str]>),
         meanwhile: impl FnOnce(),
         (code, texts): (i32, &[&str]),
     ) -> String {
@@ -178,7 +179,7 @@ impl<'a> Application<'a> {
         command
             .arg("120")
             .args(example)
-            .args(counter)
+            .args(arguments.unwrap_or_default())
             .envs([("SLOTTED_HOST", "127.0.0.1"), ("SLOTTED_PORT", port), ("SLOTTED_PASSWORD", "s3cret")])
             .envs([("SLOTTED_USER", &self.schema.name), ("SLOTTED_DATABASE", &self.schema.name)])
             .env("NODE_PATH", provided("examples").join("node_modules"));
@@ -226,7 +227,7 @@ fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout(server: &Ser
     }
 }
 
-fn each_example_tells_sold_out_an_unknown_counter_and_a_lost_connection_apart(server: &Server) {
+fn each_example_tells_sold_out_an_unknown_counter_and_no_server_apart(server: &Server) {
     let application = Application::new(server);
     let port = &application.network.port;
     for example in examples() {
@@ -235,58 +236,74 @@ fn each_example_tells_sold_out_an_unknown_counter_and_a_lost_connection_apart(se
         application.runs(example, (port, None), || {}, sold_out);
         assert_eq!(application.counted(), (0, 0, 1), "{example:?}");
         let unknown = (UNKNOWN_COUNTER, &["unknown counter: ", "unknown counter 'ordres'"][..]);
-        application.runs(example, (port, Some("ordres")), || {}, unknown);
+        application.runs(example, (port, Some(&["ordres"])), || {}, unknown);
         let nobody = free_ports(1)[0].to_string();
         application.runs(example, (&nobody, None), || {}, (CONNECTION_LOST, &["connection lost: "]));
-        let mut holder = application.locked("counters", "orders");
-        // The call can have ended with error 1205 meanwhile. Then the next one is killed.
-        let killed = |session| application.network.server.connect().query_drop(format!("KILL {session}")).is_ok();
-        let kill = || until("it waits", || application.calling(&holder).is_some_and(killed));
-        let lost = (CONNECTION_LOST, &["connection lost: "][..]);
-        application.runs(example, (port, None), kill, lost);
-        holder.query_drop("ROLLBACK").expect("a rollback");
         assert_eq!(application.counted(), (0, 0, 1), "{example:?}");
     }
 }
 
-fn no_example_repeats_a_transaction_whose_commit_may_have_counted(server: &Server) {
+/// The answer to the first COMMIT is lost, and then sessions are killed.
+fn each_example_orders_exactly_once_while_its_sessions_are_killed(server: &Server) {
+    const ORDERS: u64 = 600;
     let application = Application::new(server);
     for example in examples() {
-        application.reset(500);
+        application.reset(2000);
         // After this login, MySQL has the password in its cache: no driver needs TLS, in which the proxy would not see COMMIT.
         let port = application.network.port.parse().expect("a port");
         let login = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false);
         Conn::new(login.user(Some(&application.schema.name)).pass(Some("s3cret"))).expect("a login");
         let (proxy, cut) = proxy(port);
-        let lost = (CONNECTION_LOST, &["may have counted: "][..]);
-        application.runs(example, (&proxy, None), || {}, lost);
+        let kill = || {
+            let mut killer = application.network.server.connect();
+            // Neither the first login nor what follows the last order is repeated.
+            let placed = format!("(SELECT COUNT(*) FROM {}.orders)", application.schema.ident());
+            let sessions = format!(
+                "SELECT ID FROM {SESSIONS} WHERE USER = '{}' AND {placed} BETWEEN 1 AND {}",
+                application.schema.name,
+                ORDERS / 3
+            );
+            for pause in (1..50).take_while(|_| application.counted().0 <= ORDERS / 3) {
+                for session in killer.query::<u32, _>(&sessions).expect("sessions") {
+                    let _ = killer.query_drop(format!("KILL {session}"));
+                }
+                thread::sleep(Duration::from_millis(100 * pause));
+            }
+        };
+        let orders = ORDERS.to_string();
+        application.runs(example, (&proxy, Some(&["orders", &orders])), kill, (0, &["repeat after error"]));
         assert!(cut.load(SeqCst), "{example:?}");
-        assert_eq!(application.counted(), (1, 1, 498), "{example:?}");
+        assert_eq!(application.counted(), (ORDERS, ORDERS as i64, 2000 - 2 * ORDERS as i64), "{example:?}");
     }
 }
 
-/// The port of a proxy that closes its connection instead of passing on the answer to `COMMIT`, and whether it has seen `COMMIT`.
+/// The port of a proxy that closes a connection instead of passing on the answer to the first `COMMIT`, and whether it has.
 fn proxy(server: u16) -> (String, Arc<AtomicBool>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its number").port();
     let cut = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&cut);
-    thread::spawn(move || serve(listener, server, &seen));
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let seen = Arc::clone(&seen);
+            thread::spawn(move || serve(&client, server, &seen));
+        }
+    });
     (port.to_string(), cut)
 }
 
-fn serve(listener: TcpListener, port: u16, cut: &AtomicBool) -> io::Result<()> {
-    let (client, _) = listener.accept()?;
-    // A second connection is rejected.
-    drop(listener);
+fn serve(mut client: &TcpStream, port: u16, cut: &AtomicBool) -> io::Result<()> {
     let server = TcpStream::connect(("127.0.0.1", port))?;
-    (&client).write_all(&greeting_without_tls(&server)?)?;
+    client.write_all(&greeting_without_tls(&server)?)?;
+    let closes = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| _ = pass(&server, &client, |_| !cut.load(SeqCst)));
-        pass(&client, &server, |request| {
+        scope.spawn(|| _ = pass(&server, client, |_| !closes.load(SeqCst)));
+        pass(client, &server, |request| {
             // Not SET autocommit.
             let commits = String::from_utf8_lossy(request).to_lowercase().replace("autocommit", "").contains("commit");
-            cut.fetch_or(commits, SeqCst);
+            if commits && !cut.swap(true, SeqCst) {
+                closes.store(true, SeqCst);
+            }
             true
         })
     })
@@ -298,8 +315,8 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream, open: impl Fn(&[u8]) -> bool) 
     loop {
         let length = from.read(&mut buffer).unwrap_or(0);
         if length == 0 || !open(&buffer[..length]) || to.write_all(&buffer[..length]).is_err() {
-            from.shutdown(Shutdown::Both)?;
-            return to.shutdown(Shutdown::Both);
+            // The first one fails if the server has reset the connection of a session that was killed.
+            return from.shutdown(Shutdown::Both).or(Ok(())).and(to.shutdown(Shutdown::Both));
         }
     }
 }

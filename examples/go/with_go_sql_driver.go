@@ -2,14 +2,16 @@
 package main
 
 import (
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math/rand"
+	mathrand "math/rand"
 	"net"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,14 +22,19 @@ import (
 const (
 	unknownCounter = 30003
 	notEnough      = 30016
+	duplicate      = 1062
 	attempts       = 10
 )
 
-// The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-var repeat = map[uint16]bool{1213: true, 1205: true, 1020: true, 3101: true, 30021: true}
+// 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
+var repeat = map[uint16]bool{1213: true, 1205: true, 1020: true, 1180: true, 1305: true, 3101: true, 30021: true}
 
-// It is unknown whether COMMIT has succeeded.
-var errMayHaveCounted = errors.New("may have counted")
+// newRequest returns 32 hexadecimal digits.
+func newRequest() string {
+	request := make([]byte, 16)
+	rand.Read(request)
+	return fmt.Sprintf("%x", request)
+}
 
 // number returns the number of an error of the server, or 0.
 func number(err error) uint16 {
@@ -38,8 +45,12 @@ func number(err error) uint16 {
 	return 0
 }
 
+// isLost includes the errors of the server after KILL.
 func isLost(err error) bool {
 	var network net.Error
+	if number(err) == 1927 || number(err) == 3169 {
+		return true
+	}
 	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) || errors.As(err, &network)
 }
 
@@ -58,14 +69,13 @@ func open() (*sql.DB, error) {
 	return sql.Open("mysql", settings.FormatDSN())
 }
 
-// Repeats a transaction after the errors of repeat. After any error but errMayHaveCounted, nothing has counted.
+// Repeats a transaction after the errors of repeat, and on another connection after a lost one, whose COMMIT may have succeeded.
+// So work begins with the INSERT of a unique request, and duplicate means that an earlier attempt has counted.
 func inTransaction(db *sql.DB, work func(*sql.Tx) error) error {
 	for attempt := 1; ; attempt++ {
-		committing := false
 		tx, err := db.Begin()
 		if err == nil {
 			if err = work(tx); err == nil {
-				committing = true
 				err = tx.Commit()
 			} else {
 				// After error 1205, the transaction is still open.
@@ -73,23 +83,22 @@ func inTransaction(db *sql.DB, work func(*sql.Tx) error) error {
 			}
 		}
 		switch {
-		case err == nil:
+		case err == nil || number(err) == duplicate:
 			return nil
-		case committing && !repeat[number(err)]:
-			return fmt.Errorf("%w: %v", errMayHaveCounted, err)
-		case !repeat[number(err)] || attempt == attempts:
+		case !repeat[number(err)] && !isLost(err) || attempt == attempts:
 			return err
 		}
 		fmt.Fprintln(os.Stderr, "repeat after error", number(err))
-		time.Sleep(time.Duration(rand.Intn(10<<attempt)) * time.Millisecond)
+		time.Sleep(time.Duration(mathrand.Intn(10<<attempt)) * time.Millisecond)
 	}
 }
 
-// Named counter and stock: an order, its count and its seats are committed together, or none of them.
-func placeOrder(db *sql.DB, seats int, counter string) error {
+// Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is sent again
+// with the same request is the same order.
+func placeOrder(db *sql.DB, request string, seats int, counter string) error {
 	return inTransaction(db, func(tx *sql.Tx) error {
 		// With tx, not db: the pool would execute the statement on another connection, outside the transaction.
-		_, err := tx.Exec("INSERT INTO orders (seats) VALUES (?)", seats)
+		_, err := tx.Exec("INSERT INTO orders (request, seats) VALUES (?, ?)", request, seats)
 		// Last and in this order in all transactions, because each call locks a slot until COMMIT.
 		if err == nil {
 			_, err = tx.Exec("CALL counter_increment(?)", counter)
@@ -150,8 +159,11 @@ type Counts struct {
 	db    *sql.DB
 	mutex sync.Mutex
 	sums  map[string]int64
-	stop  chan struct{}
-	ended sync.WaitGroup
+	// A flush that has not succeeded yet.
+	operation string
+	batch     map[string]int64
+	stop      chan struct{}
+	ended     sync.WaitGroup
 }
 
 func newCounts(db *sql.DB) *Counts {
@@ -167,33 +179,33 @@ func (counts *Counts) count(counter string, amount int64) {
 	counts.mutex.Unlock()
 }
 
+// After an error, the next flush repeats the operation, which counts once.
 func (counts *Counts) flush() error {
-	counts.mutex.Lock()
-	sums := counts.sums
-	counts.sums = map[string]int64{}
-	counts.mutex.Unlock()
-	if len(sums) == 0 {
+	if len(counts.batch) == 0 {
+		counts.mutex.Lock()
+		counts.operation, counts.batch, counts.sums = newRequest(), counts.sums, map[string]int64{}
+		counts.mutex.Unlock()
+	}
+	if len(counts.batch) == 0 {
 		return nil
 	}
 	var names []string
-	for counter := range sums {
+	for counter := range counts.batch {
 		names = append(names, counter)
 	}
 	sort.Strings(names)
 	err := inTransaction(counts.db, func(tx *sql.Tx) error {
+		_, err := tx.Exec("INSERT INTO counter_operations (operation) VALUES (UNHEX(?))", counts.operation)
 		// In the order of the names, so that two processes do not deadlock.
 		for _, counter := range names {
-			if _, err := tx.Exec("CALL counter_add(?, ?)", counter, sums[counter]); err != nil {
-				return err
+			if err == nil {
+				_, err = tx.Exec("CALL counter_add(?, ?)", counter, counts.batch[counter])
 			}
 		}
-		return nil
+		return err
 	})
-	// If nothing has counted, the next flush adds the sums, unless one of the counters does not exist.
-	if err != nil && !errors.Is(err, errMayHaveCounted) && number(err) != unknownCounter {
-		for counter, amount := range sums {
-			counts.count(counter, amount)
-		}
+	if err == nil || number(err) == unknownCounter {
+		counts.batch = nil
 	}
 	return err
 }
@@ -215,19 +227,25 @@ func (counts *Counts) run() {
 func (counts *Counts) close() error {
 	close(counts.stop)
 	counts.ended.Wait()
+	// What an earlier flush has left, and the last counts.
+	if err := counts.flush(); err != nil {
+		return err
+	}
 	return counts.flush()
 }
 
-func run(counter string) error {
+func run(counter string, orders int) error {
 	db, err := open()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := placeOrder(db, 2, counter); err != nil {
-		return err
+	for order := 0; order < orders; order++ {
+		if err := placeOrder(db, newRequest(), 2, counter); err != nil {
+			return err
+		}
 	}
-	orders, err := total(db, counter)
+	placed, err := total(db, counter)
 	if err != nil {
 		return err
 	}
@@ -235,7 +253,7 @@ func run(counter string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("orders: %d\nseats left: %d\n", orders, left)
+	fmt.Printf("orders: %d\nseats left: %d\n", placed, left)
 
 	if err := viewArticle(db, 1); err != nil {
 		return err
@@ -262,18 +280,19 @@ func run(counter string) error {
 }
 
 func main() {
-	counter := "orders"
+	counter, orders := "orders", 1
 	if len(os.Args) > 1 {
 		counter = os.Args[1]
 	}
-	err := run(counter)
+	if len(os.Args) > 2 {
+		orders, _ = strconv.Atoi(os.Args[2])
+	}
+	err := run(counter, orders)
 	if err == nil {
 		return
 	}
 	meaning, code := "", 1
 	switch {
-	case errors.Is(err, errMayHaveCounted):
-		code = 4
 	case number(err) == unknownCounter:
 		meaning, code = "unknown counter: ", 3
 	case number(err) == notEnough:

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
@@ -17,19 +18,14 @@ import java.util.concurrent.TimeUnit;
 public class WithMariadb {
     static final int UNKNOWN_COUNTER = 30003;
     static final int NOT_ENOUGH = 30016;
-    // The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-    static final Set<Integer> REPEAT = Set.of(1213, 1205, 1020, 3101, 30021);
+    static final int DUPLICATE = 1062;
+    // 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
+    // 1927, 3169: KILL. The driver passes on an error of the server.
+    static final Set<Integer> REPEAT = Set.of(1213, 1205, 1020, 1180, 1305, 1927, 3101, 3169, 30021);
     static final int ATTEMPTS = 10;
 
-    /** It is unknown whether COMMIT has succeeded. Close the connection. */
-    static class MayHaveCounted extends RuntimeException {
-        MayHaveCounted(SQLException cause) {
-            super(cause.getMessage(), cause);
-        }
-    }
-
     interface Work {
-        void execute() throws SQLException;
+        void execute(Connection connection) throws SQLException;
     }
 
     /** An error of the network, or of a server that shuts down. The class of SQLSTATE is 08, connection exception. */
@@ -37,6 +33,7 @@ public class WithMariadb {
         return error.getSQLState() != null && error.getSQLState().startsWith("08");
     }
 
+    /** With a pool, such as HikariCP, take the connection from it. */
     static Connection connect() throws SQLException {
         Properties settings = new Properties();
         settings.setProperty("user", System.getenv("SLOTTED_USER"));
@@ -76,32 +73,28 @@ public class WithMariadb {
         }
     }
 
-    /** Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted. */
-    static void inTransaction(Connection connection, Work work) throws SQLException, InterruptedException {
+    /** 32 hexadecimal digits. */
+    static String newRequest() {
+        return UUID.randomUUID().toString().replace("-", "");
+    }
+
+    /**
+     * Repeats a transaction after the errors of REPEAT, and after a lost connection, whose COMMIT may have succeeded. So work begins
+     * with the INSERT of a unique request, and DUPLICATE means that an earlier attempt has counted.
+     */
+    static void inTransaction(Work work) throws SQLException, InterruptedException {
         for (int attempt = 1; ; attempt++) {
-            boolean committing = false;
-            try {
+            // After an error, close() ends the transaction, which is still open after error 1205.
+            try (Connection connection = connect()) {
                 connection.setAutoCommit(false);
-                work.execute();
-                committing = true;
+                work.execute(connection);
                 connection.commit();
-                connection.setAutoCommit(true);
                 return;
-            } catch (RuntimeException error) {
-                connection.rollback();
-                connection.setAutoCommit(true);
-                throw error;
             } catch (SQLException error) {
-                boolean repeat = REPEAT.contains(error.getErrorCode());
-                if (committing && !repeat) {
-                    throw new MayHaveCounted(error);
+                if (error.getErrorCode() == DUPLICATE) {
+                    return;
                 }
-                // After error 1205, the transaction is still open.
-                if (!isLost(error)) {
-                    connection.rollback();
-                    connection.setAutoCommit(true);
-                }
-                if (!repeat || attempt == ATTEMPTS) {
+                if (!(REPEAT.contains(error.getErrorCode()) || isLost(error)) || attempt == ATTEMPTS) {
                     throw error;
                 }
                 System.err.println("repeat after error " + error.getErrorCode());
@@ -110,10 +103,13 @@ public class WithMariadb {
         }
     }
 
-    /** Named counter and stock: an order, its count and its seats are committed together, or none of them. */
-    static void placeOrder(Connection connection, int seats, String counter) throws SQLException, InterruptedException {
-        inTransaction(connection, () -> {
-            execute(connection, "INSERT INTO orders (seats) VALUES (?)", seats);
+    /**
+     * Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is sent again
+     * with the same request is the same order.
+     */
+    static void placeOrder(String request, int seats, String counter) throws SQLException, InterruptedException {
+        inTransaction(connection -> {
+            execute(connection, "INSERT INTO orders (request, seats) VALUES (?, ?)", request, seats);
             // Last and in this order in all transactions, because each call locks a slot until COMMIT.
             execute(connection, "CALL counter_increment(?)", counter);
             // If fewer are left, the call takes none and fails with NOT_ENOUGH.
@@ -157,13 +153,16 @@ public class WithMariadb {
     /** In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second. */
     static class Counts {
         private Map<String, Long> sums = new TreeMap<>();
+        // The operation and the sums of a flush that has not succeeded yet.
+        private String operation;
+        private Map<String, Long> batch = Map.of();
         private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
 
         Counts() {
             timer.scheduleAtFixedRate(() -> {
                 try {
                     flush();
-                } catch (SQLException | InterruptedException | MayHaveCounted error) {
+                } catch (SQLException | InterruptedException error) {
                     System.err.println("flush failed: " + error.getMessage());
                 }
             }, 1, 1, TimeUnit.SECONDS);
@@ -173,29 +172,33 @@ public class WithMariadb {
             sums.merge(counter, amount, Long::sum);
         }
 
+        /** The sums in the order of the names, so that two processes do not deadlock. */
         private synchronized Map<String, Long> take() {
             Map<String, Long> taken = sums;
             sums = new TreeMap<>();
             return taken;
         }
 
+        /** After an error, the next flush repeats the operation, which counts once. */
         void flush() throws SQLException, InterruptedException {
-            Map<String, Long> taken = take();
-            if (taken.isEmpty()) {
+            if (batch.isEmpty()) {
+                operation = newRequest();
+                batch = take();
+            }
+            if (batch.isEmpty()) {
                 return;
             }
-            // A new connection: the server closes one that is idle for long, and threads cannot share one.
-            try (Connection connection = connect()) {
-                inTransaction(connection, () -> {
-                    // In the order of the names, so that two processes do not deadlock.
-                    for (Map.Entry<String, Long> sum : taken.entrySet()) {
+            try {
+                inTransaction(connection -> {
+                    execute(connection, "INSERT INTO counter_operations (operation) VALUES (UNHEX(?))", operation);
+                    for (Map.Entry<String, Long> sum : batch.entrySet()) {
                         execute(connection, "CALL counter_add(?, ?)", sum.getKey(), sum.getValue());
                     }
                 });
+                batch = Map.of();
             } catch (SQLException error) {
-                // Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
-                if (error.getErrorCode() != UNKNOWN_COUNTER) {
-                    taken.forEach(this::count);
+                if (error.getErrorCode() == UNKNOWN_COUNTER) {
+                    batch = Map.of();
                 }
                 throw error;
             }
@@ -204,13 +207,14 @@ public class WithMariadb {
         void close() throws SQLException, InterruptedException {
             timer.shutdown();
             timer.awaitTermination(1, TimeUnit.MINUTES);
+            // What an earlier flush has left, and the last counts.
+            flush();
             flush();
         }
     }
 
-    static int run(String counter) throws SQLException, InterruptedException {
+    static void show(String counter) throws SQLException, InterruptedException {
         try (Connection connection = connect()) {
-            placeOrder(connection, 2, counter);
             System.out.println("orders: " + total(connection, counter));
             System.out.println("seats left: " + seatsLeft(connection));
 
@@ -227,9 +231,16 @@ public class WithMariadb {
             }
             counts.close();
             totals(connection, "clicks", "impressions").forEach((name, count) -> System.out.println(name + ": " + count));
+        }
+    }
+
+    static int run(String counter, int orders) throws SQLException, InterruptedException {
+        try {
+            for (int order = 0; order < orders; order++) {
+                placeOrder(newRequest(), 2, counter);
+            }
+            show(counter);
             return 0;
-        } catch (MayHaveCounted error) {
-            return failed("may have counted", 4, error);
         } catch (SQLException error) {
             switch (error.getErrorCode()) {
                 case UNKNOWN_COUNTER:
@@ -251,6 +262,7 @@ public class WithMariadb {
     }
 
     public static void main(String[] arguments) throws SQLException, InterruptedException {
-        System.exit(run(arguments.length > 0 ? arguments[0] : "orders"));
+        String counter = arguments.length > 0 ? arguments[0] : "orders";
+        System.exit(run(counter, arguments.length > 1 ? Integer.parseInt(arguments[1]) : 1));
     }
 }

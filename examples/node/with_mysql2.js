@@ -1,21 +1,20 @@
 // Counts with mysql2. examples/README.md has the settings, the output and the rules for errors.
 'use strict';
+const { randomUUID } = require('crypto');
 const mysql = require('mysql2/promise');
 const { setTimeout: sleep } = require('timers/promises');
 
 const UNKNOWN_COUNTER = 30003;
 const NOT_ENOUGH = 30016;
-// The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-const REPEAT = [1213, 1205, 1020, 3101, 30021];
+const DUPLICATE = 1062;
+// 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
+const REPEAT = [1213, 1205, 1020, 1180, 1305, 3101, 30021];
 const ATTEMPTS = 10;
 
-// It is unknown whether COMMIT has succeeded. Close the connection.
-class MayHaveCounted extends Error {}
+// The connection cannot be used any more, also after KILL (1927, 3169). After another error of the server, it can.
+const isLost = (error) => error.fatal === true || [1927, 3169].includes(error.errno);
 
-// The connection cannot be used any more. After an error of the server, it can.
-const isLost = (error) => error.fatal === true;
-
-const settings = {
+const pool = mysql.createPool({
   host: process.env.SLOTTED_HOST,
   port: Number(process.env.SLOTTED_PORT),
   user: process.env.SLOTTED_USER,
@@ -25,65 +24,72 @@ const settings = {
   supportBigNumbers: true,
   // caching_sha2_password without TLS: the driver fetches the public key of the server. With TLS:
   // ssl: { ca: fs.readFileSync('ca.pem'), verifyIdentity: true }
-};
+});
 
-// Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
-// All its statements need one connection: with a pool, take it with getConnection().
-async function inTransaction(connection, work) {
+// 32 hexadecimal digits.
+const newRequest = () => randomUUID().replaceAll('-', '');
+
+// Repeats a transaction after the errors of REPEAT, and on another connection after a lost one, whose COMMIT may have succeeded.
+// So work begins with the INSERT of a unique request, and DUPLICATE means that an earlier attempt has counted.
+async function inTransaction(work) {
   for (let attempt = 1; ; attempt++) {
-    let committing = false;
+    let connection;
     try {
+      // All statements of a transaction need one connection of the pool.
+      connection = await pool.getConnection();
       await connection.beginTransaction();
-      await work();
-      committing = true;
+      await work(connection);
       return await connection.commit();
     } catch (error) {
-      const repeat = REPEAT.includes(error.errno);
-      if (committing && !repeat) throw new MayHaveCounted(error.message, { cause: error });
       // After error 1205, the transaction is still open.
-      if (!isLost(error)) await connection.rollback();
-      if (!repeat || attempt === ATTEMPTS) throw error;
-      console.error(`repeat after error ${error.errno}`);
+      if (isLost(error)) connection?.destroy();
+      else await connection?.rollback();
+      if (error.errno === DUPLICATE) return;
+      if (!(REPEAT.includes(error.errno) || isLost(error)) || attempt === ATTEMPTS) throw error;
+      console.error(`repeat after error ${error.errno ?? error.code}`);
       await sleep(Math.random() * 10 * 2 ** attempt);
+    } finally {
+      connection?.release();
     }
   }
 }
 
-// Named counter and stock: an order, its count and its seats are committed together, or none of them.
-const placeOrder = (connection, seats, counter) =>
-  inTransaction(connection, async () => {
-    await connection.execute('INSERT INTO orders (seats) VALUES (?)', [seats]);
+// Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is sent again
+// with the same request is the same order.
+const placeOrder = (request, seats, counter) =>
+  inTransaction(async (connection) => {
+    await connection.execute('INSERT INTO orders (request, seats) VALUES (?, ?)', [request, seats]);
     // Last and in this order in all transactions, because each call locks a slot until COMMIT.
     await connection.execute('CALL counter_increment(?)', [counter]);
     // If fewer are left, the call takes none and fails with NOT_ENOUGH.
     await connection.execute('CALL bounded_counter_take(?, ?)', ['seats', seats]);
   });
 
-async function seatsLeft(connection) {
-  const [[{ total }]] = await connection.execute('SELECT bounded_counter_get(?) AS total', ['seats']);
+async function seatsLeft() {
+  const [[{ total }]] = await pool.execute('SELECT bounded_counter_get(?) AS total', ['seats']);
   return total;
 }
 
 // Named counter: one total.
-async function total(connection, counter) {
-  const [[{ total }]] = await connection.execute('SELECT counter_get(?) AS total', [counter]);
+async function total(counter) {
+  const [[{ total }]] = await pool.execute('SELECT counter_get(?) AS total', [counter]);
   return total;
 }
 
 // Named counters: the totals of several in one query.
-async function totals(connection, ...counters) {
+async function totals(...counters) {
   // query() expands the array. With execute(), the query returns no row.
   const sql = 'SELECT counter_name AS name, total FROM counter_totals WHERE counter_name IN (?) ORDER BY counter_name';
-  const [rows] = await connection.query(sql, [counters]);
+  const [rows] = await pool.query(sql, [counters]);
   return rows;
 }
 
 // Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
-const viewArticle = (connection, id) => connection.execute('CALL articles_views_increment(?)', [id]);
+const viewArticle = (id) => pool.execute('CALL articles_views_increment(?)', [id]);
 
 // Column: the value up to the last roll-up, and the exact total.
-async function views(connection, id) {
-  const [[row]] = await connection.execute('SELECT views, articles_views_get(id) AS total FROM articles WHERE id = ?', [id]);
+async function views(id) {
+  const [[row]] = await pool.execute('SELECT views, articles_views_get(id) AS total FROM articles WHERE id = ?', [id]);
   return row;
 }
 
@@ -91,8 +97,12 @@ async function views(connection, id) {
 class Counts {
   constructor() {
     this.sums = new Map();
+    // The operation and the sums of a flush that has not succeeded yet.
+    this.batch = undefined;
+    this.flushing = Promise.resolve();
     this.timer = setInterval(() => {
-      this.flushing = this.flush().catch((error) => console.error(`flush failed: ${error.message}`));
+      const flushed = this.flushing.then(() => this.flush());
+      this.flushing = flushed.catch((error) => console.error(`flush failed: ${error.message}`));
     }, 1000);
   }
 
@@ -100,46 +110,42 @@ class Counts {
     this.sums.set(counter, (this.sums.get(counter) ?? 0) + amount);
   }
 
+  // After an error, the next flush repeats the operation, which counts once.
   async flush() {
-    const sums = this.sums;
-    this.sums = new Map();
-    if (sums.size === 0) return;
-    let connection;
+    if (!this.batch && this.sums.size > 0) {
+      this.batch = { operation: newRequest(), sums: [...this.sums].sort() };
+      this.sums = new Map();
+    }
+    if (!this.batch) return;
+    const { operation, sums } = this.batch;
     try {
-      // A new connection: the server closes one that is idle for long.
-      connection = await mysql.createConnection(settings);
-      await inTransaction(connection, async () => {
+      await inTransaction(async (connection) => {
+        await connection.execute('INSERT INTO counter_operations (operation) VALUES (UNHEX(?))', [operation]);
         // In the order of the names, so that two processes do not deadlock.
-        for (const sum of [...sums].sort()) await connection.execute('CALL counter_add(?, ?)', sum);
+        for (const sum of sums) await connection.execute('CALL counter_add(?, ?)', sum);
       });
+      this.batch = undefined;
     } catch (error) {
-      // Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
-      if (!(error instanceof MayHaveCounted) && error.errno !== UNKNOWN_COUNTER) {
-        sums.forEach((amount, counter) => this.count(counter, amount));
-      }
+      if (error.errno === UNKNOWN_COUNTER) this.batch = undefined;
       throw error;
-    } finally {
-      connection?.destroy();
     }
   }
 
   async close() {
     clearInterval(this.timer);
     await this.flushing;
-    await this.flush();
+    while (this.batch || this.sums.size > 0) await this.flush();
   }
 }
 
-async function main(counter = 'orders') {
-  let connection;
+async function main(counter = 'orders', orders = 1) {
   try {
-    connection = await mysql.createConnection(settings);
-    await placeOrder(connection, 2, counter);
-    console.log(`orders: ${await total(connection, counter)}`);
-    console.log(`seats left: ${await seatsLeft(connection)}`);
+    for (let order = 0; order < orders; order++) await placeOrder(newRequest(), 2, counter);
+    console.log(`orders: ${await total(counter)}`);
+    console.log(`seats left: ${await seatsLeft()}`);
 
-    await viewArticle(connection, 1);
-    const read = await views(connection, 1);
+    await viewArticle(1);
+    const read = await views(1);
     console.log(`views: ${read.total} (${read.views} in the column)`);
 
     const counts = new Counts();
@@ -148,11 +154,10 @@ async function main(counter = 'orders') {
       if (impression % 10 === 0) counts.count('clicks');
     }
     await counts.close();
-    for (const { name, total } of await totals(connection, 'clicks', 'impressions')) console.log(`${name}: ${total}`);
+    for (const { name, total } of await totals('clicks', 'impressions')) console.log(`${name}: ${total}`);
   } catch (error) {
     const [meaning, code] =
-      error instanceof MayHaveCounted ? ['may have counted', 4]
-      : error.errno === UNKNOWN_COUNTER ? ['unknown counter', 3]
+      error.errno === UNKNOWN_COUNTER ? ['unknown counter', 3]
       : error.errno === NOT_ENOUGH ? ['sold out', 5]
       : isLost(error) ? ['connection lost', 4]
       : [];
@@ -160,7 +165,7 @@ async function main(counter = 'orders') {
     console.error(`${meaning}: ${error.message}`);
     process.exitCode = code;
   } finally {
-    connection?.destroy();
+    await pool.end();
   }
 }
 

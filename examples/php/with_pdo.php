@@ -4,16 +4,12 @@ declare(strict_types=1);
 
 const UNKNOWN_COUNTER = 30003;
 const NOT_ENOUGH = 30016;
-// The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-const REPEAT = [1213, 1205, 1020, 3101, 30021];
-// The numbers of the driver without a connection.
-const LOST = [2002, 2003, 2006, 2013, 1927];
+const DUPLICATE = 1062;
+// 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
+const REPEAT = [1213, 1205, 1020, 1180, 1305, 3101, 30021];
+// The numbers of the driver without a connection, and those of the server after KILL.
+const LOST = [2002, 2003, 2006, 2013, 1927, 3169];
 const ATTEMPTS = 10;
-
-// It is unknown whether COMMIT has succeeded. Close the connection.
-class MayHaveCounted extends RuntimeException
-{
-}
 
 // The number of the error. getCode() returns the SQLSTATE, which is 45000 for all errors of the package.
 function number(Throwable $error): int
@@ -39,28 +35,36 @@ function query(PDO $connection, string $sql, mixed ...$arguments): PDOStatement
     return $statement;
 }
 
-// Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
-function in_transaction(PDO $connection, callable $work): void
+// 32 hexadecimal digits.
+function new_request(): string
+{
+    return bin2hex(random_bytes(16));
+}
+
+// Repeats a transaction after the errors of REPEAT, and on another connection after a lost one, whose COMMIT may have succeeded.
+// So $work begins with the INSERT of a unique request, and DUPLICATE means that an earlier attempt has counted.
+function in_transaction(?PDO &$connection, callable $work): void
 {
     for ($attempt = 1; ; $attempt++) {
-        $committing = false;
         try {
+            $connection ??= connect();
             $connection->beginTransaction();
-            $work();
-            $committing = true;
+            $work($connection);
             $connection->commit();
             return;
         } catch (Throwable $error) {
             $number = number($error);
-            $repeat = in_array($number, REPEAT);
-            if ($committing && !$repeat) {
-                throw new MayHaveCounted($error->getMessage(), $number, $error);
+            $lost = in_array($number, LOST);
+            if ($lost) {
+                $connection = null;
+            } else {
+                // After error 1205, the transaction is still open. After 1213 it is not, and rollBack() would throw.
+                $connection?->exec('ROLLBACK');
             }
-            // After error 1205, the transaction is still open. After 1213 it is not, and rollBack() would throw.
-            if (!in_array($number, LOST)) {
-                $connection->exec('ROLLBACK');
+            if ($number === DUPLICATE) {
+                return;
             }
-            if (!$repeat || $attempt === ATTEMPTS) {
+            if (!($lost || in_array($number, REPEAT)) || $attempt === ATTEMPTS) {
                 throw $error;
             }
             error_log("repeat after error $number");
@@ -69,11 +73,12 @@ function in_transaction(PDO $connection, callable $work): void
     }
 }
 
-// Named counter and stock: an order, its count and its seats are committed together, or none of them.
-function place_order(PDO $connection, int $seats, string $counter): void
+// Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is sent again
+// with the same request is the same order.
+function place_order(?PDO &$connection, string $request, int $seats, string $counter): void
 {
-    in_transaction($connection, function () use ($connection, $seats, $counter): void {
-        query($connection, 'INSERT INTO orders (seats) VALUES (?)', $seats);
+    in_transaction($connection, function (PDO $connection) use ($request, $seats, $counter): void {
+        query($connection, 'INSERT INTO orders (request, seats) VALUES (?, ?)', $request, $seats);
         // Last and in this order in all transactions, because each call locks a slot until COMMIT.
         query($connection, 'CALL counter_increment(?)', $counter);
         // If fewer are left, the call takes none and fails with NOT_ENOUGH.
@@ -119,6 +124,8 @@ function views(PDO $connection, int $id): array
 class Counts
 {
     private array $sums = [];
+    // The operation and the sums of a flush that has not succeeded yet.
+    private ?array $batch = null;
     private float $flushed;
 
     public function __construct()
@@ -139,35 +146,52 @@ class Counts
         }
     }
 
+    // After an error, the next flush repeats the operation, which counts once.
     public function flush(): void
     {
         $this->flushed = microtime(true);
-        [$sums, $this->sums] = [$this->sums, []];
-        // In the order of the names, so that two processes do not deadlock.
-        ksort($sums, SORT_STRING);
+        if (!$this->batch && $this->sums) {
+            // In the order of the names, so that two processes do not deadlock.
+            ksort($this->sums, SORT_STRING);
+            [$this->batch, $this->sums] = [[new_request(), $this->sums], []];
+        }
+        if (!$this->batch) {
+            return;
+        }
+        [$operation, $sums] = $this->batch;
         try {
             // A new connection: the server closes one that is idle for long.
-            $connection = connect();
-            in_transaction($connection, function () use ($connection, $sums): void {
+            $connection = null;
+            in_transaction($connection, function (PDO $connection) use ($operation, $sums): void {
+                query($connection, 'INSERT INTO counter_operations (operation) VALUES (UNHEX(?))', $operation);
                 foreach ($sums as $counter => $amount) {
                     query($connection, 'CALL counter_add(?, ?)', $counter, $amount);
                 }
             });
+            $this->batch = null;
         } catch (PDOException $error) {
-            // Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
-            if (number($error) !== UNKNOWN_COUNTER) {
-                $this->sums = $sums;
+            if (number($error) === UNKNOWN_COUNTER) {
+                $this->batch = null;
             }
             throw $error;
         }
     }
+
+    public function close(): void
+    {
+        while ($this->batch || $this->sums) {
+            $this->flush();
+        }
+    }
 }
 
-function main(string $counter = 'orders'): int
+function main(string $counter = 'orders', string $orders = '1'): int
 {
     try {
         $connection = connect();
-        place_order($connection, 2, $counter);
+        for ($order = 0; $order < (int) $orders; $order++) {
+            place_order($connection, new_request(), 2, $counter);
+        }
         echo 'orders: ', total($connection, $counter), "\n";
         echo 'seats left: ', seats_left($connection), "\n";
 
@@ -182,14 +206,13 @@ function main(string $counter = 'orders'): int
                 $counts->count('clicks');
             }
         }
-        $counts->flush();
+        $counts->close();
         foreach (totals($connection, 'clicks', 'impressions') as $name => $count) {
             echo "$name: $count\n";
         }
         return 0;
     } catch (Throwable $error) {
         [$meaning, $code] = match (true) {
-            $error instanceof MayHaveCounted => ['may have counted', 4],
             number($error) === UNKNOWN_COUNTER => ['unknown counter', 3],
             number($error) === NOT_ENOUGH => ['sold out', 5],
             in_array(number($error), LOST) => ['connection lost', 4],

@@ -5,20 +5,18 @@ import random
 import sys
 import threading
 import time
+import uuid
 
 import pymysql
 
 UNKNOWN_COUNTER = 30003
 NOT_ENOUGH = 30016
-# The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-REPEAT = {1213, 1205, 1020, 3101, 30021}
-# The codes of the driver without a connection: 0 after a connection that was lost.
-LOST = {0, 2003, 2006, 2013}
+DUPLICATE = 1062
+# 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
+REPEAT = {1213, 1205, 1020, 1180, 1305, 3101, 30021}
+# The codes of the driver without a connection, 0 after one that was lost, and those of the server after KILL.
+LOST = {0, 2003, 2006, 2013, 1927, 3169}
 ATTEMPTS = 10
-
-
-class MayHaveCounted(Exception):
-    """It is unknown whether COMMIT has succeeded. Close the connection."""
 
 
 def connect():
@@ -48,32 +46,34 @@ def query(connection, sql, *arguments):
 
 
 def in_transaction(connection, work):
-    """Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted."""
+    """Repeats a transaction after the errors of REPEAT, and on a new connection after a lost one, whose COMMIT may have
+    succeeded. So work begins with the INSERT of a unique request, and DUPLICATE means that an earlier attempt has counted."""
     for attempt in range(1, ATTEMPTS + 1):
-        committing = False
         try:
+            if attempt > 1 and not connection.open:
+                connection.connect()
             connection.begin()
             with connection.cursor() as cursor:
                 work(cursor)
-            committing = True
             return connection.commit()
-        except Exception as error:
-            if committing and number(error) not in REPEAT:
-                raise MayHaveCounted(error) from error
+        except pymysql.MySQLError as error:
             # After error 1205, the transaction is still open.
             if number(error) not in LOST:
                 connection.rollback()
-            if number(error) not in REPEAT or attempt == ATTEMPTS:
+            if number(error) == DUPLICATE:
+                return
+            if number(error) not in REPEAT | LOST or attempt == ATTEMPTS:
                 raise
             print(f"repeat after error {number(error)}", file=sys.stderr)
             time.sleep(random.uniform(0, 0.01 * 2**attempt))
 
 
-def place_order(connection, seats, counter):
-    """Named counter and stock: an order, its count and its seats are committed together, or none of them."""
+def place_order(connection, request, seats, counter):
+    """Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is
+    sent again with the same request is the same order."""
 
     def work(cursor):
-        cursor.execute("INSERT INTO orders (seats) VALUES (%s)", (seats,))
+        cursor.execute("INSERT INTO orders (request, seats) VALUES (%s, %s)", (request, seats))
         # Last and in this order in all transactions, because each call locks a slot until COMMIT.
         cursor.execute("CALL counter_increment(%s)", (counter,))
         # If fewer are left, the call takes none and fails with NOT_ENOUGH.
@@ -112,6 +112,8 @@ class Counts:
 
     def __init__(self):
         self.sums = {}
+        # The operation and the sums of a flush that has not succeeded yet.
+        self.batch = None
         self.lock = threading.Lock()
         self.closed = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -122,12 +124,16 @@ class Counts:
             self.sums[counter] = self.sums.get(counter, 0) + amount
 
     def flush(self):
+        """After an error, the next flush repeats the operation, which counts once."""
         with self.lock:
-            sums, self.sums = self.sums, {}
-        if not sums:
+            if self.batch is None and self.sums:
+                self.batch, self.sums = (uuid.uuid4().hex, self.sums), {}
+        if self.batch is None:
             return
+        operation, sums = self.batch
 
         def work(cursor):
+            cursor.execute("INSERT INTO counter_operations (operation) VALUES (UNHEX(%s))", (operation,))
             # In the order of the names, so that two processes do not deadlock.
             for sum in sorted(sums.items()):
                 cursor.execute("CALL counter_add(%s, %s)", sum)
@@ -136,30 +142,31 @@ class Counts:
             # A new connection: the server closes one that is idle for long, and threads cannot share one.
             with connect() as connection:
                 in_transaction(connection, work)
+            self.batch = None
         except pymysql.MySQLError as error:
-            # Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
-            if number(error) != UNKNOWN_COUNTER:
-                for counter, amount in sums.items():
-                    self.count(counter, amount)
+            if number(error) == UNKNOWN_COUNTER:
+                self.batch = None
             raise
 
     def close(self):
         self.closed.set()
         self.thread.join()
-        self.flush()
+        while self.batch or self.sums:
+            self.flush()
 
     def _run(self):
         while not self.closed.wait(1):
             try:
                 self.flush()
-            except (pymysql.MySQLError, MayHaveCounted) as error:
+            except pymysql.MySQLError as error:
                 print(f"flush failed: {error}", file=sys.stderr)
 
 
-def main(counter="orders"):
+def main(counter="orders", orders="1"):
     try:
         connection = connect()
-        place_order(connection, 2, counter)
+        for _ in range(int(orders)):
+            place_order(connection, uuid.uuid4().hex, 2, counter)
         print("orders:", total(connection, counter))
         print("seats left:", seats_left(connection))
 
@@ -175,8 +182,6 @@ def main(counter="orders"):
         counts.close()
         for name, count in totals(connection, "clicks", "impressions"):
             print(f"{name}: {count}")
-    except MayHaveCounted as error:
-        meaning, message, code = "may have counted", error, 4
     except pymysql.MySQLError as error:
         message = error.args[-1]
         if number(error) == UNKNOWN_COUNTER:

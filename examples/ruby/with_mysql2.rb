@@ -1,16 +1,15 @@
 # Counts with mysql2. examples/README.md has the settings, the output and the rules for errors.
 require "mysql2"
+require "securerandom"
 
 UNKNOWN_COUNTER = 30003
 NOT_ENOUGH = 30016
-# The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-REPEAT = [1213, 1205, 1020, 3101, 30021]
-# The numbers of the driver without a connection.
-LOST = [2002, 2003, 2006, 2013]
+DUPLICATE = 1062
+# 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
+REPEAT = [1213, 1205, 1020, 1180, 1305, 3101, 30021]
+# The numbers of the driver without a connection, and those of the server after KILL.
+LOST = [2002, 2003, 2006, 2013, 1927, 3169]
 ATTEMPTS = 10
-
-# It is unknown whether COMMIT has succeeded. Close the connection.
-class MayHaveCounted < StandardError; end
 
 def connect
   Mysql2::Client.new(
@@ -25,30 +24,42 @@ def connect
   )
 end
 
+# A connection, and another one after it was lost. Not by the option `reconnect`, after which the rest of a transaction would commit
+# by itself.
+class Database
+  def connection
+    @connection ||= connect
+  end
+
+  def query(sql, *arguments)
+    connection.prepare(sql).execute(*arguments)
+  end
+
+  def close
+    @connection&.close
+    @connection = nil
+  end
+end
+
 # The number of an error of the server or of the driver, or nil.
 def number(error)
   error.error_number if error.is_a?(Mysql2::Error)
 end
 
-def query(connection, sql, *arguments)
-  connection.prepare(sql).execute(*arguments)
-end
-
-# Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
-def in_transaction(connection)
+# Repeats a transaction after the errors of REPEAT, and on another connection after a lost one, whose COMMIT may have succeeded.
+# So the block begins with the INSERT of a unique request, and DUPLICATE means that an earlier attempt has counted.
+def in_transaction(database)
   attempt = 1
   begin
-    committing = false
-    connection.query("BEGIN")
+    database.connection.query("BEGIN")
     yield
-    committing = true
-    connection.query("COMMIT")
+    database.connection.query("COMMIT")
   rescue => error
-    repeat = REPEAT.include?(number(error))
-    raise MayHaveCounted, error.message if committing && !repeat
+    lost = LOST.include?(number(error))
     # After error 1205, the transaction is still open.
-    connection.query("ROLLBACK") unless LOST.include?(number(error))
-    raise if !repeat || attempt == ATTEMPTS
+    lost ? database.close : database.connection.query("ROLLBACK")
+    return if number(error) == DUPLICATE
+    raise if !(lost || REPEAT.include?(number(error))) || attempt == ATTEMPTS
     warn "repeat after error #{number(error)}"
     sleep rand * 0.01 * 2**attempt
     attempt += 1
@@ -56,48 +67,51 @@ def in_transaction(connection)
   end
 end
 
-# Named counter and stock: an order, its count and its seats are committed together, or none of them.
-def place_order(connection, seats, counter)
-  in_transaction(connection) do
-    query(connection, "INSERT INTO orders (seats) VALUES (?)", seats)
+# Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is sent again
+# with the same request is the same order.
+def place_order(database, request, seats, counter)
+  in_transaction(database) do
+    database.query("INSERT INTO orders (request, seats) VALUES (?, ?)", request, seats)
     # Last and in this order in all transactions, because each call locks a slot until COMMIT.
-    query(connection, "CALL counter_increment(?)", counter)
+    database.query("CALL counter_increment(?)", counter)
     # If fewer are left, the call takes none and fails with NOT_ENOUGH.
-    query(connection, "CALL bounded_counter_take(?, ?)", "seats", seats)
+    database.query("CALL bounded_counter_take(?, ?)", "seats", seats)
   end
 end
 
-def seats_left(connection)
-  query(connection, "SELECT bounded_counter_get(?) AS total", "seats").first["total"]
+def seats_left(database)
+  database.query("SELECT bounded_counter_get(?) AS total", "seats").first["total"]
 end
 
 # Named counter: one total.
-def total(connection, counter)
-  query(connection, "SELECT counter_get(?) AS total", counter).first["total"]
+def total(database, counter)
+  database.query("SELECT counter_get(?) AS total", counter).first["total"]
 end
 
 # Named counters: the totals of several in one query.
-def totals(connection, *counters)
+def totals(database, *counters)
   places = (["?"] * counters.size).join(", ")
   sql = "SELECT counter_name, total FROM counter_totals WHERE counter_name IN (#{places}) ORDER BY counter_name"
   # The total of the view is a DECIMAL.
-  query(connection, sql, *counters).to_h { |row| [row["counter_name"], row["total"].to_i] }
+  database.query(sql, *counters).to_h { |row| [row["counter_name"], row["total"].to_i] }
 end
 
 # Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
-def view_article(connection, id)
-  query(connection, "CALL articles_views_increment(?)", id)
+def view_article(database, id)
+  database.query("CALL articles_views_increment(?)", id)
 end
 
 # Column: the value up to the last roll-up, and the exact total.
-def views(connection, id)
-  query(connection, "SELECT views, articles_views_get(id) AS total FROM articles WHERE id = ?", id).first.values
+def views(database, id)
+  database.query("SELECT views, articles_views_get(id) AS total FROM articles WHERE id = ?", id).first.values
 end
 
 # In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second.
 class Counts
   def initialize
     @sums = Hash.new(0)
+    # The operation and the sums of a flush that has not succeeded yet.
+    @batch = nil
     @mutex = Mutex.new
     @closing = ConditionVariable.new
     @closed = false
@@ -108,21 +122,26 @@ class Counts
     @mutex.synchronize { @sums[counter] += amount }
   end
 
+  # After an error, the next flush repeats the operation, which counts once.
   def flush
-    sums = @mutex.synchronize { @sums.tap { @sums = Hash.new(0) } }
-    return if sums.empty?
-    # A new connection: the server closes one that is idle for long, and threads cannot share one.
-    connection = connect
-    in_transaction(connection) do
-      # In the order of the names, so that two processes do not deadlock.
-      sums.sort.each { |sum| query(connection, "CALL counter_add(?, ?)", *sum) }
+    @mutex.synchronize do
+      @batch, @sums = [SecureRandom.hex, @sums], Hash.new(0) if !@batch && @sums.any?
     end
+    return unless @batch
+    operation, sums = @batch
+    # Another connection: the server closes one that is idle for long, and threads cannot share one.
+    database = Database.new
+    in_transaction(database) do
+      database.query("INSERT INTO counter_operations (operation) VALUES (UNHEX(?))", operation)
+      # In the order of the names, so that two processes do not deadlock.
+      sums.sort.each { |sum| database.query("CALL counter_add(?, ?)", *sum) }
+    end
+    @batch = nil
   rescue Mysql2::Error => error
-    # Nothing has counted: the next flush adds the sums, unless one of the counters does not exist.
-    sums.each { |counter, amount| count(counter, amount) } if number(error) != UNKNOWN_COUNTER
+    @batch = nil if number(error) == UNKNOWN_COUNTER
     raise
   ensure
-    connection&.close
+    database&.close
   end
 
   def close
@@ -131,7 +150,7 @@ class Counts
       @closing.signal
     end
     @thread.join
-    flush
+    flush while @batch || @sums.any?
   end
 
   private
@@ -147,21 +166,21 @@ class Counts
     until closed?
       begin
         flush
-      rescue Mysql2::Error, MayHaveCounted => error
+      rescue Mysql2::Error => error
         warn "flush failed: #{error.message}"
       end
     end
   end
 end
 
-def main(counter = "orders")
-  connection = connect
-  place_order(connection, 2, counter)
-  puts "orders: #{total(connection, counter)}"
-  puts "seats left: #{seats_left(connection)}"
+def main(counter = "orders", orders = 1)
+  database = Database.new
+  orders.to_i.times { place_order(database, SecureRandom.hex, 2, counter) }
+  puts "orders: #{total(database, counter)}"
+  puts "seats left: #{seats_left(database)}"
 
-  view_article(connection, 1)
-  column, total = views(connection, 1)
+  view_article(database, 1)
+  column, total = views(database, 1)
   puts "views: #{total} (#{column} in the column)"
 
   counts = Counts.new
@@ -170,12 +189,11 @@ def main(counter = "orders")
     counts.count("clicks") if impression % 10 == 0
   end
   counts.close
-  totals(connection, "clicks", "impressions").each { |name, count| puts "#{name}: #{count}" }
+  totals(database, "clicks", "impressions").each { |name, count| puts "#{name}: #{count}" }
   0
-rescue MayHaveCounted, Mysql2::Error => error
+rescue Mysql2::Error => error
   meaning, code =
     case number(error)
-    when nil then ["may have counted", 4]
     when UNKNOWN_COUNTER then ["unknown counter", 3]
     when NOT_ENOUGH then ["sold out", 5]
     when *LOST then ["connection lost", 4]

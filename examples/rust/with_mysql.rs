@@ -9,39 +9,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
+use mysql::{OptsBuilder, Pool, PoolConstraints, PoolOpts, Transaction, TxOpts};
 use rand::Rng;
 
 const UNKNOWN_COUNTER: u16 = 30003;
 const NOT_ENOUGH: u16 = 30016;
-// The server has counted nothing. In Group Replication, add 1180. On Galera, a COMMIT with error 1180 may have counted.
-const REPEAT: [u16; 5] = [1213, 1205, 1020, 3101, 30021];
+const DUPLICATE: u16 = 1062;
+// 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction. 1927, 3169: KILL.
+const REPEAT: [u16; 9] = [1213, 1205, 1020, 1180, 1305, 1927, 3101, 3169, 30021];
 const ATTEMPTS: u32 = 10;
-
-enum Failure {
-    /// It is unknown whether COMMIT has succeeded. Close the connection.
-    MayHaveCounted(mysql::Error),
-    Other(mysql::Error),
-}
-
-impl From<mysql::Error> for Failure {
-    fn from(error: mysql::Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl Failure {
-    /// The message and the exit code.
-    fn explain(&self) -> (String, u8) {
-        match self {
-            Self::MayHaveCounted(error) => (format!("may have counted: {error}"), 4),
-            Self::Other(error) if number(error) == UNKNOWN_COUNTER => (format!("unknown counter: {error}"), 3),
-            Self::Other(error) if number(error) == NOT_ENOUGH => (format!("sold out: {error}"), 5),
-            Self::Other(error) if is_lost(error) => (format!("connection lost: {error}"), 4),
-            Self::Other(error) => (error.to_string(), 1),
-        }
-    }
-}
 
 /// An error of the network, or of a connection that was lost before.
 fn is_lost(error: &mysql::Error) -> bool {
@@ -56,7 +32,7 @@ fn number(error: &mysql::Error) -> u16 {
     }
 }
 
-fn connect() -> mysql::Result<Conn> {
+fn connect() -> mysql::Result<Pool> {
     let setting = |name: &str| env::var(format!("SLOTTED_{name}")).ok();
     let port = setting("PORT").and_then(|port| port.parse().ok());
     // caching_sha2_password without TLS: the driver fetches the public key of the server. With TLS: .ssl_opts(...)
@@ -68,149 +44,157 @@ fn connect() -> mysql::Result<Conn> {
         .db_name(setting("DATABASE"))
         .tcp_connect_timeout(Some(Duration::from_secs(10)))
         // By default, the driver changes to the socket of a server on this machine.
-        .prefer_socket(false);
-    Conn::new(settings)
+        .prefer_socket(false)
+        // By default, the pool opens ten connections.
+        .pool_opts(PoolOpts::new().with_constraints(PoolConstraints::new_const::<1, 100>()));
+    Pool::new(settings)
 }
 
-/// Repeats a transaction after the errors of REPEAT. After any error but MayHaveCounted, nothing has counted.
-fn in_transaction(connection: &mut Conn, work: impl Fn(&mut Conn) -> mysql::Result<()>) -> Result<(), Failure> {
+/// 32 hexadecimal digits.
+fn new_request() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
+/// Repeats a transaction after the errors of REPEAT, and on another connection after a lost one, whose COMMIT may have succeeded.
+/// So work begins with the INSERT of a unique request, and DUPLICATE means that an earlier attempt has counted.
+fn in_transaction(pool: &Pool, work: impl Fn(&mut Transaction) -> mysql::Result<()>) -> mysql::Result<()> {
     for attempt in 1.. {
-        let mut committing = false;
-        let result = connection.query_drop("BEGIN").and_then(|()| work(connection)).and_then(|()| {
-            committing = true;
-            connection.query_drop("COMMIT")
+        let result = pool.start_transaction(TxOpts::default()).and_then(|mut transaction| {
+            // After an error, the transaction is dropped, which sends ROLLBACK. After error 1205 it is still open.
+            work(&mut transaction)?;
+            transaction.commit()
         });
-        let Err(error) = result else { break };
-        let repeat = REPEAT.contains(&number(&error));
-        if committing && !repeat {
-            return Err(Failure::MayHaveCounted(error));
+        match result {
+            Err(error) if number(&error) == DUPLICATE => break,
+            Err(error) if attempt < ATTEMPTS && (is_lost(&error) || REPEAT.contains(&number(&error))) => {
+                eprintln!("repeat after error {}", number(&error));
+                thread::sleep(Duration::from_millis(rand::rng().random_range(0..10 << attempt)));
+            }
+            result => return result,
         }
-        // After error 1205, the transaction is still open.
-        if !is_lost(&error) {
-            connection.query_drop("ROLLBACK")?;
-        }
-        if !repeat || attempt == ATTEMPTS {
-            return Err(error.into());
-        }
-        eprintln!("repeat after error {}", number(&error));
-        thread::sleep(Duration::from_millis(rand::rng().random_range(0..10 << attempt)));
     }
     Ok(())
 }
 
-/// Named counter and stock: an order, its count and its seats are committed together, or none of them.
-fn place_order(connection: &mut Conn, seats: u32, counter: &str) -> Result<(), Failure> {
-    in_transaction(connection, |connection| {
-        connection.exec_drop("INSERT INTO orders (seats) VALUES (?)", (seats,))?;
+/// Named counter and stock: an order, its count and its seats are committed together, or none of them. An order that is sent again
+/// with the same request is the same order.
+fn place_order(pool: &Pool, request: &str, seats: u32, counter: &str) -> mysql::Result<()> {
+    in_transaction(pool, |transaction| {
+        transaction.exec_drop("INSERT INTO orders (request, seats) VALUES (?, ?)", (request, seats))?;
         // Last and in this order in all transactions, because each call locks a slot until COMMIT.
-        connection.exec_drop("CALL counter_increment(?)", (counter,))?;
+        transaction.exec_drop("CALL counter_increment(?)", (counter,))?;
         // If fewer are left, the call takes none and fails with NOT_ENOUGH.
-        connection.exec_drop("CALL bounded_counter_take(?, ?)", ("seats", seats))
+        transaction.exec_drop("CALL bounded_counter_take(?, ?)", ("seats", seats))
     })
 }
 
-fn seats_left(connection: &mut Conn) -> mysql::Result<i64> {
-    let total = connection.query_first("SELECT bounded_counter_get('seats')")?;
+fn seats_left(pool: &Pool) -> mysql::Result<i64> {
+    let total = pool.get_conn()?.query_first("SELECT bounded_counter_get('seats')")?;
     Ok(total.expect("a SELECT without FROM returns a row"))
 }
 
 /// Named counter: one total.
-fn total(connection: &mut Conn, counter: &str) -> mysql::Result<i64> {
-    let total = connection.exec_first("SELECT counter_get(?)", (counter,))?;
+fn total(pool: &Pool, counter: &str) -> mysql::Result<i64> {
+    let total = pool.get_conn()?.exec_first("SELECT counter_get(?)", (counter,))?;
     Ok(total.expect("a SELECT without FROM returns a row"))
 }
 
 /// Named counters: the totals of several in one query.
-fn totals(connection: &mut Conn, counters: &[&str]) -> mysql::Result<Vec<(String, i64)>> {
+fn totals(pool: &Pool, counters: &[&str]) -> mysql::Result<Vec<(String, i64)>> {
     let places = vec!["?"; counters.len()].join(", ");
     // The total of the view is a DECIMAL without a fraction, which can be read as an integer.
     let query = "SELECT counter_name, total FROM counter_totals WHERE counter_name IN";
-    connection.exec(format!("{query} ({places}) ORDER BY counter_name"), counters.to_vec())
+    pool.get_conn()?.exec(format!("{query} ({places}) ORDER BY counter_name"), counters.to_vec())
 }
 
 /// Column: in place of UPDATE articles SET views = views + 1. Outside a transaction, the call commits by itself.
-fn view_article(connection: &mut Conn, id: u64) -> mysql::Result<()> {
-    connection.exec_drop("CALL articles_views_increment(?)", (id,))
+fn view_article(pool: &Pool, id: u64) -> mysql::Result<()> {
+    pool.get_conn()?.exec_drop("CALL articles_views_increment(?)", (id,))
 }
 
 /// Column: the value up to the last roll-up, and the exact total. Nothing, if there is no such article.
-fn views(connection: &mut Conn, id: u64) -> mysql::Result<Option<(u64, i64)>> {
-    connection.exec_first("SELECT views, articles_views_get(id) FROM articles WHERE id = ?", (id,))
+fn views(pool: &Pool, id: u64) -> mysql::Result<Option<(u64, i64)>> {
+    pool.get_conn()?.exec_first("SELECT views, articles_views_get(id) FROM articles WHERE id = ?", (id,))
 }
 
-type Sums = Arc<Mutex<BTreeMap<String, i64>>>;
+type Sums = BTreeMap<String, i64>;
+
+/// The operation and the sums of a flush that has not succeeded yet.
+type Batch = Option<(String, Sums)>;
 
 /// In memory: sums counts, and adds the sums to the counters once a second. A crash loses the sums of this second.
 struct Counts {
-    sums: Sums,
+    pool: Pool,
+    sums: Arc<Mutex<Sums>>,
     stop: Sender<()>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Batch>,
 }
 
 impl Counts {
-    fn new() -> Self {
+    fn new(pool: &Pool) -> Self {
         let (stop, stopped) = mpsc::channel();
-        let sums = Sums::default();
-        let of_thread = Arc::clone(&sums);
+        let sums = Arc::<Mutex<Sums>>::default();
+        let (of_thread, pool_of_thread) = (Arc::clone(&sums), pool.clone());
         let thread = thread::spawn(move || {
+            let mut batch = None;
             while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                if let Err(error) = flush(&of_thread) {
-                    eprintln!("flush failed: {}", error.explain().0);
+                if let Err(error) = flush(&pool_of_thread, &of_thread, &mut batch) {
+                    eprintln!("flush failed: {error}");
                 }
             }
+            batch
         });
-        Self { sums, stop, thread }
+        Self { pool: pool.clone(), sums, stop, thread }
     }
 
     fn count(&self, counter: &str, amount: i64) {
-        add(&self.sums, counter, amount);
+        let mut sums = self.sums.lock().expect("no thread has panicked");
+        *sums.entry(counter.to_owned()).or_default() += amount;
     }
 
-    fn close(self) -> Result<(), Failure> {
+    fn close(self) -> mysql::Result<()> {
         drop(self.stop);
-        self.thread.join().expect("the thread does not panic");
-        flush(&self.sums)
+        let mut batch = self.thread.join().expect("the thread does not panic");
+        // What an earlier flush has left, and the last counts.
+        flush(&self.pool, &self.sums, &mut batch)?;
+        flush(&self.pool, &self.sums, &mut batch)
     }
 }
 
-fn add(sums: &Sums, counter: &str, amount: i64) {
-    let mut sums = sums.lock().expect("no thread has panicked");
-    *sums.entry(counter.to_owned()).or_default() += amount;
-}
-
-fn flush(sums: &Sums) -> Result<(), Failure> {
-    let taken = std::mem::take(&mut *sums.lock().expect("no thread has panicked"));
-    if taken.is_empty() {
-        return Ok(());
-    }
-    // A new connection: the server closes one that is idle for long, and threads cannot share one.
-    let result = connect().map_err(Failure::from).and_then(|mut connection| {
-        in_transaction(&mut connection, |connection| {
+/// After an error, the next flush repeats the operation, which counts once.
+fn flush(pool: &Pool, sums: &Mutex<Sums>, batch: &mut Batch) -> mysql::Result<()> {
+    let take = || (new_request(), std::mem::take(&mut *sums.lock().expect("no thread has panicked")));
+    let (operation, taken) = batch.get_or_insert_with(take);
+    let result = if taken.is_empty() {
+        Ok(())
+    } else {
+        in_transaction(pool, |transaction| {
+            let insert = "INSERT INTO counter_operations (operation) VALUES (UNHEX(?))";
+            transaction.exec_drop(insert, (&*operation,))?;
             // In the order of the names, so that two processes do not deadlock.
-            taken.iter().try_for_each(|sum| connection.exec_drop("CALL counter_add(?, ?)", sum))
+            taken.iter().try_for_each(|sum| transaction.exec_drop("CALL counter_add(?, ?)", sum))
         })
-    });
-    // If nothing has counted, the next flush adds the sums, unless one of the counters does not exist.
-    if let Err(Failure::Other(error)) = &result
-        && number(error) != UNKNOWN_COUNTER
-    {
-        taken.iter().for_each(|(counter, amount)| add(sums, counter, *amount));
+    };
+    if result.as_ref().err().is_none_or(|error| number(error) == UNKNOWN_COUNTER) {
+        *batch = None;
     }
     result
 }
 
-fn run(counter: &str) -> Result<(), Failure> {
-    let mut connection = connect()?;
-    place_order(&mut connection, 2, counter)?;
-    println!("orders: {}", total(&mut connection, counter)?);
-    println!("seats left: {}", seats_left(&mut connection)?);
+fn run(counter: &str, orders: u32) -> mysql::Result<()> {
+    let pool = &connect()?;
+    for _ in 0..orders {
+        place_order(pool, &new_request(), 2, counter)?;
+    }
+    println!("orders: {}", total(pool, counter)?);
+    println!("seats left: {}", seats_left(pool)?);
 
-    view_article(&mut connection, 1)?;
-    if let Some((column, total)) = views(&mut connection, 1)? {
+    view_article(pool, 1)?;
+    if let Some((column, total)) = views(pool, 1)? {
         println!("views: {total} ({column} in the column)");
     }
 
-    let counts = Counts::new();
+    let counts = Counts::new(pool);
     for impression in 0..1000 {
         counts.count("impressions", 1);
         if impression % 10 == 0 {
@@ -218,18 +202,24 @@ fn run(counter: &str) -> Result<(), Failure> {
         }
     }
     counts.close()?;
-    for (name, count) in totals(&mut connection, &["clicks", "impressions"])? {
+    for (name, count) in totals(pool, &["clicks", "impressions"])? {
         println!("{name}: {count}");
     }
     Ok(())
 }
 
 fn main() -> ExitCode {
-    let counter = env::args().nth(1);
-    let Err(failure) = run(counter.as_deref().unwrap_or("orders")) else {
+    let arguments: Vec<_> = env::args().collect();
+    let orders = arguments.get(2).and_then(|orders| orders.parse().ok()).unwrap_or(1);
+    let Err(error) = run(arguments.get(1).map_or("orders", String::as_str), orders) else {
         return ExitCode::SUCCESS;
     };
-    let (message, code) = failure.explain();
-    eprintln!("{message}");
+    let (meaning, code) = match number(&error) {
+        UNKNOWN_COUNTER => ("unknown counter: ", 3),
+        NOT_ENOUGH => ("sold out: ", 5),
+        _ if is_lost(&error) => ("connection lost: ", 4),
+        _ => ("", 1),
+    };
+    eprintln!("{meaning}{error}");
     ExitCode::from(code)
 }

@@ -1,7 +1,5 @@
 //! A contender: a way to count as a file of SQL, one of templates/bench or of the user. Pure.
 
-use std::fmt::Display;
-
 use super::Setting;
 use crate::package::{ENTRIES_MAX, Family, Options, OptionsError, Package};
 use crate::render::{self, Task};
@@ -10,27 +8,21 @@ use crate::script;
 /// The sections of a file, each after a line such as `-- setup`. All except the first contain one statement.
 const SECTIONS: [&str; 4] = ["setup", "increment", "read", "total"];
 
-/// The names and texts of files of templates/bench. The name of the contender replaces `{name}`.
-macro_rules! built_in {
-    ($($name:literal $file:literal)*) => {
-        &[$(($name, include_str!(concat!("../../templates/bench/", $file)))),*]
-    };
-}
-
-/// The contenders of the program: name and text. The first eight increment one counter by 1 and can be compared with each other.
-pub const BUILT_IN: &[(&str, &str)] = built_in! {
-    "uncontended" "uncontended.sql"
-    "single-row" "single-row.sql"
-    "published-upsert" "published-upsert.sql"
-    "article-2012" "article-2012.sql"
-    "counters" "counters.sql"
-    "counters-fixed" "counters.sql"
-    "slotted_counters" "slotted_counters.sql"
-    "plain-statement" "plain-statement.sql"
-    "stock-row" "stock-row.sql"
-    "take" "take.sql"
-    "batch" "batch.sql"
-};
+/// The contenders of the program: name and text, in which the name replaces `{name}`. The first eight increment one counter by 1 and
+/// can be compared with each other.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("uncontended", include_str!("../../templates/bench/uncontended.sql")),
+    ("single-row", include_str!("../../templates/bench/single-row.sql")),
+    ("published-upsert", include_str!("../../templates/bench/published-upsert.sql")),
+    ("article-2012", include_str!("../../templates/bench/article-2012.sql")),
+    ("counters", include_str!("../../templates/bench/counters.sql")),
+    ("counters-fixed", include_str!("../../templates/bench/counters.sql")),
+    ("slotted_counters", include_str!("../../templates/bench/slotted_counters.sql")),
+    ("plain-statement", include_str!("../../templates/bench/plain-statement.sql")),
+    ("stock-row", include_str!("../../templates/bench/stock-row.sql")),
+    ("take", include_str!("../../templates/bench/take.sql")),
+    ("batch", include_str!("../../templates/bench/batch.sql")),
+];
 
 /// The first line of a contender's file.
 pub fn description(text: &str) -> &str {
@@ -58,7 +50,7 @@ pub struct Contender {
 /// A statement of a contender, with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Where it is, for messages: `single-row, line 12, in -- increment`.
+    /// Where it is, for messages: `single-row, statement 1 of -- increment`.
     pub place: String,
     /// The text.
     pub sql: String,
@@ -66,26 +58,8 @@ pub struct Statement {
 
 /// Why a file is no contender.
 #[derive(Debug, thiserror::Error)]
-pub enum ContenderError {
-    /// A section is missing.
-    #[error("{0}: the section -- {1} is missing")]
-    Missing(String, &'static str),
-    /// A section begins twice.
-    #[error("{0}, line {1}: the section -- {2} begins a second time")]
-    Twice(String, usize, &'static str),
-    /// A section does not contain exactly one statement.
-    #[error("{0}, line {1}: the section -- {2} contains {3} statements instead of one")]
-    Statements(String, usize, &'static str, usize),
-    /// The package is unknown.
-    #[error("{0}: the package {1} is unknown: use counters, counters-fixed, slotted_counters or bounded_counters")]
-    Package(String, String),
-    /// The number of counts is not a number.
-    #[error("{0}: '{1}' in -- counts: is not a number from 1 to {ENTRIES_MAX}")]
-    Counts(String, String),
-}
-
-/// The text of a section and the number of its first line.
-type Section = Option<(usize, String)>;
+#[error("{0}: {1}")]
+pub struct ContenderError(String, String);
 
 impl Contender {
     /// A contender of the program.
@@ -100,32 +74,41 @@ impl Contender {
     /// # Errors
     /// A section is missing or has the wrong number of statements, or a line of the head is not valid.
     pub fn parse(name: &str, text: &str) -> Result<Self, ContenderError> {
-        let (head, sections) = sections(name, text)?;
-        let value = |key: &str| head.iter().find_map(|line| line.strip_prefix(key)).map(str::trim);
-        let package = value("-- package:").map(|package| {
-            options(package).ok_or_else(|| ContenderError::Package(name.to_owned(), package.to_owned()))
-        });
-        let counts = value("-- counts:").unwrap_or("1");
-        let [setup, increment, read, total] = SECTIONS;
-        let of = |section| statements(name, section, &sections);
-        let one = |section| match <[Statement; 1]>::try_from(of(section)?.1) {
-            Ok([statement]) => Ok(statement),
-            Err(all) => Err(ContenderError::Statements(name.to_owned(), of(section)?.0, section, all.len())),
+        let wrong = |reason| ContenderError(name.to_owned(), reason);
+        let mut head = Vec::new();
+        let mut sections: Vec<(&str, String)> = Vec::new();
+        for line in text.lines() {
+            let section =
+                line.trim_end().strip_prefix("-- ").and_then(|name| SECTIONS.iter().find(|one| **one == name));
+            match (section, sections.last_mut()) {
+                (Some(section), _) => sections.push((section, String::new())),
+                (None, Some((_, text))) => text.extend([line, "\n"]),
+                (None, None) => head.push(line),
+            }
+        }
+        let all = |section: &str| {
+            let texts: Vec<_> = sections.iter().filter(|(name, _)| *name == section).collect();
+            let [(_, text)] = texts[..] else {
+                return Err(wrong(format!("{} sections -- {section} instead of one", texts.len())));
+            };
+            let place = |number| format!("{name}, statement {number} of -- {section}");
+            let statements = script::statements(text).into_iter().zip(1..);
+            Ok(statements.map(|(sql, number)| Statement { place: place(number), sql }).collect::<Vec<_>>())
         };
+        let one = |section| match <[Statement; 1]>::try_from(all(section)?) {
+            Ok([statement]) => Ok(statement),
+            Err(all) => Err(wrong(format!("{} statements in -- {section} instead of one", all.len()))),
+        };
+        let value = |key| head.iter().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let package = value("-- package:").map(options).transpose().map_err(wrong)?;
+        let counts = value("-- counts:").unwrap_or("1");
         let number = counts.parse().ok().filter(|number| (1..=ENTRIES_MAX).contains(number));
-        let counts = number.ok_or_else(|| ContenderError::Counts(name.to_owned(), counts.to_owned()))?;
-        let mut increment = one(increment)?;
-        let entries = vec!["[123, {random}, 1]"; counts as usize].join(", ");
-        increment.sql = increment.sql.replace("{entries}", &entries);
-        Ok(Self {
-            name: name.to_owned(),
-            package: package.transpose()?,
-            counts,
-            setup: of(setup)?.1,
-            increment,
-            read: one(read)?,
-            total: one(total)?,
-        })
+        let not_a_number = || wrong(format!("'{counts}' in -- counts: is not a number from 1 to {ENTRIES_MAX}"));
+        let counts = number.ok_or_else(not_a_number)?;
+        let mut increment = one("increment")?;
+        increment.sql = increment.sql.replace("{entries}", &vec!["[123, {random}, 1]"; counts as usize].join(", "));
+        let (setup, read, total) = (all("setup")?, one("read")?, one("total")?);
+        Ok(Self { name: name.to_owned(), package, counts, setup, increment, read, total })
     }
 
     /// The statements that create its tables and rows: those of the package's setup.sql, then those of the file.
@@ -144,8 +127,7 @@ impl Contender {
             let statement = |sql| Statement { place: place.clone(), sql };
             all.extend(steps.into_iter().flat_map(|step| step.statements).map(statement));
         }
-        let of_file = self.setup.iter().map(|statement| statement.filled(1, setting));
-        all.extend(of_file);
+        all.extend(self.setup.iter().map(|statement| statement.filled(1, setting)));
         Ok(all)
     }
 }
@@ -163,59 +145,18 @@ impl Statement {
 
 /// A package of generated/. Its function, which reads a counter, is left out, because a server with a binary log accepts it only
 /// from some accounts (1419).
-fn options(package: &str) -> Option<Options> {
+fn options(package: &str) -> Result<Options, String> {
     let options = match package {
         "counters" => Options::default(),
         "counters-fixed" => Options::counters_fixed(),
         "slotted_counters" => Options::slotted_counters(),
         "bounded_counters" => Options::bounded_counters(),
-        _ => return None,
-    };
-    Some(Options { function: false, ..options })
-}
-
-/// The lines before the first section, and the sections in the order of [`SECTIONS`].
-fn sections<'a>(name: &str, text: &'a str) -> Result<(Vec<&'a str>, [Section; 4]), ContenderError> {
-    let (mut head, mut sections) = (Vec::new(), [const { None }; 4]);
-    let mut current = None;
-    for (line, number) in text.lines().zip(1..) {
-        let begins = |section: &&str| line.trim_end().strip_prefix("-- ") == Some(*section);
-        if let Some(at) = SECTIONS.iter().position(begins) {
-            if sections[at].is_some() {
-                return Err(ContenderError::Twice(name.to_owned(), number, SECTIONS[at]));
-            }
-            sections[at] = Some((number, String::new()));
-            current = Some(at);
-        } else if let Some((_, text)) = current.and_then(|at| sections[at].as_mut()) {
-            text.push_str(line);
-            text.push('\n');
-        } else {
-            head.push(line);
+        _ => {
+            let known = "counters, counters-fixed, slotted_counters or bounded_counters";
+            return Err(format!("the package {package} is unknown: use {known}"));
         }
-    }
-    Ok((head, sections))
-}
-
-/// The line of a section and its statements.
-fn statements(
-    name: impl Display,
-    section: &'static str,
-    sections: &[Section; 4],
-) -> Result<(usize, Vec<Statement>), ContenderError> {
-    let at = SECTIONS.iter().position(|one| *one == section).expect("a section");
-    let Some((line, text)) = &sections[at] else {
-        return Err(ContenderError::Missing(name.to_string(), section));
     };
-    let mut from = 0;
-    let statement = |sql: String| {
-        // A statement is a part of the text. Only comments and delimiters are between two of them.
-        let begin = from + text[from..].find(&sql).expect("a statement is in its script");
-        from = begin + sql.len();
-        let line = line + 1 + text[..begin].matches('\n').count();
-        let place = format!("{name}, line {line}, in -- {section}");
-        Statement { place, sql }
-    };
-    Ok((*line, script::statements(text).into_iter().map(statement).collect()))
+    Ok(Options { function: false, ..options })
 }
 
 #[cfg(test)]
@@ -228,39 +169,27 @@ mod tests {
                         -- increment\nUPDATE t SET a = a + {slots};\n-- read\nSELECT a FROM t;\n-- total\nSELECT SUM(a) FROM t;\n";
 
     #[test]
-    fn all_built_in_files_are_valid() {
-        for (name, text) in BUILT_IN {
-            let contender = Contender::built_in(name).expect(name);
-            assert_eq!(contender.name, *name);
-            assert!(!description(text).is_empty(), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_statement_knows_its_line_and_gets_the_numbers_of_its_connection() {
+    fn a_statement_knows_its_place_and_gets_the_numbers_of_its_connection() {
         let contender = Contender::parse("mine", FILE).expect("a contender");
         let setting = Setting { connections: 4, slots: 3, hold: None, duration: Duration::from_secs(1) };
         let setup = contender.setup(&setting, Family::Mysql).expect("statements");
         let places: Vec<_> = setup.iter().map(|one| one.place.as_str()).collect();
-        assert_eq!(places, ["mine, line 5, in -- setup", "mine, line 7, in -- setup"]);
+        assert_eq!(places, ["mine, statement 1 of -- setup", "mine, statement 2 of -- setup"]);
         assert_eq!(contender.counts, 2);
         assert_eq!(contender.increment.filled(2, &setting).sql, "UPDATE t SET a = a + 3");
     }
 
     #[test]
     fn what_is_wrong_with_a_file_is_named() {
-        for (text, error) in [
-            (FILE.replace("-- total\n", ""), "mine, line 11: the section -- read contains 2 statements instead of one"),
-            (FILE.replace("-- read\nSELECT a FROM t;\n", ""), "mine: the section -- read is missing"),
-            (FILE.replace("-- total", "-- setup"), "mine, line 13: the section -- setup begins a second time"),
-            (FILE.replace("counts: 2", "counts: 0"), "mine: '0' in -- counts: is not a number from 1 to 10000"),
-            (
-                FILE.replace("counts: 2", "counts: 4294967295"),
-                "mine: '4294967295' in -- counts: is not a number from 1 to 10000",
-            ),
-            (FILE.replace("-- counts: 2", "-- package: x"), "mine: the package x is unknown: use "),
+        for (from, to, error) in [
+            ("-- total\n", "", "mine: 2 statements in -- read instead of one"),
+            ("-- read\nSELECT a FROM t;\n", "", "mine: 0 sections -- read instead of one"),
+            ("-- total", "-- setup", "mine: 2 sections -- setup instead of one"),
+            ("counts: 2", "counts: 0", "mine: '0' in -- counts: is not a number from 1 to 10000"),
+            ("counts: 2", "counts: 4294967295", "mine: '4294967295' in -- counts: is not a number from 1 to 10000"),
+            ("-- counts: 2", "-- package: x", "mine: the package x is unknown: use "),
         ] {
-            let found = Contender::parse("mine", &text).expect_err(&text).to_string();
+            let found = Contender::parse("mine", &FILE.replace(from, to)).expect_err(to).to_string();
             assert!(found.starts_with(error), "{found}");
         }
     }

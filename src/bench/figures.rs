@@ -14,7 +14,9 @@ pub struct Report {
     pub environment: Vec<(&'static str, String)>,
     /// Slots of a counter.
     pub slots: u32,
-    /// The time between increment and commit, milliseconds. None is autocommit.
+    /// The time before the increment in its transaction, milliseconds. None is autocommit.
+    pub work_ms: Option<u64>,
+    /// The time between increment and commit.
     pub hold_ms: Option<u64>,
     /// The duration of a load, seconds.
     pub seconds: f64,
@@ -47,7 +49,11 @@ pub(super) fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, St
 impl Report {
     /// What was measured: `one counter of 100 slots, autocommit, median of 3 rounds of 1 s`.
     pub fn setting(&self) -> String {
-        let hold = self.hold_ms.map_or_else(|| "autocommit".to_owned(), |ms| format!("transactions of {ms} ms"));
+        let hold = match self.work_ms.zip(self.hold_ms) {
+            None => "autocommit".to_owned(),
+            Some((0, after)) => format!("transactions of {after} ms"),
+            Some((before, after)) => format!("transactions of {before} ms before and {after} ms after the increment"),
+        };
         let rounds = self.results.iter().map(|one| one.rounds).max().unwrap_or(0);
         let s = |number: u32| if number == 1 { "" } else { "s" };
         format!(
@@ -57,12 +63,6 @@ impl Report {
             s(rounds as u32),
             self.seconds
         )
-    }
-
-    /// The properties in one line.
-    pub(super) fn environment_line(&self) -> String {
-        let line: Vec<_> = self.environment.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        line.join(", ")
     }
 }
 
@@ -87,6 +87,8 @@ pub struct Summary {
     pub p99_ms: f64,
     /// The time of a read after the load, milliseconds, the median of the rounds.
     pub read_ms: f64,
+    /// The CPU time of the server for an increment, microseconds, the median of the rounds. None if it is on another machine.
+    pub cpu_us: Option<f64>,
     /// The calls of all rounds that failed with 1213, 1205 or 1020, and were repeated.
     pub retries: u64,
     /// The counts of all rounds that the server has acknowledged.

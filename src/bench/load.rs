@@ -1,9 +1,8 @@
 //! Closed-loop load: each connection sends its next statement after the answer to the previous one.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
@@ -28,6 +27,10 @@ const MOST_RANDOM: u32 = 1000;
 /// How often the counter is read after a load.
 const READS: usize = 11;
 
+/// How long the connections increment before the measurement, at most. The first call of a connection takes longer, because each
+/// connection parses each routine.
+const WARM_UP: Duration = Duration::from_secs(1);
+
 /// The result of a load.
 #[derive(Debug, Clone)]
 pub struct Measured {
@@ -43,6 +46,8 @@ pub struct Measured {
     pub retries: u64,
     /// The median time of a read after the load, milliseconds.
     pub read_ms: f64,
+    /// The CPU time of the server for a count, microseconds, with the warm-up. None if it is on another machine.
+    pub cpu_us: Option<f64>,
 }
 
 /// Why a load has no result.
@@ -54,32 +59,20 @@ pub enum BenchError {
     /// The package does not support the number of slots.
     #[error("{0}: {1}")]
     Options(String, OptionsError),
-    /// An error of the server or of a connection.
-    #[error("{place}: {}", cause(.error))]
-    Server {
-        /// The statement or the action.
-        place: String,
-        /// The cause.
-        error: mysql::Error,
-    },
+    /// An error of the server or of a connection, at a statement or an action.
+    #[error("{}: {}", .0, cause(.1))]
+    Server(String, mysql::Error),
     /// The total is not a number.
     #[error("{0}: the total is {1}, not a whole number")]
     NoTotal(String, String),
-    /// Counts were lost, or counted twice.
-    #[error("{place}: the total grew by {grown}, but the server acknowledged {acknowledged}")]
-    Lost {
-        /// The statement of the total.
-        place: String,
-        /// The acknowledged counts.
-        acknowledged: u64,
-        /// The growth of the total.
-        grown: i64,
-    },
+    /// Counts were lost, or counted twice: the statement of the total, the acknowledged counts, and the growth of the total.
+    #[error("{0}: the total grew by {2}, but the server acknowledged {1}")]
+    Lost(String, u64, i64),
 }
 
 /// Adds what has caused an error of the server.
 pub(super) fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
-    move |error| BenchError::Server { place: place.to_owned(), error }
+    move |error| BenchError::Server(place.to_owned(), error)
 }
 
 /// A connection that does not wait long for FLUSH TABLES WITH READ LOCK or LOCK TABLES of another session, so that Ctrl-C ends the
@@ -124,13 +117,15 @@ fn measure(schema: &Opts, contender: &Contender, setting: &Setting, stop: &Atomi
     let total_statement = contender.total.filled(1, setting);
     let before = total(&mut observer, &total_statement)?;
     let connections = (0..setting.connections).map(|_| connect(schema)).collect::<Result<Vec<_>, _>>()?;
+    let process = process(&mut observer, schema);
+    let used = cpu(process.as_deref());
     let counted = load(connections, contender, setting, stop).map_err(at(&contender.increment.place))?;
+    let used = used.and_then(|used| Some(cpu(process.as_deref())? - used));
     let grown = total(&mut observer, &total_statement)? - before;
     let calls: usize = counted.iter().map(|one| one.warm_up + one.times.len()).sum();
     let acknowledged = calls as u64 * u64::from(contender.counts);
     if u64::try_from(grown) != Ok(acknowledged) {
-        let place = contender.total.place.clone();
-        return Err(BenchError::Lost { place, acknowledged, grown });
+        return Err(BenchError::Lost(total_statement.place, acknowledged, grown));
     }
     let read_ms = read(&mut observer, &contender.read.filled(1, setting))?;
     let begin = counted.iter().map(|one| one.begin).min();
@@ -146,7 +141,24 @@ fn measure(schema: &Opts, contender: &Contender, setting: &Setting, stop: &Atomi
         times,
         retries,
         read_ms,
+        cpu_us: used.map(|used| used.as_secs_f64() * 1e6 / acknowledged as f64),
     })
+}
+
+/// The file of a server's process in /proc, if its socket shows that it is on this machine.
+fn process(connection: &mut Conn, server: &Opts) -> Option<String> {
+    server.get_socket()?;
+    let file: String = connection.query_first("SELECT @@pid_file").ok()??;
+    Some(format!("/proc/{}/stat", fs::read_to_string(file).ok()?.trim()))
+}
+
+/// The CPU time of a process, of its user and of the system.
+/// Source: proc(5), fields 14 and 15 of /proc/PID/stat in ticks of 10 ms. The name in parentheses can contain spaces.
+fn cpu(process: Option<&str>) -> Option<Duration> {
+    let text = fs::read_to_string(process?).ok()?;
+    let (_, fields) = text.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().ok());
+    Some(Duration::from_millis(10 * ticks.sum::<Option<u64>>()?))
 }
 
 fn total(connection: &mut Conn, statement: &Statement) -> Result<i64, BenchError> {
@@ -191,7 +203,7 @@ fn load(
     let session = |number: u32, mut connection: Conn| {
         let increment = contender.increment.filled(number, setting);
         let warm_up = Sender::new(&mut connection, &increment).and_then(|sender| {
-            let counted = count(&mut connection, &sender, setting, setting.warm_up(), goes_on)?;
+            let counted = count(&mut connection, &sender, setting, setting.duration.min(WARM_UP), goes_on)?;
             Ok((sender, counted.times.len()))
         });
         let (sender, warm_up) = warm_up.inspect_err(|_| fail())?;
@@ -246,10 +258,11 @@ fn count(
     Ok(counted)
 }
 
-fn transaction(connection: &mut Conn, sender: &Sender, hold: Duration) -> Result<(), mysql::Error> {
+fn transaction(connection: &mut Conn, sender: &Sender, [before, after]: [Duration; 2]) -> Result<(), mysql::Error> {
     connection.query_drop("START TRANSACTION")?;
+    thread::sleep(before);
     sender.send(connection)?;
-    thread::sleep(hold);
+    thread::sleep(after);
     connection.query_drop("COMMIT")
 }
 

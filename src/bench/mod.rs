@@ -23,18 +23,10 @@ pub struct Setting {
     pub connections: u32,
     /// Slots of a counter, from 1.
     pub slots: u32,
-    /// The time between the increment and the commit of a transaction. None is autocommit.
-    pub hold: Option<Duration>,
+    /// The time that a transaction works before the increment, and between the increment and its commit. None is autocommit.
+    pub hold: Option<[Duration; 2]>,
     /// The duration of the measurement. Statements that have begun by then complete.
     pub duration: Duration,
-}
-
-impl Setting {
-    /// How long the connections increment before the measurement: as long as the measurement, at most a second. The first call
-    /// of a connection takes longer, because each connection parses each routine.
-    pub fn warm_up(&self) -> Duration {
-        self.duration.min(Duration::from_secs(1))
-    }
 }
 
 /// The middle of some figures, or the mean of the two in the middle.
@@ -56,13 +48,8 @@ mod tests {
     use super::{median, thousands};
 
     #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-    }
-
-    #[test]
-    fn thousands_have_commas() {
+    fn figures_are_in_the_middle_and_have_commas() {
+        assert_eq!([vec![3.0, 1.0, 2.0], vec![4.0, 1.0, 2.0, 3.0]].map(median), [2.0, 2.5]);
         assert_eq!([0.0, 999.4, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 }

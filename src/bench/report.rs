@@ -10,42 +10,32 @@ use super::{chart, thousands};
 /// The length of the longest bar in a table, characters.
 const BAR: usize = 12;
 
-/// The headings of the columns.
-const HEADINGS: [&str; 9] = [
-    "",
-    "connections",
-    "increments/s",
-    "lowest to highest",
-    "of uncontended",
-    "p50 ms",
-    "p99 ms",
-    "read ms",
-    "retries",
+/// The heading of a column and its cell.
+type Column = (&'static str, fn(&Summary) -> String);
+
+/// A cell is empty if there is nothing to say.
+const COLUMNS: [Column; 10] = [
+    ("", |one| one.contender.clone()),
+    ("connections", |one| one.connections.to_string()),
+    ("increments/s", |one| thousands(one.per_second)),
+    ("lowest to highest", |one| match one.rounds {
+        1 => String::new(),
+        _ => format!("{} to {}", thousands(one.lowest), thousands(one.highest)),
+    }),
+    ("of uncontended", |one| one.to_uncontended.map_or_else(String::new, |ratio| format!("{:.0} %", ratio * 100.0))),
+    ("p50 ms", |one| format!("{:.2}", one.p50_ms)),
+    ("p99 ms", |one| format!("{:.2}", one.p99_ms)),
+    ("read ms", |one| format!("{:.2}", one.read_ms)),
+    ("CPU us", |one| one.cpu_us.map_or_else(String::new, thousands)),
+    ("retries", |one| if one.retries > 0 { one.retries.to_string() } else { String::new() }),
 ];
 
 /// The headings and the rows. A column without any figure is left out.
 fn columns(report: &Report) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let rows: Vec<_> = report.results.iter().map(cells).collect();
-    let shown: Vec<_> = (0..HEADINGS.len()).filter(|&at| rows.iter().any(|row| !row[at].is_empty())).collect();
-    let row = |row: &[String; HEADINGS.len()]| shown.iter().map(|&at| row[at].clone()).collect();
-    (shown.iter().map(|&at| HEADINGS[at]).collect(), rows.iter().map(row).collect())
-}
-
-/// The cells of a row, as the headings. Empty if there is nothing to say.
-fn cells(one: &Summary) -> [String; HEADINGS.len()] {
-    let range = format!("{} to {}", thousands(one.lowest), thousands(one.highest));
-    let ratio = one.to_uncontended.map(|ratio| format!("{:.0} %", ratio * 100.0));
-    [
-        one.contender.clone(),
-        one.connections.to_string(),
-        thousands(one.per_second),
-        if one.rounds > 1 { range } else { String::new() },
-        ratio.unwrap_or_default(),
-        format!("{:.2}", one.p50_ms),
-        format!("{:.2}", one.p99_ms),
-        format!("{:.2}", one.read_ms),
-        if one.retries > 0 { one.retries.to_string() } else { String::new() },
-    ]
+    let is_shown = |(_, cell): &&Column| report.results.iter().any(|one| !cell(one).is_empty());
+    let shown: Vec<_> = COLUMNS.iter().filter(is_shown).collect();
+    let row = |one| shown.iter().map(|(_, cell)| cell(one)).collect();
+    (shown.iter().map(|(heading, _)| *heading).collect(), report.results.iter().map(row).collect())
 }
 
 /// The report in Markdown, with a bar for each rate.
@@ -63,7 +53,8 @@ pub fn table(report: &Report) -> String {
     for column in table.column_iter_mut().take(numbers).skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!("{}\n{}\n\n{table}\n", report.environment_line(), report.setting())
+    let environment: Vec<_> = report.environment.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    format!("{}\n{}\n\n{table}\n", environment.join(", "), report.setting())
 }
 
 /// The report as a page with the picture: one file, which loads nothing.

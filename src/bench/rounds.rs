@@ -19,8 +19,8 @@ struct Series<'a> {
     rounds: Vec<Measured>,
 }
 
-/// Loads a server with each contender in each setting, which differ in their connections only, once in each round. A round begins with another contender than the
-/// one before. `begins` is called with the number of each round, from 1. Setting `stop` ends it early, with the loads that are
+/// Loads a server with each contender in each setting, which differ in their connections only, once in each round. A round begins
+/// with another contender than the one before. `begins` is called with the number of each round, from 1. Setting `stop` ends it early, with the loads that are
 /// complete.
 ///
 /// # Errors
@@ -57,7 +57,8 @@ pub fn compare(
     Ok(Report {
         environment,
         slots: settings[0].slots,
-        hold_ms: settings[0].hold.map(|hold| hold.as_millis() as u64),
+        work_ms: settings[0].hold.map(|[before, _]| before.as_millis() as u64),
+        hold_ms: settings[0].hold.map(|[_, after]| after.as_millis() as u64),
         seconds: settings[0].duration.as_secs_f64(),
         results: measured.map(|series| series.summary(&all)).collect(),
     })
@@ -81,6 +82,7 @@ impl Series<'_> {
             p50_ms: median(of(|one| percentile(&one.times, 50)).collect()),
             p99_ms: median(of(|one| percentile(&one.times, 99)).collect()),
             read_ms: median(of(|one| one.read_ms).collect()),
+            cpu_us: self.rounds.iter().map(|one| one.cpu_us).collect::<Option<_>>().map(median),
             retries: self.rounds.iter().map(|one| one.retries).sum(),
             acknowledged: self.rounds.iter().map(|one| one.acknowledged).sum(),
             grown: self.rounds.iter().map(|one| one.grown).sum(),

@@ -22,7 +22,7 @@ const COMPARED: usize = 8;
 ///
 /// Without a server, the command starts a private server with durable settings and removes it afterwards. With --url, --host or
 /// another option of the connection, it measures that server: each load creates the schema slotted_bench, which must not exist, and
-/// drops it, also after Ctrl-C. The account needs all privileges on slotted_bench.*.
+/// drops it, even after Ctrl-C. The account needs all privileges on slotted_bench.*.
 ///
 /// Contenders take turns in rounds, so that other work of the machine affects all of them. After each load, the total must
 /// equal the acknowledged increments; otherwise the command ends with exit code 1. The report contains the medians of the rounds.
@@ -59,6 +59,10 @@ pub struct Bench {
     /// Increment in a transaction that waits this many milliseconds before its commit [default: autocommit]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
     hold: Option<u64>,
+
+    /// Increment in a transaction that works this many milliseconds before the increment; with --hold, before and after it
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    work: Option<u64>,
 
     /// The duration of a contender in a round, after a warm-up of the same length and at most a second
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
@@ -137,10 +141,11 @@ impl Bench {
     }
 
     fn settings(&self) -> Vec<Setting> {
+        let milliseconds = |number: Option<u64>| Duration::from_millis(number.unwrap_or(0));
         let setting = |&connections: &u32| Setting {
             connections,
             slots: self.slots,
-            hold: self.hold.map(Duration::from_millis),
+            hold: self.work.or(self.hold).map(|_| [self.work, self.hold].map(milliseconds)),
             duration: Duration::from_secs_f64(self.seconds),
         };
         let mut settings: Vec<_> = self.connections.iter().map(setting).collect();
@@ -154,34 +159,36 @@ impl Bench {
         let _hold = interrupt::hold();
         let begins = |round| note!("round {round} of {}", self.rounds);
         let report = match bench::compare(server, contenders, &self.settings(), self.rounds, stop, begins) {
-            Err(error @ BenchError::Lost { .. }) => {
+            Err(error @ BenchError::Lost(..)) => {
                 note!("error: {error}");
                 return Ok(Outcome::Differs);
             }
             report => report.map_err(explained)?,
         };
         let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
-        if interrupted && report.results.is_empty() {
-            note!("interrupted; the schema {SCHEMA} has been dropped");
-            return Ok(Outcome::Interrupted);
-        }
-        if self.json {
-            let mut object = serde_json::to_value(&report)?;
-            object["schema_version"] = JSON_VERSION.into();
-            outln!("{object:#}")?;
-        } else {
-            out!("{}", bench::table(&report))?;
-        }
-        for (path, draw) in [(&self.html, bench::html as fn(&Report) -> String), (&self.svg, bench::svg)] {
-            if let Some(path) = path {
-                fs::write(path, draw(&report)).with_context(|| format!("cannot write {}", path.display()))?;
-            }
+        if !(interrupted && report.results.is_empty()) {
+            self.write(&report)?;
         }
         if interrupted {
             note!("interrupted; the schema {SCHEMA} has been dropped");
-            return Ok(Outcome::Interrupted);
         }
-        Ok(Outcome::Fine)
+        Ok(if interrupted { Outcome::Interrupted } else { Outcome::Fine })
+    }
+
+    fn write(&self, report: &Report) -> anyhow::Result<()> {
+        if self.json {
+            let mut object = serde_json::to_value(report)?;
+            object["schema_version"] = JSON_VERSION.into();
+            outln!("{object:#}")?;
+        } else {
+            out!("{}", bench::table(report))?;
+        }
+        for (path, draw) in [(&self.html, bench::html as fn(&Report) -> String), (&self.svg, bench::svg)] {
+            if let Some(path) = path {
+                fs::write(path, draw(report)).with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -189,7 +196,7 @@ impl Bench {
 /// Source of the numbers: MySQL manual, "Server Error Message Reference".
 fn explained(error: BenchError) -> anyhow::Error {
     let number = match &error {
-        BenchError::Server { error: mysql::Error::MySqlError(error), .. } => error.code,
+        BenchError::Server(_, mysql::Error::MySqlError(error)) => error.code,
         BenchError::Exists => 1007,
         _ => 0,
     };

@@ -17,7 +17,7 @@ module SlottedCounter
   extend ActiveSupport::Concern
 
   # After these errors of the server the transaction has not counted. Repeat it, from its beginning.
-  REPEATABLE = [1205, 1213, 1020, 3101].freeze
+  REPEATABLE = [1205, 1213, 1020, 3101, 30021].freeze
 
   # The number of the server's error, 2006 or 2013 for a lost connection.
   def self.error_number(error)

@@ -99,6 +99,6 @@ def repeated(work, attempts=10):
             with transaction.atomic():
                 return work()
         except DatabaseError as error:
-            if error.args[0] not in (1213, 1205, 1020, 3101) or attempt == attempts - 1 or connection.in_atomic_block:
+            if error.args[0] not in (1213, 1205, 1020, 3101, 30021) or attempt == attempts - 1 or connection.in_atomic_block:
                 raise
             time.sleep(0.01 * attempt)

@@ -23,13 +23,13 @@ function counted(table, column) {
 // The cause is the error of the driver. Its errno is the number: those of the package begin at 30000. A lost connection has none.
 const isLost = (error) => (error.cause ?? error).fatal === true;
 
-// Repeats a transaction that the server has rolled back.
+// Repeats a transaction that the server has rolled back. 1305: a nested transaction that does not exist any more after error 1213.
 async function repeated(db, work, attempts = 10) {
   for (;;) {
     try {
       return await db.transaction(work);
     } catch (error) {
-      if (![1213, 1205, 1020, 3101].includes(error.cause?.errno) || --attempts === 0) throw error;
+      if (![1213, 1205, 1020, 1305, 3101, 30021].includes(error.cause?.errno) || --attempts === 0) throw error;
       await sleep(Math.random() * 100);
     }
   }

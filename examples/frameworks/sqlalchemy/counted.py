@@ -59,31 +59,37 @@ def include_name(name, kind, _parents):
     return kind != "table" or name not in Counter.tables
 
 
-def repeatable(error):
-    """Whether the transaction was rolled back and can be repeated. A lost connection is error.connection_invalidated: the
-    transaction may have counted. Other numbers, 30000 and above, are errors of the package."""
-    return error.orig.args[0] in (1213, 1205, 1020, 3101)
+def repeats(error, once):
+    """Whether the transaction is to be repeated. 1305: a savepoint of begin_nested() that does not exist any more, because error
+    1213 has rolled back the whole transaction. Other numbers, 30000 and above, are errors of the package."""
+    return error.orig.args[0] in (1213, 1205, 1020, 1305, 3101, 30021) or once and error.connection_invalidated
 
 
-def repeated(sessions, work, attempts=10):
-    """Calls work(session) in a transaction, which is repeated if it can be."""
+def repeated(sessions, work, attempts=10, once=False):
+    """Calls work(session) in a transaction, which is repeated if it was rolled back. With once, work begins with the INSERT of a
+    unique request, such as that of an order. Then it is repeated after a lost connection, too, and error 1062 means that an
+    earlier attempt was committed."""
     for attempt in range(attempts):
         try:
             with sessions.begin() as session:
                 return work(session)
         except DBAPIError as error:
-            if not repeatable(error) or attempt == attempts - 1:
+            if once and error.orig.args[0] == 1062:
+                return None
+            if not repeats(error, once) or attempt == attempts - 1:
                 raise
             time.sleep(0.01 * attempt)
 
 
-async def repeated_async(sessions, work, attempts=10):
+async def repeated_async(sessions, work, attempts=10, once=False):
     """The same with an AsyncSession."""
     for attempt in range(attempts):
         try:
             async with sessions.begin() as session:
                 return await work(session)
         except DBAPIError as error:
-            if not repeatable(error) or attempt == attempts - 1:
+            if once and error.orig.args[0] == 1062:
+                return None
+            if not repeats(error, once) or attempt == attempts - 1:
                 raise
             await asyncio.sleep(0.01 * attempt)
