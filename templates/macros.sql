@@ -43,6 +43,20 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 {%- endif -%}
 {%- endmacro %}
 
+{#- Sets a variable, but not in a transaction. -#}
+{% macro outside_of_transaction(o, set) -%}
+-- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
+  BEGIN
+    DECLARE EXIT HANDLER FOR 1305 SET {{ set }};
+{%- if o.mariadb() %}
+    -- In a trigger, a savepoint would keep what a statement has done that then fails (MariaDB).
+    IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
+{%- else %}
+    SAVEPOINT slotted; RELEASE SAVEPOINT slotted;
+{%- endif %}
+  END;
+{%- endmacro %}
+
 {#- The numbers from 1 to `count`, as a table. -#}
 {% macro numbers(count) -%}
 JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY))
@@ -50,7 +64,8 @@ JSON_TABLE(CONCAT('[0', REPEAT(',0', {{ count }} - 1), ']'), '$[*]' COLUMNS (num
 
 {#- The beginning of a statement that creates a view. -#}
 {% macro create_view(sql, o, name) -%}
-CREATE{% if sql.replaces() %} OR REPLACE{% endif %}{{ sql.definer() }} SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
+CREATE{% if sql.replaces() %} OR REPLACE{% endif %}{{ sql.definer() }} {# -#}
+SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
 {%- endmacro %}
 
 {#- What a script rejects. The sentence has at most 128 characters. -#}

@@ -26,6 +26,7 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(a_call_that_waits_for_a_slot_holds_slot_1_and_no_other_slot_that_stays)
         .on_servers(a_take_of_nearly_all_beside_increments_succeeds)
         .on_servers(calls_of_a_damaged_counter_end_with_an_error)
+        .on_servers(a_statement_whose_trigger_takes_too_much_changes_nothing)
         .on_servers(a_killed_take_takes_its_amount_or_returns_an_error)
         .on(mysql, takes_of_the_hypergraph_optimizer_take_their_amounts);
 }
@@ -426,6 +427,22 @@ fn calls_of_a_damaged_counter_end_with_an_error(server: &Server) {
     run(&mut connection, "CALL bounded_counter_reset('seats', 7, FALSE)");
     run(&mut connection, &call("resize", 2));
     assert_eq!((total(&schema), slots(&schema).len()), (7, 2));
+}
+
+/// The transaction goes on. On MariaDB, a savepoint in the trigger would keep what the failed statement has done.
+fn a_statement_whose_trigger_takes_too_much_changes_nothing(server: &Server) {
+    let schema = installed(server);
+    fill(&schema, [3; 1]);
+    schema.run("CREATE TABLE orders (pieces INT) ENGINE = InnoDB");
+    schema.run(
+        "CREATE TRIGGER ordered AFTER INSERT ON orders FOR EACH ROW CALL bounded_counter_take('seats', NEW.pieces)",
+    );
+    let mut buyer = schema.after(&["START TRANSACTION"]);
+    assert_eq!(error(&mut buyer, "INSERT INTO orders VALUES (2), (2)"), NOT_ENOUGH);
+    run(&mut buyer, "COMMIT");
+    assert_eq!((total(&schema), schema.first::<u64>("SELECT COUNT(*) FROM orders")), (3, 0));
+    run(&mut buyer, "INSERT INTO orders VALUES (2), (1)");
+    assert_eq!((total(&schema), schema.first::<u64>("SELECT COUNT(*) FROM orders")), (0, 2));
 }
 
 fn a_killed_take_takes_its_amount_or_returns_an_error(server: &Server) {

@@ -1,3 +1,4 @@
+{%- import "macros.sql" as m -%}
 {%- let take = sql.routine(R::Take).name() -%}
 {{ sql.create("PROCEDURE") }}(IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_amount BIGINT)
@@ -12,14 +13,12 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL {{ sql.routine(R::Fail) }}(30017, '{{ take }}: p_amount must be at least 1');
   END IF;
-  -- Without a transaction, a savepoint ends at once and RELEASE fails; a SELECT then reads what is committed.
-  BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-      SET v_certain = @@SESSION.
-{%- if o.mariadb() %}tx_isolation{% else %}transaction_isolation{% endif %} <> 'READ-UNCOMMITTED';
-    SAVEPOINT slotted_take;
-    RELEASE SAVEPOINT slotted_take;
-  END;
+  {% if o.mariadb() -%}
+  {{ m::outside_of_transaction(o, "v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED'") }}
+{%- else -%}
+  {{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
+{%- endif %}
+  -- Outside of a transaction, it reads what is committed.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
   -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.

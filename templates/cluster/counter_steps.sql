@@ -1,3 +1,4 @@
+{% import "macros.sql" as m -%}
 {{ sql.create("PROCEDURE") }}(IN p_routine VARCHAR(64) CHARACTER SET utf8mb4,
   IN p_counter_name {{ sql.key("{type}", "") }},
   IN p_slots INT,
@@ -11,20 +12,13 @@ BEGIN
   DECLARE v_tries INT DEFAULT 0;
   DECLARE v_in_transaction BOOLEAN DEFAULT TRUE;
 
-  BEGIN
-    -- Outside of a transaction, SAVEPOINT does nothing, and RELEASE SAVEPOINT fails.
-    DECLARE EXIT HANDLER FOR 1305 SET v_in_transaction = FALSE;
-    SAVEPOINT slotted;
-    RELEASE SAVEPOINT slotted;
-  END;
+  {{ m::outside_of_transaction(o, "v_in_transaction = FALSE") }}
   CALL {{ sql.routine(R::MustExist) }}(p_routine, p_counter_name);
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT GREATEST(MAX(counter_id), COALESCE(p_slots, 1)),
          1 + MOD(@@GLOBAL.auto_increment_offset - 1, @@GLOBAL.auto_increment_increment)
     INTO v_slot, v_home
-    FROM {{ o.table }}
-   WHERE counter_name = p_counter_name
-     FOR UPDATE;
+    FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE;
   WHILE v_slot > 0 DO
     BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
@@ -57,8 +51,7 @@ BEGIN
           FROM (
             SELECT slot, IF(slot = v_home, SUM(amount) OVER (), 0) AS moved, MIN(slot) OVER () AS lowest
               FROM (
-                SELECT counter_id AS slot, counter AS amount
-                  FROM {{ o.table }}
+                SELECT counter_id AS slot, counter AS amount FROM {{ o.table }}
                  WHERE counter_name = p_counter_name AND counter_id IN (v_home, v_slot)
                    FOR UPDATE
               ) AS locked

@@ -1,3 +1,4 @@
+{% import "macros.sql" as m -%}
 {{ sql.create("PROCEDURE") }}(IN p_step VARCHAR(7) CHARACTER SET utf8mb4,
   {{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_value BIGINT)
@@ -10,12 +11,7 @@ BEGIN
   DECLARE v_tries INT DEFAULT 0;
   DECLARE v_in_transaction BOOLEAN DEFAULT TRUE;
 
-  BEGIN
-    -- Outside of a transaction, SAVEPOINT does nothing, and RELEASE SAVEPOINT fails.
-    DECLARE EXIT HANDLER FOR 1305 SET v_in_transaction = FALSE;
-    SAVEPOINT slotted;
-    RELEASE SAVEPOINT slotted;
-  END;
+  {{ m::outside_of_transaction(o, "v_in_transaction = FALSE") }}
   WHILE v_slot > 0 DO
     BEGIN
       DECLARE EXIT HANDLER FOR 1213, 3101, 1180
@@ -31,8 +27,7 @@ BEGIN
         FROM (
           SELECT slot FROM {{ o.table }}
            WHERE {{ sql.key("{} = {p}", " AND ") }} AND slot < v_slot
-           ORDER BY slot DESC LIMIT 1 FOR UPDATE
-        ) AS highest;
+           ORDER BY slot DESC LIMIT 1 FOR UPDATE) AS highest;
       IF p_step = 'reset' THEN
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
@@ -47,8 +42,7 @@ BEGIN
               FROM (
                 SELECT 0 AS slot, 0 AS amount
                 UNION ALL
-                (SELECT slot, `count`
-                   FROM {{ o.table }}
+                (SELECT slot, `count` FROM {{ o.table }}
                   WHERE {{ sql.key("{} = {p}", " AND ") }} AND slot IN (0, v_next)
                   ORDER BY slot DESC LIMIT 2
                     FOR UPDATE)

@@ -74,7 +74,9 @@ moving: BEGIN
     ELSE
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
 {%- if o.mariadb() %}
-      IF ROW_COUNT() = 0 THEN SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317; END IF;
+      IF ROW_COUNT() = 0 THEN
+        UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
+      END IF;
       SET p_slots = p_slots + 1;
 {%- else %}
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;

@@ -26,8 +26,7 @@ BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
   -- Of a record, it moves what is free; then it waits for the row (-1), each held slot or, if rejected, all (65536).
   DECLARE v_next, v_wait INT DEFAULT -2;
-  DECLARE v_pending, v_moved, v_done, v_waits, v_unused INT DEFAULT 0;
-  DECLARE v_own, v_end BOOLEAN DEFAULT FALSE;
+  DECLARE v_pending, v_moved, v_done, v_waits, v_unused, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0)
@@ -43,7 +42,9 @@ BEGIN
 
   OPEN v_records;
   WHILE NOT v_end DO
+    IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending; END IF;
     BEGIN
+      DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
@@ -53,7 +54,6 @@ BEGIN
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
           SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
         END;
-      IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending; END IF;
       IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_records, {{ BATCH }})) THEN
         COMMIT AND NO CHAIN NO RELEASE;
         SET v_done = 0;

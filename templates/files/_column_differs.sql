@@ -1,14 +1,12 @@
 {{ o.key().len() }} <> (
-    SELECT COUNT(*) FROM information_schema.COLUMNS
-      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB')
        AND {% include "files/_column.sql" %} IN (
 {%- for column in sql.key_columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
 {%- endfor %}))
-  OR NOT EXISTS (
-    SELECT * FROM information_schema.COLUMNS
+  OR NOT EXISTS (SELECT * FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME) = (DATABASE(), {{ column.table.name()|sql_string -}}
        , {{ column.column.name()|sql_string }})
-       AND NUMERIC_SCALE = 0
-       AND COALESCE(GENERATION_EXPRESSION, '') = '')
+       AND NUMERIC_SCALE = 0 AND COALESCE(GENERATION_EXPRESSION, '') = '')

@@ -3,5 +3,5 @@ NOT EXISTS (
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ column.table.name()|sql_string }}, 0)
      GROUP BY INDEX_NAME
     HAVING SUM(COLUMN_NAME IN (
-{%- for column in o.key() %}{{ column.name.name()|sql_string }}{% if !loop.last %}, {% endif %}{% endfor %})) = COUNT(*)
-  )
+{%- for column in o.key() %}{{ column.name.name()|sql_string }}{% if !loop.last %}, {% endif %}{% endfor -%}
+    )) = COUNT(*))

@@ -1,7 +1,7 @@
 {%- let table = o.table.name() -%}
 {{ sql.columns().len() }} <> (
-    SELECT COUNT(*) FROM information_schema.COLUMNS
-      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ table|sql_string }}, 'InnoDB')
        AND {% include "files/_column.sql" %} IN (
 {%- for column in sql.columns() %}

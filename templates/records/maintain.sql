@@ -28,8 +28,7 @@ BEGIN
     SELECT {{ sql.key("{p}", ", ") }}, slot, moved
       FROM (
         SELECT slot, IF(slot = MIN(slot) OVER (), SUM(`count`) OVER (), 0) AS moved
-          FROM {{ o.table }} WHERE {{ record }} FOR UPDATE
-      ) AS locked
+          FROM {{ o.table }} WHERE {{ record }} FOR UPDATE) AS locked
     ON DUPLICATE KEY UPDATE `count` = locked.moved;
     IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     DELETE FROM {{ o.table }} WHERE {{ record }} AND `count` = 0;

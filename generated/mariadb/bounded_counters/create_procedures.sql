@@ -19,8 +19,8 @@ BEGIN NOT ATOMIC
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
   IF 5 <> (
-    SELECT COUNT(*) FROM information_schema.COLUMNS
-      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
@@ -137,13 +137,13 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Without a transaction, a savepoint ends at once and RELEASE fails; a SELECT then reads what is committed.
+  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
   BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-      SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
-    SAVEPOINT slotted_take;
-    RELEASE SAVEPOINT slotted_take;
+    DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
+    -- In a trigger, a savepoint would keep what a statement has done that then fails (MariaDB).
+    IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
+  -- Outside of a transaction, it reads what is committed.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
   -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.
   IF v_certain AND v_total < p_amount THEN

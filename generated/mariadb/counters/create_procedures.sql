@@ -19,8 +19,8 @@ BEGIN NOT ATOMIC
       'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
   END IF;
   IF 5 <> (
-    SELECT COUNT(*) FROM information_schema.COLUMNS
-      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (

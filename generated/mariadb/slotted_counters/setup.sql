@@ -86,8 +86,7 @@ BEGIN
     SELECT p_record_type, p_record_id, slot, moved
       FROM (
         SELECT slot, IF(slot = MIN(slot) OVER (), SUM(`count`) OVER (), 0) AS moved
-          FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE
-      ) AS locked
+          FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE) AS locked
     ON DUPLICATE KEY UPDATE `count` = locked.moved;
     IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; CALL `_slotted_counter_begin`(v_own); END IF;
     DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id AND `count` = 0;

@@ -25,8 +25,8 @@ BEGIN
       'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
   END IF;
   IF 5 <> (
-    SELECT COUNT(*) FROM information_schema.COLUMNS
-      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
@@ -149,13 +149,12 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Without a transaction, a savepoint ends at once and RELEASE fails; a SELECT then reads what is committed.
+  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
   BEGIN
-    DECLARE EXIT HANDLER FOR 1305
-      SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
-    SAVEPOINT slotted_take;
-    RELEASE SAVEPOINT slotted_take;
+    DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
+    SAVEPOINT slotted; RELEASE SAVEPOINT slotted;
   END;
+  -- Outside of a transaction, it reads what is committed.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
   -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN

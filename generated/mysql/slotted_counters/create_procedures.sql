@@ -25,8 +25,8 @@ BEGIN
       'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
   END IF;
   IF 4 <> (
-    SELECT COUNT(*) FROM information_schema.COLUMNS
-      JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
+    SELECT COUNT(*)
+      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
@@ -103,8 +103,7 @@ BEGIN
     SELECT p_record_type, p_record_id, slot, moved
       FROM (
         SELECT slot, IF(slot = MIN(slot) OVER (), SUM(`count`) OVER (), 0) AS moved
-          FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE
-      ) AS locked
+          FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id FOR UPDATE) AS locked
     ON DUPLICATE KEY UPDATE `count` = locked.moved;
     IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; CALL `_slotted_counter_begin`(v_own); END IF;
     DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id AND `count` = 0;
