@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
 use crate::support::{
-    Module, Network, Schema, Server, exits, keyed, of_column, package, slotted, sql_statements, until,
+    Module, Network, Schema, Server, bounded, exits, keyed, of_column, package, slotted, sql_statements, until,
 };
 
 pub fn promises(mut module: Module<'_>) {
@@ -42,8 +42,8 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     let schema = Schema::named(&network.server, "mydb", "");
     schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0)");
     let column = of_column("articles.views", "id BIGINT", |_| {});
-    [package(|_| {}), keyed(|_| {}), column].iter().for_each(|package| schema.install(package));
-    schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7); CALL articles_views_add(1, 3)");
+    [package(|_| {}), keyed(|_| {}), bounded(|_| {}), column].iter().for_each(|package| schema.install(package));
+    schema.run("CALL counter_setup('downloads', NULL, 4, NULL); CALL counter_add('downloads', 42); CALL slotted_counter_add(123, 456, 7); CALL articles_views_add(1, 3); CALL bounded_counter_setup('seats', NULL, 3, 100)");
     let (grants, queries): (Vec<_>, Vec<_>) =
         statements().into_iter().partition(|text| text.contains("GRANT ") || text.starts_with("CREATE USER"));
     let mut administrator = schema.connect();
@@ -57,11 +57,12 @@ fn the_account_runs_the_queries_and_they_wait_for_no_transaction(server: &Server
     for query in queries.iter().filter(|query| !query.contains("sys.")) {
         account.query_drop(query).unwrap_or_else(|error| panic!("{error} in {query}"));
     }
-    assert_eq!((grants.len(), queries.len()), (9, 8), "{queries:?}");
+    assert_eq!((grants.len(), queries.len()), (11, 8), "{queries:?}");
     let metrics: Vec<(String, String, i64)> = account.query(statement("AS metric")).expect("the metrics");
     let metrics = metrics.iter().map(|(metric, name, value)| format!("{metric} {name} {value}"));
     let metrics: Vec<_> = metrics.filter(|line| !line.contains(" server ")).collect();
-    assert_eq!(metrics, ["total downloads 42", "records_pending articles.views 1", "counts_pending articles.views 3"]);
+    let of_column = ["records_pending articles.views 1", "counts_pending articles.views 3"];
+    assert_eq!(metrics, [&["total downloads 42", "left seats 100"], &of_column[..]].concat());
     // The account has no other privilege.
     for statement in ["CALL counter_increment('downloads')", "DELETE FROM counters"] {
         assert!(account.query_drop(statement).is_err(), "{statement}");
