@@ -9,12 +9,14 @@
 //! - [`bench`]: the load of many connections, and its measurement.
 //! - [`advise`]: what the sessions of a server wait for, and what to do about it.
 //! - [`install`]: installs a package, and compares an installed one.
+//! - [`hinted`]: an error that says what to do.
 //! - [`cli`]: the commands, one file each, which call the modules above.
 
 pub mod advise;
 pub mod bench;
 pub mod cli;
 pub mod connect;
+pub mod hinted;
 pub mod install;
 pub mod package;
 pub mod render;

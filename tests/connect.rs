@@ -241,6 +241,10 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     ] {
         fails(&mut advise(&["--defaults-file", &file]), error, "correct the file");
     }
+    for lines in ["ssl-mode=verify_ca", "ssl\nssl-verify-server-cert=1", "ssl_verify_server_cert\nssl"] {
+        let file = write("tls.cnf", &format!("[client]\npassword=s3cret\n{lines}\n"));
+        fails(&mut as_filed(&["--defaults-file", &file]), "certificate", "--ssl-ca");
+    }
     // The clients ignore a file that every account can write.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("permissions");
     fails(&mut as_filed(&["--defaults-file", &file]), "warning: the option file", "add -p");

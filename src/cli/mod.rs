@@ -25,6 +25,7 @@ use std::sync::atomic::Ordering;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::connect;
+use crate::hinted::Hinted;
 pub use flags::Flags;
 use output::note;
 
@@ -83,18 +84,9 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// An error with a hint, which says what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-struct Hinted {
-    message: String,
-    hint: String,
-}
-
 /// An error with a hint.
 fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
-    let (message, hint) = (message.to_string(), hint.into());
-    Hinted { message, hint }.into()
+    Hinted::new(message, hint).into()
 }
 
 /// Asks on the terminal for a text, which confirms that data is to be deleted. Returns whether it is `expected`.

@@ -2,19 +2,8 @@
 
 use mysql::DriverError;
 
-/// A connection that failed. No message contains a password.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot connect to {place}: {}", cause(.error))]
-pub struct ConnectError {
-    /// What was tried: `host:port` or the path of a socket.
-    pub place: String,
-    /// The account, as `user@place`.
-    pub account: String,
-    /// Whether a password was given.
-    pub password: bool,
-    /// The cause.
-    pub error: mysql::Error,
-}
+use super::Settings;
+use crate::hinted::Hinted;
 
 /// The message of an error without the type names of the driver.
 pub fn cause(error: &mysql::Error) -> String {
@@ -35,15 +24,19 @@ pub fn cause(error: &mysql::Error) -> String {
     }
 }
 
-impl ConnectError {
-    /// What to do.
-    pub fn hint(&self) -> String {
+impl Settings {
+    /// Why a connection with these settings failed, and what to do.
+    pub(super) fn failed(&self, error: &mysql::Error) -> Hinted {
+        Hinted::new(format!("cannot connect to {}: {}", self.place(), cause(error)), self.hint(error))
+    }
+
+    fn hint(&self, error: &mysql::Error) -> String {
         let certificate = "give the certificate of the authority that signed the server's certificate with --ssl-ca; --ssl-mode VERIFY_CA does not check \
              the host name, and REQUIRED checks no certificate";
-        match &self.error {
+        match error {
             mysql::Error::MySqlError(error) => match error.code {
-                1045 | 1698 if !self.password => {
-                    format!("{} needs a password: add -p, which asks for it", self.account)
+                1045 | 1698 if self.password.is_none() => {
+                    format!("{} needs a password: add -p, which asks for it", self.account())
                 }
                 1044 | 1049 => "create the database, name another one with -D, or grant the account privileges on it".into(),
                 3159 | 4031 => "the server requires TLS: use --ssl-mode REQUIRED".into(),
