@@ -84,18 +84,30 @@ fn ctrl_c_removes_all_files_and_processes(server: &Server) {
 
 fn a_server_that_is_missing_or_does_not_start_is_an_error_that_says_why() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-    let failed = |server: &Path| {
-        let output = demo(server, &folder, &[]).output().expect("the demo runs");
+    let failed = |variables: &[(&str, &Path)]| {
+        let mut demo = demo(Path::new(""), &folder, &[]);
+        let output = demo.envs(variables.iter().copied()).output().expect("the demo runs");
         assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]));
         assert_nothing_is_left(&folder);
         printed(&output)
     };
-    insta::assert_snapshot!("no_server", failed(Path::new("/nowhere/mysqld")));
     let path = fake.path().join("mysqld");
     let version = "case \"$*\" in *--version*) echo 'mysqld  Ver 9.7.0 for Linux' ;;";
     write_program(&path, &format!("#!/bin/sh\n{version} *) echo 'the disk is full'; exit 1 ;; esac\n"));
-    let said = failed(&path);
-    assert!(said.contains("\nerror: ") && said.contains("the disk is full"), "{said}");
+    // The variable precedes the PATH, and the PATH precedes the servers of scripts/servers.
+    let nowhere = Path::new("/nowhere");
+    for variables in
+        [[("SLOTTED_SERVER", &*path), ("PATH", nowhere)], [("SLOTTED_SERVER", Path::new("")), ("PATH", fake.path())]]
+    {
+        let said = failed(&variables);
+        assert!(said.contains("\nerror: ") && said.contains("the disk is full"), "{said}");
+    }
+    insta::assert_snapshot!(
+        "no_server",
+        failed(&[("SLOTTED_SERVER", Path::new("/nowhere/mysqld")), ("PATH", fake.path())])
+    );
+    let said = failed(&[("PATH", nowhere), ("SLOTTED_CACHE", nowhere)]);
+    assert!(said.contains("no mysqld or mariadbd found: SLOTTED_SERVER is not set"), "{said}");
 }
 
 fn the_program_needs_no_mysql_library() {

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 
 use super::output::note;
-use super::{Outcome, hinted, interrupt};
+use super::{Outcome, interrupt};
 use crate::server::{self, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
@@ -19,7 +19,7 @@ pub fn with_private_server(
     connections: u32,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
-    let program = server::find().map_err(|error| hinted(&error, error.hint()))?;
+    let program = server::find()?;
     note!("starting a private {} server ({})", program.version, program.path.display());
     let most = format!("--max-connections={}", connections + 10);
     let _hold = interrupt::hold();

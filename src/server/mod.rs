@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 
 use crate::package::{Family, SqlStr};
 
-pub use find::{NoServer, Program, cache_folder, find, provided};
+pub use find::{Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
 
 /// The family and version of a server.
