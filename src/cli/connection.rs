@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
 use super::hinted;
@@ -56,6 +57,18 @@ impl Connection {
     /// An option is not valid, or the connection fails.
     pub fn connect(&self) -> anyhow::Result<Conn> {
         Ok(self.open()?.0)
+    }
+
+    /// Connects to a database, and returns its name.
+    ///
+    /// # Errors
+    /// As [`Self::connect`], or no database is given.
+    pub fn connect_to_database(&self) -> anyhow::Result<(Conn, String)> {
+        let mut connection = self.connect()?;
+        let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
+        let hint = "add --database, or the name of the database to the URL";
+        let database = database.ok_or_else(|| hinted("no database is selected", hint))?;
+        Ok((connection, database))
     }
 
     /// The options for several connections, which one connection has tried.

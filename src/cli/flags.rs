@@ -1,6 +1,5 @@
 //! The flags that describe a package. The documentation of a flag is its help.
 
-use clap::builder::PossibleValue;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::hinted;
@@ -9,28 +8,19 @@ use crate::package::{
 };
 
 /// A package that has a name of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
+    /// Counters with a name, each with its own number of slots
     Counters,
+    /// The same with --slots 20: every counter has 20 slots
+    #[value(name = "counters-fixed")]
     Fixed,
+    /// Counters of records, identified by key columns
+    #[value(name = "slotted_counters")]
     Records,
+    /// Counters with a name that never fall below 0: stock, seats, quotas
+    #[value(name = "bounded_counters")]
     Bounded,
-}
-
-impl ValueEnum for Name {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Counters, Self::Fixed, Self::Records, Self::Bounded]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::Counters => "Counters with a name, each with its own number of slots",
-            Self::Fixed => "The same with --slots 20: every counter has 20 slots",
-            Self::Records => "Counters of records, identified by key columns",
-            Self::Bounded => "Counters with a name that never fall below 0: stock, seats, quotas",
-        };
-        Some(PossibleValue::new(self.options().subject.package()).help(help))
-    }
 }
 
 impl Name {

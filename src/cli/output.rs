@@ -73,16 +73,3 @@ macro_rules! note {
 }
 
 pub(super) use {note, out, outln};
-
-#[cfg(test)]
-mod tests {
-    use super::{in_line, shown};
-
-    #[test]
-    fn a_terminal_executes_nothing_of_a_name() {
-        let name = "a\u{1b}[2J\u{9b}1m\r\nerror:\t\u{202e}b\u{7}é";
-        assert_eq!(shown(name), "a\\u001b[2J\\u009b1m\\u000d\nerror:\t\\u202eb\\u0007é");
-        assert_eq!(in_line(name), "a\\u001b[2J\\u009b1m\\u000d\\u000aerror:\\u0009\\u202eb\\u0007é");
-        assert_eq!(shown("one\ntwo"), "one\ntwo");
-    }
-}

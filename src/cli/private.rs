@@ -22,8 +22,8 @@ pub fn with_private_server(
     let program = server::find()?;
     note!("starting a private {} server ({})", program.version, program.path.display());
     let most = format!("--max-connections={}", connections + 10);
-    let _hold = interrupt::hold();
-    let server = match PrivateServer::start(&program, &[&[most.as_str()], &DURABLE[..]].concat(), interrupt::stop()) {
+    let stop = interrupt::hold();
+    let server = match PrivateServer::start(&program, &[&[most.as_str()], &DURABLE[..]].concat(), stop) {
         Err(StartError::Interrupted) => return Ok(reported(Outcome::Interrupted)),
         started => started?,
     };

@@ -4,9 +4,9 @@ use clap::Args;
 use mysql::{Conn, Row, Value};
 
 use super::connection::Connection;
-use super::install::{database, explained};
+use super::install::explained;
 use super::output::{in_line, note};
-use super::package::{Found, Name};
+use super::package::Name;
 use super::{Outcome, confirmed, hinted};
 use crate::install;
 use crate::package::Package;
@@ -38,11 +38,10 @@ pub struct Uninstall {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connection = self.connection.connect()?;
-        let database = database(&mut connection)?;
+        let (mut connection, database) = self.connection.connect_to_database()?;
         let all = self.name.packages(&mut connection, &database)?;
-        let [Found { package, .. }] = &all[..] else {
-            let names = all.iter().map(|one| one.package.package.name());
+        let [(package, _)] = &all[..] else {
+            let names = all.iter().map(|(one, _)| one.package.name());
             return Err(hinted(
                 format!("the database {database} has {} packages", all.len()),
                 format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),
