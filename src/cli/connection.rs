@@ -52,17 +52,11 @@ impl Connection {
     }
 
     /// Connects.
-    ///
-    /// # Errors
-    /// An option is not valid, or the connection fails.
     pub fn connect(&self) -> anyhow::Result<Conn> {
         Ok(self.open()?.0)
     }
 
     /// Connects to a database, and returns its name.
-    ///
-    /// # Errors
-    /// As [`Self::connect`], or no database is given.
     pub fn connect_to_database(&self) -> anyhow::Result<(Conn, String)> {
         let mut connection = self.connect()?;
         let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
@@ -72,9 +66,6 @@ impl Connection {
     }
 
     /// The options for several connections, which one connection has tried.
-    ///
-    /// # Errors
-    /// An option is not valid, or the connection fails.
     pub fn options(&self) -> anyhow::Result<Opts> {
         Ok(self.open()?.1)
     }

@@ -64,26 +64,27 @@ impl Generate {
             }
             return Ok(Outcome::Fine);
         }
-        let mut outcome = Outcome::Fine;
+        let mut differ = false;
         for package in &packages {
             let folder = self.out.join(package.folder());
             if self.check {
                 for file in differing(package, self.format, &folder)? {
-                    outcome = Outcome::Differs;
+                    differ = true;
                     outln!("{}", file.display())?;
                 }
             } else {
                 write(package, self.format, &folder)?;
             }
         }
-        if outcome == Outcome::Differs {
-            note!(
-                "error: the files in {} differ from the rendered ones\n\
-                 hint: run it without --check, and review the differences: git diff shows them",
-                self.out.display()
-            );
+        if !differ {
+            return Ok(Outcome::Fine);
         }
-        Ok(outcome)
+        note!(
+            "error: the files in {} differ from the rendered ones\n\
+             hint: run it without --check, and review the differences: git diff shows them",
+            self.out.display()
+        );
+        Ok(Outcome::Differs)
     }
 }
 

@@ -12,14 +12,11 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicBool = AtomicBool::new(false);
 
 /// Handles the signals from now on.
-///
-/// # Errors
-/// The system rejects the handler.
 pub fn handle() -> anyhow::Result<()> {
     let handler = || {
         STOP.store(true, Ordering::SeqCst);
         if !HELD.load(Ordering::SeqCst) {
-            process::exit(Outcome::INTERRUPTED.into());
+            process::exit(Outcome::Interrupted as i32);
         }
     };
     ctrlc::set_handler(handler).context("cannot handle Ctrl-C")

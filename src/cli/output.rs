@@ -7,6 +7,8 @@
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
+use mysql::Value;
+
 /// The version of the structure of the JSON objects that commands print. It grows when a field changes its meaning or is removed, not
 /// when one is added.
 pub const JSON_VERSION: u32 = 1;
@@ -36,6 +38,14 @@ pub(super) fn shown(text: &str) -> String {
 /// A name or a message of a server in a line of a text: it cannot begin a line of its own.
 pub(super) fn in_line(text: &str) -> String {
     escaped(text, is_executed)
+}
+
+/// A value of a server, as its client prints it.
+pub(super) fn value(value: &Value) -> String {
+    match value {
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => other.as_sql(true),
+    }
 }
 
 /// As `print!`, for data. Use the macros.

@@ -20,9 +20,6 @@ pub struct Name {
 
 impl Name {
     /// The package with this name, or all packages of the current database, with their versions, in the order of their names.
-    ///
-    /// # Errors
-    /// The database has none, or one that cannot be read.
     pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<(Package, String)>> {
         let mut found = installed(connection)?;
         let what = self.name.as_ref().map_or(String::new(), |name| format!(" with the name {name}"));
@@ -50,9 +47,6 @@ impl Name {
 }
 
 /// The packages of the current database with the versions of the tool that rendered them, in the order of their names. Another view with such a name is left out, with a note.
-///
-/// # Errors
-/// The account cannot read a view.
 pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<(Package, String)>> {
     let mut all = Vec::new();
     for one in install::installed(connection, false)? {

@@ -12,9 +12,6 @@ const DURABLE: [&str; 3] = ["--log-bin", "--sync-binlog=1", "--server-id=1"];
 
 /// Runs `work` with a private server that has durable settings and accepts `connections` and a few more. Stops the
 /// server and removes its files when `work` returns, also with an error.
-///
-/// # Errors
-/// There is no server program, the server does not start, its folder cannot be removed, or `work` fails.
 pub fn with_private_server(
     connections: u32,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,

@@ -155,11 +155,7 @@ impl PackageReport {
 
     fn json(&self) -> Value {
         // JSON has no integers outside of i64 and u64.
-        let number = |total: i128| match (i64::try_from(total), u64::try_from(total)) {
-            (Ok(total), _) => json!(total),
-            (_, Ok(total)) => json!(total),
-            _ => json!(total.to_string()),
-        };
+        let number = |total: i128| serde_json::to_value(total).unwrap_or_else(|_| total.to_string().into());
         let counter = |one: &Counter| json!({ "name": one.name, self.total(): number(one.total), "slots": one.slots });
         json!({
             "version": self.version,

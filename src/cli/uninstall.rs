@@ -1,13 +1,15 @@
 //! `slotted uninstall`: removes a package from a database.
 
+use std::io::{self, IsTerminal, Write};
+
 use clap::Args;
-use mysql::{Conn, Row, Value};
+use mysql::{Conn, Row};
 
 use super::connection::Connection;
 use super::install::explained;
-use super::output::{in_line, note};
+use super::output::{in_line, note, value};
 use super::package::Name;
-use super::{Outcome, confirmed, hinted};
+use super::{Outcome, hinted};
 use crate::install;
 use crate::package::Package;
 
@@ -77,13 +79,30 @@ impl Uninstall {
         Ok(Outcome::Fine)
     }
 
-    /// Says what is dropped, and asks, unless the command line has answered.
+    /// Says what is dropped, and asks for the name of the table on the terminal, unless the command line has answered.
     fn asked(&self, package: &Package, database: &str, sum: &str) -> anyhow::Result<bool> {
         let table = package.options.table.name();
         let what = if package.options.column().is_some() { "The column stays" } else { "All counts are deleted" };
         let (database, name) = (in_line(database), in_line(table));
         note!("This drops the table {database}.{name}, whose counts have the sum {sum}. {what}.");
-        Ok(self.yes || confirmed("the name of the table to drop it", table)?)
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            return Err(hinted(
+                "there is no terminal to ask on; nothing has been changed",
+                "add --yes to delete the data without a question",
+            ));
+        }
+        eprint!("Type the name of the table to drop it: ");
+        io::stderr().flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        let confirmed = answer.trim() == table;
+        if !confirmed {
+            note!("the answer is not {name}; nothing has been changed");
+        }
+        Ok(confirmed)
     }
 }
 
@@ -119,10 +138,6 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
 
 /// The values of a row.
 fn described(row: &Row) -> String {
-    let value = |value: &Value| match value {
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        other => other.as_sql(true),
-    };
     let values = row.columns_ref().iter().zip(row.clone().unwrap());
     let values = values.map(|(column, one)| format!("{} {}", column.name_str(), value(&one)));
     values.collect::<Vec<_>>().join(", ")

@@ -1,5 +1,7 @@
 //! Why a connection failed, and what to do.
 
+use std::error::Error;
+
 use mysql::DriverError;
 
 use super::Settings;
@@ -15,11 +17,8 @@ pub fn cause(error: &mysql::Error) -> String {
         mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, description, _)))) => description.clone(),
         mysql::Error::DriverError(DriverError::TlsNotSupported) => "the server does not support TLS".into(),
         mysql::Error::DriverError(error) => error.to_string(),
-        mysql::Error::CodecError(error) => {
-            let message = error.to_string();
-            let of_stream = message.strip_prefix("IO error: `");
-            of_stream.map_or(message.as_str(), |inner| inner.trim_end_matches('\'')).to_owned()
-        }
+        // Of the system, such as TLS.
+        mysql::Error::CodecError(error) => error.source().map_or_else(|| error.to_string(), ToString::to_string),
         other => other.to_string(),
     }
 }

@@ -170,14 +170,6 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The settings in a URL.
-    ///
-    /// # Errors
-    /// The URL cannot be used. The message does not contain it.
-    pub fn of_url(url: &str) -> Result<Self, Hinted> {
-        url::parse(url)
-    }
-
     /// The account and where the connection goes, for a message: `user@host:port` or `user@` and the path of a socket.
     pub fn account(&self) -> String {
         format!("{}@{}", self.user_name(), self.place())
