@@ -48,6 +48,8 @@ fn invalid_arguments_are_rejected() {
         "bench --connections 8,0",
         "advise --url mysql://a@b --host c",
         "advise --url 'mysql://user:12#s3cret@host/db'",
+        "advise --url mysql://user:12/s3cret@host/db",
+        "advise --url mysql://user:12?s3cret@host/db",
         "advise --url mysql://user:s3cret@host/db?ssl-mode=REQUIRED",
         "advise --url mysql://user:s3cret@host:port/db",
         "advise --url postgres://user:s3cret@host",

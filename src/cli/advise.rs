@@ -38,7 +38,7 @@ pub struct Advise {
 
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connection = self.connection.connect()?;
+        let (mut connection, _) = self.connection.open()?;
         let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
         let installed = install::installed(&mut connection, database.is_none())?;
         // None is a package whose view this account cannot read. Another view is none of a package.

@@ -51,14 +51,9 @@ impl Connection {
         host.is_some() || port.is_some() || socket.is_some() || user.is_some() || self.defaults_file.is_some()
     }
 
-    /// Connects.
-    pub fn connect(&self) -> anyhow::Result<Conn> {
-        Ok(self.open()?.0)
-    }
-
     /// Connects to a database, and returns its name.
     pub fn connect_to_database(&self) -> anyhow::Result<(Conn, String)> {
-        let mut connection = self.connect()?;
+        let (mut connection, _) = self.open()?;
         let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
         let hint = "add --database, or the name of the database to the URL";
         let database = database.ok_or_else(|| hinted("no database is selected", hint))?;
@@ -70,7 +65,8 @@ impl Connection {
         Ok(self.open()?.1)
     }
 
-    fn open(&self) -> anyhow::Result<(Conn, Opts)> {
+    /// Connects. Returns also the options for further connections.
+    pub fn open(&self) -> anyhow::Result<(Conn, Opts)> {
         let mut settings = self.settings()?;
         if let Some(None) = self.password {
             settings.password = Some(ask(&settings)?);

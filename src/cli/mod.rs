@@ -23,8 +23,7 @@ use std::sync::atomic::Ordering;
 
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::connect;
-use crate::hinted::Hinted;
+use crate::connect::{self, Hinted};
 pub use flags::Flags;
 use output::note;
 

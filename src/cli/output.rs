@@ -48,10 +48,7 @@ pub(super) fn value(value: &Value) -> String {
     }
 }
 
-/// As `print!`, for data. Use the macros.
-///
-/// # Errors
-/// Errors of the system, such as a full disk. A closed pipe is no error.
+/// As `print!`, for data. A closed pipe is no error. Use the macros.
 pub fn to_stdout(text: Arguments<'_>) -> io::Result<()> {
     match io::stdout().write_all(shown(&text.to_string()).as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

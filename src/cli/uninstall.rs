@@ -49,27 +49,28 @@ impl Uninstall {
                 format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),
             ));
         };
-        let fails = |error, connection: &mut Conn| explained(error, connection, package);
-        install::check_removal(&mut connection, package, self.with_data)
-            .map_err(|error| fails(error, &mut connection))?;
+        self.remove(&mut connection, package, &database).map_err(|error| match error.downcast() {
+            Ok(error) => explained(error, &mut connection, package),
+            Err(error) => error,
+        })
+    }
+
+    fn remove(&self, connection: &mut Conn, package: &Package, database: &str) -> anyhow::Result<Outcome> {
+        install::check_removal(connection, package, self.with_data)?;
         let mut seen = None;
         if self.with_data {
-            not_shared(&mut connection, package)?;
-            let sum = install::sum(&mut connection, package, &package.options.table)?;
-            if !self.asked(package, &database, &sum)? {
+            not_shared(connection, package)?;
+            let sum = install::sum(connection, package, &package.options.table)?;
+            if !self.asked(package, database, &sum)? {
                 return Ok(Outcome::Differs);
             }
             seen = Some(sum);
         }
         let say = &mut |said: &str| note!("{}", in_line(said));
-        let remain = install::uninstall(&mut connection, package, say);
-        list(&remain.map_err(|error| fails(error, &mut connection))?);
+        list(&install::uninstall(connection, package, say)?);
         let table = &package.options.table;
         match seen {
-            Some(seen) => {
-                let dropped = install::drop_table(&mut connection, package, &seen, say);
-                dropped.map_err(|error| fails(error, &mut connection))?;
-            }
+            Some(seen) => install::drop_table(connection, package, &seen, say)?,
             None => {
                 let name = in_line(table.name());
                 note!("the table {name} is kept. To drop it with all counts: DROP TABLE {table}");

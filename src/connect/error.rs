@@ -1,11 +1,28 @@
-//! Why a connection failed, and what to do.
+//! Errors that say what to do, and why a connection failed.
 
 use std::error::Error;
+use std::fmt::Display;
 
 use mysql::DriverError;
 
 use super::Settings;
-use crate::hinted::Hinted;
+
+/// An error with a hint, which says what to do. Neither contains a password.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Hinted {
+    /// What happened.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Hinted {
+    /// An error with a hint.
+    pub fn new(message: impl Display, hint: impl Into<String>) -> Self {
+        Self { message: message.to_string(), hint: hint.into() }
+    }
+}
 
 /// The message of an error without the type names of the driver.
 pub fn cause(error: &mysql::Error) -> String {

@@ -12,9 +12,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-pub use error::cause;
+pub use error::{Hinted, cause};
 
-use crate::hinted::Hinted;
 use option_file::Entry;
 use session::SESSION;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::Version;
-use crate::hinted::Hinted;
+use crate::connect::Hinted;
 use crate::package::Family;
 
 /// The environment variable with the path of the server program.
@@ -50,7 +50,7 @@ impl Program {
     /// than an initialization. None for a server that `scripts/servers` has not installed.
     pub(super) fn initialized_data(&self) -> Option<PathBuf> {
         let folder = self.path.parent()?.parent()?;
-        (folder.parent()? == provided_folder()?).then(|| folder.join("data"))
+        folder.starts_with(cache_folder()?).then(|| folder.join("data"))
     }
 }
 
@@ -73,11 +73,6 @@ pub fn find() -> Result<Program, Hinted> {
     program.ok_or_else(|| Hinted::new(error, INSTALL))
 }
 
-/// The folder with a folder for each server that `scripts/servers` has installed.
-fn provided_folder() -> Option<PathBuf> {
-    Some(cache_folder()?.join("servers"))
-}
-
 /// The path in an environment variable. An empty one is as good as none, as for a shell.
 fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
@@ -92,7 +87,7 @@ pub fn cache_folder() -> Option<PathBuf> {
 
 /// The servers that `scripts/servers` has installed, MySQL first, newest first.
 pub fn provided() -> Vec<Program> {
-    let entries = provided_folder().and_then(|folder| folder.read_dir().ok());
+    let entries = cache_folder().and_then(|folder| folder.join("servers").read_dir().ok());
     let folders = entries.into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
     let mut found: Vec<_> = programs(folders).collect();
     found.sort_by_key(|Program { version, .. }| {
