@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use slotted::render;
 
-use crate::support::{Module, parsed, printed, root};
+use crate::support::{Module, parsed, printed, root, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -15,7 +15,8 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_committed_files_are_up_to_date)
         .plain(check_names_the_files_that_differ_and_generate_writes_them)
         .plain(a_closed_pipe_is_no_error)
-        .plain(stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again);
+        .plain(stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again)
+        .plain(an_old_cargo_is_told_which_rust_is_needed);
 }
 
 fn slotted(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
@@ -165,4 +166,23 @@ fn stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again() {
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");
     assert_eq!(printed(&output), setup, "{line}");
+}
+
+/// What the scripts say before they begin.
+fn an_old_cargo_is_told_which_rust_is_needed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = folder.path().join("cache");
+    // The answer of Debian 12.
+    write_program(&folder.path().join("cargo"), "#!/bin/sh\n[ \"$*\" = --version ] && echo 'cargo 1.65.0'\n");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a path"));
+    for script in ["scripts/demo", "scripts/test"] {
+        let output = Command::new(root().join(script)).env("PATH", &path).env("SLOTTED_CACHE", &cache).output();
+        let output = output.expect("the script runs");
+        assert_eq!(output.status.code(), Some(2), "{script}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "error: Rust 1.88 or later is needed, found 1.65.0\nhint: install it with rustup, for example: rustup update stable\n"
+        );
+        assert!(fs::read_dir(&cache).is_err(), "{script} has created the cache");
+    }
 }
