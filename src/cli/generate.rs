@@ -59,8 +59,7 @@ impl Generate {
         };
         if self.stdout {
             for package in &packages {
-                let files = render::files_of(package, self.format);
-                out!("{}", files[0].text)?;
+                out!("{}", render::files_of(package, self.format)[0].text)?;
             }
             return Ok(Outcome::Fine);
         }
@@ -106,10 +105,8 @@ fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()>
 /// The files that differ between a package and its folder, also those in the folder that do not belong to the package.
 fn differing(package: &Package, format: Format, folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut differing = BTreeSet::new();
-    if let Ok(entries) = folder.read_dir() {
-        for entry in entries {
-            differing.insert(entry?.path());
-        }
+    for entry in folder.read_dir().into_iter().flatten() {
+        differing.insert(entry?.path());
     }
     for file in render::files_of(package, format) {
         let path = folder.join(file.name);

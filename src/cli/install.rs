@@ -170,8 +170,7 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
             ),
             _ => continue,
         };
-        let remedy = remedy.to_owned();
-        return Ok(Some(Problem { what, remedy }));
+        return Ok(Some(Problem { what, remedy: remedy.to_owned() }));
     }
     Ok(None)
 }

@@ -46,7 +46,8 @@ impl Name {
     }
 }
 
-/// The packages of the current database with the versions of the tool that rendered them, in the order of their names. Another view with such a name is left out, with a note.
+/// The packages of the current database with the versions of the tool that rendered them, in the order of their names. Another view with
+/// such a name is left out, with a note.
 pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<(Package, String)>> {
     let mut all = Vec::new();
     for one in install::installed(connection, false)? {

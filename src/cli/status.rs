@@ -98,8 +98,8 @@ impl Status {
             });
             outln!("{report:#}")?;
         } else {
-            let (database, tool) = (in_line(&database), env!("CARGO_PKG_VERSION"));
-            outln!("{server}, database {database}, compared with slotted {tool}")?;
+            let tool = env!("CARGO_PKG_VERSION");
+            outln!("{server}, database {}, compared with slotted {tool}", in_line(&database))?;
             for report in &reports {
                 out!("{}", report.text())?;
             }

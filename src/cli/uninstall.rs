@@ -67,7 +67,14 @@ impl Uninstall {
             seen = Some(sum);
         }
         let say = &mut |said: &str| note!("{}", in_line(said));
-        list(&install::uninstall(connection, package, say)?);
+        let remain = install::uninstall(connection, package, say)?;
+        if !remain.is_empty() {
+            note!(
+                "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
+                remain.len()
+            );
+            remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
+        }
         let table = &package.options.table;
         match seen {
             Some(seen) => install::drop_table(connection, package, &seen, say)?,
@@ -104,17 +111,6 @@ impl Uninstall {
             note!("the answer is not {name}; nothing has been changed");
         }
         Ok(confirmed)
-    }
-}
-
-/// Lists the records whose counts remain in the table.
-fn list(remain: &[Row]) {
-    if !remain.is_empty() {
-        note!(
-            "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
-            remain.len()
-        );
-        remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
     }
 }
 
