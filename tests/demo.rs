@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{Module, Server, interrupt, printed, slotted, write_program};
+use crate::support::{Module, Server, has, interrupt, printed, slotted, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -95,19 +95,14 @@ fn a_server_that_is_missing_or_does_not_start_is_an_error_that_says_why() {
     let version = "case \"$*\" in *--version*) echo 'mysqld  Ver 9.7.0 for Linux' ;;";
     write_program(&path, &format!("#!/bin/sh\n{version} *) echo 'the disk is full'; exit 1 ;; esac\n"));
     // The variable precedes the PATH, and the PATH precedes the servers of scripts/servers.
-    let nowhere = Path::new("/nowhere");
-    for variables in
-        [[("SLOTTED_SERVER", &*path), ("PATH", nowhere)], [("SLOTTED_SERVER", Path::new("")), ("PATH", fake.path())]]
-    {
-        let said = failed(&variables);
-        assert!(said.contains("\nerror: ") && said.contains("the disk is full"), "{said}");
+    let (nowhere, fake) = (Path::new("/nowhere"), fake.path());
+    for (server, folder) in [(&*path, nowhere), (Path::new(""), fake)] {
+        has(&failed(&[("SLOTTED_SERVER", server), ("PATH", folder)]), &["\nerror: ", "the disk is full"]);
     }
-    insta::assert_snapshot!(
-        "no_server",
-        failed(&[("SLOTTED_SERVER", Path::new("/nowhere/mysqld")), ("PATH", fake.path())])
-    );
-    let said = failed(&[("PATH", nowhere), ("SLOTTED_CACHE", nowhere)]);
-    assert!(said.contains("no mysqld or mariadbd found: SLOTTED_SERVER is not set"), "{said}");
+    let missing = nowhere.join("mysqld");
+    insta::assert_snapshot!("no_server", failed(&[("SLOTTED_SERVER", &missing), ("PATH", fake)]));
+    let none = failed(&[("PATH", nowhere), ("SLOTTED_CACHE", nowhere)]);
+    has(&none, &["no mysqld or mariadbd found: SLOTTED_SERVER is not set"]);
 }
 
 fn the_program_needs_no_mysql_library() {

@@ -181,8 +181,8 @@ impl Watched {
     }
 }
 
-/// The number of the last slot of a counter. HANDLER opens no view: one in the place of the table could call functions of its owner with the
-/// privileges of this account. Source: MySQL manual, "HANDLER Statement".
+/// The number of the last slot of a counter. HANDLER opens no view, which could call functions with the privileges of this account if
+/// the owner has put it in the place of the table. Source: MySQL manual, "HANDLER Statement".
 fn last_slot(connection: &mut Conn, table: &str, name: &str) -> Option<u32> {
     connection.query_drop(format!("HANDLER {table} OPEN AS slots")).ok()?;
     let read = format!("HANDLER slots READ `PRIMARY` <= ({}, {MAX_SLOTS})", SqlStr(name));

@@ -217,8 +217,8 @@ fn keep(data: &Path, template: &Path) {
     }
 }
 
-/// Copies a folder. Blocks of zeros become holes: 97 % of the data directory of a new MariaDB server, 77 % of MySQL's. Only the systems of
-/// `scripts/servers` do this, whose cp has the option.
+/// Copies a folder. Blocks of zeros become holes: 97 % of the data directory of a new MariaDB server, 77 % of MySQL's. A template exists
+/// only on the systems of `scripts/servers`, whose cp has the option.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut command = Command::new("cp");
     // As the server, cp does not receive Ctrl-C.
