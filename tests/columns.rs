@@ -196,14 +196,11 @@ fn down_fails_while_counts_are_left(server: &Server) {
         schema.run(count);
         let down = migration(server, &package, "down.json");
         let run = || run_all(&mut schema.connect(), &down);
-        let plain = files_of(&package.clone().of_family(server.version.family), Format::Plain);
-        let plain = plain.into_iter().find(|file| file.name == "down.sql").expect("a file").text;
         for attempt in 1..=2 {
             let text = format!("the table has counts, move or delete them first: {left}");
             assert_eq!(error_of(run()), (30022, text), "{attempt}");
         }
         schema.run(clear);
-        assert!(plain.contains("DROP TABLE IF EXISTS"));
         run().expect("the rest");
         assert_eq!(objects(&schema), 1, "{count}");
     }
