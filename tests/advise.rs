@@ -1,5 +1,6 @@
 //! `slotted advise` names what sessions wait for, and its recommendation ends the waits.
 
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -186,5 +187,13 @@ fn what_is_planted_is_not_executed_and_its_control_characters_are_escaped(server
     assert!(row["run"].as_str().is_some_and(|run| run.ends_with("--column '`pa``.``ges`.hits'")), "{row}");
     schema.run(counter["run"].as_str().expect("a statement"));
     assert!(schema.first::<u32>("SELECT COUNT(*) FROM counters") >= 29, "{counter}");
+    // Before the command ends, the owner puts a view in the place of a table that sessions have waited for.
+    let mut command = slotted(&["advise", "--url", &url, "--seconds", "5"]);
+    let watching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("slotted runs");
+    let slot = format!("UPDATE counters SET counter = counter + 1 WHERE counter_name = '{name}' AND counter_id = 1");
+    under_load(&schema, &[(&slot, 8)], || thread::sleep(Duration::from_secs(2)));
+    schema.run("RENAME TABLE counters TO hidden; CREATE SQL SECURITY INVOKER VIEW counters AS SELECT * FROM hidden WHERE planted()");
+    let output = watching.wait_with_output().expect("the end");
+    assert!(printed(&output).contains(".counters ('x'' OR planted()"), "{}", printed(&output));
     assert_eq!(schema.first::<u32>("SELECT COUNT(*) FROM executed"), 0);
 }

@@ -3,9 +3,8 @@
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, error_of, package};
+use crate::support::{Module, Schema, Server, error_of, package, variants};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -81,10 +80,6 @@ const FIXED: [(&str, u16, &str); 4] = [
     ("CALL counter_resize('unknown', NULL)", 30003, "counter_resize: unknown counter 'unknown'"),
 ];
 
-fn packages() -> [Package; 2] {
-    [package(|_| {}), package(|options| options.subject.set_slots(20))]
-}
-
 /// A connection, also with CLIENT_FOUND_ROWS, which Connector/J and mysql2 set: ROW_COUNT() returns matched rows.
 fn connections(schema: &Schema<'_>) -> [Conn; 2] {
     [CapabilityFlags::empty(), CapabilityFlags::CLIENT_FOUND_ROWS]
@@ -92,7 +87,7 @@ fn connections(schema: &Schema<'_>) -> [Conn; 2] {
 }
 
 fn invalid_arguments_are_rejected_and_change_nothing(server: &Server) {
-    for package in packages() {
+    for package in variants() {
         let schema = server.installed([&package]);
         schema.run(DATA);
         let table = &package.options.table;
@@ -198,7 +193,7 @@ fn names_may_have_special_characters(server: &Server) {
 }
 
 fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
-    for package in packages() {
+    for package in variants() {
         let schema = server.installed([&package]);
         for end in [i64::MIN, i64::MAX] {
             for statement in ["setup('end', NULL, NULL, ?)", "add('end', ?)", "reset('end', ?, FALSE)"] {
@@ -220,7 +215,7 @@ fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
 
 /// An addition of 0, a reset to the current total and a resize to the current number of slots.
 fn a_call_that_has_nothing_to_change_succeeds_and_changes_nothing(server: &Server) {
-    for package in packages() {
+    for package in variants() {
         let schema = server.installed([&package]);
         schema.run(&format!("{DATA} CALL counter_setup('same', NULL, NULL, 4)"));
         let before = schema.rows(&package.options.table);

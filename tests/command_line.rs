@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use slotted::render;
 
-use crate::support::{Module, parsed, printed, root};
+use crate::support::{Module, parsed, printed, root, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -15,7 +15,8 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_committed_files_are_up_to_date)
         .plain(check_names_the_files_that_differ_and_generate_writes_them)
         .plain(a_closed_pipe_is_no_error)
-        .plain(stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again);
+        .plain(stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again)
+        .plain(an_old_cargo_is_told_which_rust_is_needed);
 }
 
 fn slotted(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
@@ -48,6 +49,8 @@ fn invalid_arguments_are_rejected() {
         "bench --connections 8,0",
         "advise --url mysql://a@b --host c",
         "advise --url 'mysql://user:12#s3cret@host/db'",
+        "advise --url mysql://user:12/s3cret@host/db",
+        "advise --url mysql://user:12?s3cret@host/db",
         "advise --url mysql://user:s3cret@host/db?ssl-mode=REQUIRED",
         "advise --url mysql://user:s3cret@host:port/db",
         "advise --url postgres://user:s3cret@host",
@@ -123,14 +126,12 @@ fn check_names_the_files_that_differ_and_generate_writes_them() {
     fs::write(folder.path().join("here/mysql/counters/left_over.sql"), "SELECT 1;\n").expect("a file");
     differs("here/mysql/counters/left_over.sql");
 
-    // One package with options has a folder, which cannot have the name of a file.
-    assert_eq!(run(&["counters", "--slots", "64"]).0, Some(0));
-    let fixed = fs::read_to_string(folder.path().join("here/mysql/counters-fixed/setup.sql")).expect("a script");
-    assert!(fixed.contains("MOD(CONNECTION_ID(), 64)"), "{fixed}");
-    // Another package has another folder.
-    for (words, name) in
-        [("slotted_counters --table hits", "hits"), ("--column pages.hits --key 'id INT'", "pages_hits")]
-    {
+    // Each package has a folder, which cannot have the name of a file.
+    for (words, name) in [
+        ("counters --slots 64", "counters-fixed"),
+        ("slotted_counters --table hits", "hits"),
+        ("--column pages.hits --key 'id INT'", "pages_hits"),
+    ] {
         let words = shlex::split(words).expect(words);
         assert_eq!(run(&words.iter().map(String::as_str).collect::<Vec<_>>()).0, Some(0));
         assert!(folder.path().join("here/mysql").join(name).join("setup.sql").is_file(), "{name}");
@@ -163,4 +164,23 @@ fn stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again() {
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");
     assert_eq!(printed(&output), setup, "{line}");
+}
+
+/// What the scripts say before they begin.
+fn an_old_cargo_is_told_which_rust_is_needed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = folder.path().join("cache");
+    // The answer of Debian 12.
+    write_program(&folder.path().join("cargo"), "#!/bin/sh\n[ \"$*\" = --version ] && echo 'cargo 1.65.0'\n");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a path"));
+    for script in ["scripts/demo", "scripts/test"] {
+        let output = Command::new(root().join(script)).env("PATH", &path).env("SLOTTED_CACHE", &cache).output();
+        let output = output.expect("the script runs");
+        assert_eq!(output.status.code(), Some(2), "{script}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stderr),
+            "error: Rust 1.88 or later is needed, found 1.65.0\nhint: install it with rustup, for example: rustup update stable\n"
+        );
+        assert!(fs::read_dir(&cache).is_err(), "{script} has created the cache");
+    }
 }

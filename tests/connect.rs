@@ -1,17 +1,20 @@
 //! Connections of the tool: the options of the clients, TLS, passwords, option files, and what the errors say.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use slotted::connect::option_file;
 
-use crate::support::{Module, Network, Server, exits, printed, slotted};
+use crate::support::{Module, Network, Server, exits, interrupt, printed, slotted};
 
 pub fn promises(mut module: Module<'_>) {
     module
         .plain(a_server_that_is_not_there_is_explained)
+        .plain(ctrl_c_ends_a_command_at_once)
         .on_families(values_in_option_files_are_those_of_the_client)
         .private()
         .on_one_server(the_options_are_those_of_the_client)
@@ -74,6 +77,22 @@ fn a_server_that_is_not_there_is_explained() {
     ] {
         let hint = "--host and --port, --socket or --url say where it is, and --user who connects";
         fails(&mut advise(&place), &format!("cannot connect to {error}"), hint);
+    }
+}
+
+/// The server accepts the connection, and never answers. What a command has made is removed before, as promises of bench and demo say.
+fn ctrl_c_ends_a_command_at_once() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("mysql://root@{}/db", listener.local_addr().expect("its number"));
+        let mut command = slotted(&["status", "--url", &url]);
+        let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("slotted runs");
+        let _connection = listener.accept().expect("a connection");
+        let sent = Instant::now();
+        interrupt(signal, process.id());
+        // The exit code that shells give to Ctrl-C.
+        assert_eq!(process.wait().expect("the end").code(), Some(130), "{signal}");
+        assert!(sent.elapsed() < Duration::from_secs(10), "{signal}: {:?}", sent.elapsed());
     }
 }
 
@@ -240,6 +259,10 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
         (write("first.cnf", "user=a\n"), "cannot parse line 1 of the option file"),
     ] {
         fails(&mut advise(&["--defaults-file", &file]), error, "correct the file");
+    }
+    for lines in ["ssl-mode=verify_ca", "ssl\nssl-verify-server-cert=1", "ssl_verify_server_cert\nssl"] {
+        let file = write("tls.cnf", &format!("[client]\npassword=s3cret\n{lines}\n"));
+        fails(&mut as_filed(&["--defaults-file", &file]), "certificate", "--ssl-ca");
     }
     // The clients ignore a file that every account can write.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("permissions");

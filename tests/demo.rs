@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{Module, Server, interrupt, printed, slotted, write_program};
+use crate::support::{Module, Server, has, interrupt, printed, slotted, write_program};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -84,18 +84,25 @@ fn ctrl_c_removes_all_files_and_processes(server: &Server) {
 
 fn a_server_that_is_missing_or_does_not_start_is_an_error_that_says_why() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-    let failed = |server: &Path| {
-        let output = demo(server, &folder, &[]).output().expect("the demo runs");
+    let failed = |variables: &[(&str, &Path)]| {
+        let mut demo = demo(Path::new(""), &folder, &[]);
+        let output = demo.envs(variables.iter().copied()).output().expect("the demo runs");
         assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]));
         assert_nothing_is_left(&folder);
         printed(&output)
     };
-    insta::assert_snapshot!("no_server", failed(Path::new("/nowhere/mysqld")));
     let path = fake.path().join("mysqld");
     let version = "case \"$*\" in *--version*) echo 'mysqld  Ver 9.7.0 for Linux' ;;";
     write_program(&path, &format!("#!/bin/sh\n{version} *) echo 'the disk is full'; exit 1 ;; esac\n"));
-    let said = failed(&path);
-    assert!(said.contains("\nerror: ") && said.contains("the disk is full"), "{said}");
+    // The variable precedes the PATH, and the PATH precedes the servers of scripts/servers.
+    let (nowhere, fake) = (Path::new("/nowhere"), fake.path());
+    for (server, folder) in [(&*path, nowhere), (Path::new(""), fake)] {
+        has(&failed(&[("SLOTTED_SERVER", server), ("PATH", folder)]), &["\nerror: ", "the disk is full"]);
+    }
+    let missing = nowhere.join("mysqld");
+    insta::assert_snapshot!("no_server", failed(&[("SLOTTED_SERVER", &missing), ("PATH", fake)]));
+    let none = failed(&[("PATH", nowhere), ("SLOTTED_CACHE", nowhere)]);
+    has(&none, &["no mysqld or mariadbd found: SLOTTED_SERVER is not set"]);
 }
 
 fn the_program_needs_no_mysql_library() {

@@ -4,11 +4,13 @@ mod statement;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::mem;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
+use serde::Serialize;
 
-use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, TableColumn, literal, shell_word};
+use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, SqlStr, TableColumn, literal, shell_word};
 use crate::server::account;
 pub use watch::watch;
 
@@ -40,8 +42,8 @@ pub type Packages = [(String, Option<Package>)];
 /// The database, the table and the key of [`Advice`].
 type Place = (String, String, String);
 
-/// The load of a server and its lock waits.
-#[derive(Debug, Default)]
+/// The load of a server, its lock waits, and what to do about them.
+#[derive(Debug, Default, Serialize)]
 pub struct Watched {
     /// The maximum of Threads_connected without this connection.
     pub connected: u32,
@@ -50,15 +52,20 @@ pub struct Watched {
     /// The average number of sessions of the whole server that wait for a row lock. Every account can see it.
     pub waiting: f64,
     /// What could not be seen, with the GRANT statement or a sentence that says what to do.
+    #[serde(rename = "cannot_see")]
     pub unseen: BTreeMap<String, String>,
+    /// What sessions wait for, most of them first.
+    pub advice: Vec<Advice>,
     /// How often the waits could be read.
+    #[serde(skip)]
     samples: u32,
     /// The statement of each session that waited in a sample.
+    #[serde(skip)]
     waits: BTreeMap<Place, Vec<String>>,
 }
 
 /// What was seen of a counter or row, and the recommendation.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Advice {
     /// The database.
     pub database: String,
@@ -77,15 +84,15 @@ pub struct Advice {
 }
 
 impl Watched {
-    /// What sessions wait for in the current database or, without one, in all databases, most of them first.
+    /// Recommends what to do about the waits in one database or, without one, in all databases.
     ///
     /// # Errors
     /// The connection fails.
-    pub fn advice(&mut self, connection: &mut Conn, packages: &Packages) -> mysql::Result<Vec<Advice>> {
-        let only: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
-        let average = |statements: &[String]| statements.len() as f64 / f64::from(self.samples);
+    pub fn advise(&mut self, connection: &mut Conn, only: Option<&str>, packages: &Packages) -> mysql::Result<()> {
+        let samples = f64::from(self.samples);
+        let average = |statements: &[String]| statements.len() as f64 / samples;
         let mut waits: BTreeMap<Place, Vec<String>> = BTreeMap::new();
-        for (mut place, statements) in self.waits.clone() {
+        for (mut place, statements) in mem::take(&mut self.waits) {
             if average(&statements) < WAITING {
                 place.2 = SEVERAL.into();
             }
@@ -94,45 +101,34 @@ impl Watched {
         let mut all = Vec::new();
         for ((database, table, key), mut statements) in waits {
             let waiting = average(&statements);
-            if waiting < WAITING || only.as_ref().is_some_and(|only| *only != database) {
+            if waiting < WAITING || only.is_some_and(|only| only != database) {
                 continue;
             }
             statements.sort();
             let most = statements.chunk_by(String::eq).max_by_key(|same| same.len());
-            all.push(Advice {
-                database,
-                table,
-                key,
-                waiting,
-                statement: most.map(|same| same[0].clone()).unwrap_or_default(),
-                sentence: LOOK.into(),
-                run: None,
-            });
+            let statement = most.map(|same| same[0].clone()).unwrap_or_default();
+            let mut advice = Advice { database, table, key, waiting, statement, sentence: LOOK.into(), run: None };
+            match package_of(packages, &advice.database, &advice.table) {
+                Some(package) => self.advise_slots(connection, package, &mut advice),
+                None => self.advise_column(connection, packages, &mut advice)?,
+            }
+            all.push(advice);
         }
         all.sort_by(|one, other| other.waiting.total_cmp(&one.waiting));
-        for advice in &mut all {
-            match package_of(packages, &advice.database, &advice.table) {
-                Some(package) => self.advise_slots(connection, package, advice)?,
-                None => self.advise_column(connection, packages, advice)?,
-            }
-        }
-        Ok(all)
+        self.advice = all;
+        Ok(())
     }
 
     /// Recommends a number of slots for a counter of a package.
-    fn advise_slots(&self, connection: &mut Conn, package: &Package, advice: &mut Advice) -> mysql::Result<()> {
+    fn advise_slots(&self, connection: &mut Conn, package: &Package, advice: &mut Advice) {
         let mut options = package.options.clone();
         let database = Ident::stored(&advice.database);
-        let name = advice.key.trim_matches('\'').replace("''", "'");
+        let name = advice.key.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
+        let name = name.unwrap_or(&advice.key).replace("''", "'");
         let slots = match options.subject.slots() {
             Slots::Fixed(slots) => slots,
-            Slots::PerCounter => {
-                let table = &options.table;
-                let query = format!("SELECT COUNT(*) FROM {database}.{table} WHERE counter_name = ?");
-                // 0 if the account may not read the table, or if another session has dropped it.
-                let slots = connection.exec_first(query, (&name,));
-                slots.ok().flatten().unwrap_or(0)
-            }
+            // 0 if the account may not read the table, or if it is no table any more.
+            Slots::PerCounter => last_slot(connection, &format!("{database}.{}", options.table), &name).unwrap_or(0),
         };
         // One session holds each slot, and the others wait.
         let held = slots + advice.waiting.ceil() as u32;
@@ -153,7 +149,6 @@ impl Watched {
                 }
             });
         }
-        Ok(())
     }
 
     /// Recommends slots for the column that a statement counts in.
@@ -184,6 +179,16 @@ impl Watched {
         }
         Ok(())
     }
+}
+
+/// The number of the last slot of a counter. HANDLER opens no view, which could call functions with the privileges of this account if
+/// the owner has put it in the place of the table. Source: MySQL manual, "HANDLER Statement".
+fn last_slot(connection: &mut Conn, table: &str, name: &str) -> Option<u32> {
+    connection.query_drop(format!("HANDLER {table} OPEN AS slots")).ok()?;
+    let read = format!("HANDLER slots READ `PRIMARY` <= ({}, {MAX_SLOTS})", SqlStr(name));
+    let last: mysql::Result<Option<Row>> = connection.query_first(read);
+    connection.query_drop("HANDLER slots CLOSE").ok()?;
+    last.ok()??.get_opt("counter_id")?.ok()
 }
 
 /// The package of a table.

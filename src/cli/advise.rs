@@ -4,16 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use clap::Args;
-use mysql::Conn;
 use mysql::prelude::Queryable;
-use serde_json::{Value, json};
 
 use super::Outcome;
 use super::connection::Connection;
 use super::output::{JSON_VERSION, in_line, note, outln};
-use crate::advise::{self, Advice, Watched};
-use crate::install::compare;
-use crate::package::Package;
+use crate::advise::{self, Watched};
+use crate::install;
 
 /// Say which counters and rows sessions wait for, and what to do.
 ///
@@ -41,18 +38,23 @@ pub struct Advise {
 
 impl Advise {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connection = self.connection.connect()?;
-        let packages = packages(&mut connection)?;
+        let (mut connection, _) = self.connection.open()?;
+        let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
+        let installed = install::installed(&mut connection, database.is_none())?;
+        // None is a package whose view this account cannot read. Another view is none of a package.
+        let packages = installed.into_iter().filter(|one| one.version.is_none() || one.package.is_some());
+        let packages: Vec<_> = packages.map(|one| (one.schema, one.package)).collect();
         note!("watching for {} s", self.seconds);
-        let duration = Duration::from_secs_f64(self.seconds);
-        let mut watched = advise::watch(&mut connection, duration, &packages)?;
-        let advice = watched.advice(&mut connection, &packages)?;
+        let mut watched = advise::watch(&mut connection, Duration::from_secs_f64(self.seconds), &packages)?;
+        watched.advise(&mut connection, database.as_deref(), &packages)?;
         if self.json {
-            outln!("{:#}", as_json(&watched, &advice))?;
+            let mut object = serde_json::to_value(&watched)?;
+            object["schema_version"] = JSON_VERSION.into();
+            outln!("{object:#}")?;
         } else {
-            print(&watched, &advice)?;
+            print(&watched)?;
         }
-        Ok(match (watched.unseen.is_empty(), advice.is_empty()) {
+        Ok(match (watched.unseen.is_empty(), watched.advice.is_empty()) {
             (false, _) => Outcome::Incomplete,
             (true, false) => Outcome::Differs,
             (true, true) => Outcome::Fine,
@@ -60,42 +62,9 @@ impl Advise {
     }
 }
 
-/// The packages of the current database, or of all databases, each with its database.
-fn packages(connection: &mut Conn) -> anyhow::Result<Vec<(String, Option<Package>)>> {
-    let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
-    let installed = compare::installed(connection, database.is_none())?;
-    let package = |one: compare::Installed| match one.version {
-        None => Some((one.schema, None)),
-        Some(_) => Some((one.schema, Some(one.package?))),
-    };
-    Ok(installed.into_iter().filter_map(package).collect())
-}
-
-fn as_json(watched: &Watched, advice: &[Advice]) -> Value {
-    let advice = advice.iter().map(|one| {
-        json!({
-            "database": one.database,
-            "table": one.table,
-            "key": one.key,
-            "waiting": one.waiting,
-            "statement": one.statement,
-            "sentence": one.sentence,
-            "run": one.run,
-        })
-    });
-    json!({
-        "schema_version": JSON_VERSION,
-        "connected": watched.connected,
-        "running": watched.running,
-        "waiting": watched.waiting,
-        "advice": advice.collect::<Vec<_>>(),
-        "cannot_see": watched.unseen,
-    })
-}
-
-fn print(watched: &Watched, advice: &[Advice]) -> io::Result<()> {
+fn print(watched: &Watched) -> io::Result<()> {
     outln!("On average, {:.1} sessions wait for a row lock.", watched.waiting)?;
-    for one in advice {
+    for one in &watched.advice {
         let (waiting, place) = (one.waiting, format!("{}.{} ({})", one.database, one.table, one.key));
         outln!("\n{}: {waiting:.1} of them, with", in_line(&place))?;
         let statement = one.statement.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -103,7 +72,7 @@ fn print(watched: &Watched, advice: &[Advice]) -> io::Result<()> {
             outln!("  {}", in_line(line))?;
         }
     }
-    if advice.is_empty() && watched.unseen.is_empty() {
+    if watched.advice.is_empty() && watched.unseen.is_empty() {
         outln!("No counter and no row that this command has watched needs a change.")?;
     }
     for (what, remedy) in &watched.unseen {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
 use super::hinted;
 use super::output::note;
-use crate::connect::{Secret, Settings, UrlError, option_file};
+use crate::connect::{Secret, Settings, option_file};
 
 /// The environment variable with the URL.
 const URL: &str = "SLOTTED_URL";
@@ -50,23 +51,22 @@ impl Connection {
         host.is_some() || port.is_some() || socket.is_some() || user.is_some() || self.defaults_file.is_some()
     }
 
-    /// Connects.
-    ///
-    /// # Errors
-    /// An option is not valid, or the connection fails.
-    pub fn connect(&self) -> anyhow::Result<Conn> {
-        Ok(self.open()?.0)
+    /// Connects to a database, and returns its name.
+    pub fn connect_to_database(&self) -> anyhow::Result<(Conn, String)> {
+        let (mut connection, _) = self.open()?;
+        let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
+        let hint = "add --database, or the name of the database to the URL";
+        let database = database.ok_or_else(|| hinted("no database is selected", hint))?;
+        Ok((connection, database))
     }
 
     /// The options for several connections, which one connection has tried.
-    ///
-    /// # Errors
-    /// An option is not valid, or the connection fails.
     pub fn options(&self) -> anyhow::Result<Opts> {
         Ok(self.open()?.1)
     }
 
-    fn open(&self) -> anyhow::Result<(Conn, Opts)> {
+    /// Connects. Returns also the options for further connections.
+    pub fn open(&self) -> anyhow::Result<(Conn, Opts)> {
         let mut settings = self.settings()?;
         if let Some(None) = self.password {
             settings.password = Some(ask(&settings)?);
@@ -74,7 +74,7 @@ impl Connection {
         for file in [&settings.ssl_ca, &settings.ssl_cert, &settings.ssl_key].into_iter().flatten() {
             File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
         }
-        settings.connect().map_err(|error| hinted(&error, error.hint()))
+        Ok(settings.connect()?)
     }
 
     /// The settings from all sources. What the command line says comes first, then the URL or the option files.
@@ -84,7 +84,7 @@ impl Connection {
         let of_environment = || env::var(URL).ok().filter(|_| !self.has_place());
         let url = self.url.as_ref().map(|Secret(url)| url.clone()).or_else(of_environment);
         let source = match url {
-            Some(url) => of_url(&url)?,
+            Some(url) => Settings::of_url(&url)?,
             None => self.of_files()?,
         };
         let variable = Settings { password: env::var("MYSQL_PWD").ok().map(Secret), ..Settings::default() };
@@ -97,10 +97,9 @@ impl Connection {
             Some(file) => vec![file.clone()],
             None => option_file::default_files(),
         };
-        let correct = "correct the file, or use --no-defaults";
         let mut entries = Vec::new();
         for file in files {
-            match option_file::read(&file).map_err(|error| hinted(error, correct))? {
+            match option_file::read(&file)? {
                 Some(read) => entries.extend(read),
                 None => note!(
                     "warning: the option file {} is ignored, because every account of this machine can write it",
@@ -108,21 +107,8 @@ impl Connection {
                 ),
             }
         }
-        Settings::of_entries(&entries).map_err(|error| hinted(format!("in an option file: {error}"), correct))
+        Ok(Settings::of_entries(&entries)?)
     }
-}
-
-fn of_url(url: &str) -> anyhow::Result<Settings> {
-    Settings::of_url(url).map_err(|error| {
-        let hint = match error {
-            UrlError::Parameter => "the only parameter is socket; a ? in a password is %3F, and --ssl-mode can be added to a URL",
-            _ => {
-                "percent-encode the special characters of user and password: # is %23, / is %2F, ? is %3F, @ is %40, : is %3A, % is %25; \
-                 or use --host, --user and --password"
-            }
-        };
-        hinted(error, hint)
-    })
 }
 
 fn ask(settings: &Settings) -> anyhow::Result<Secret> {

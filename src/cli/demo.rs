@@ -9,9 +9,9 @@ use clap::Args;
 use comfy_table::presets::ASCII_FULL_CONDENSED;
 use comfy_table::{LineStyle, Table};
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row, Value};
+use mysql::{Conn, Row};
 
-use super::output::outln;
+use super::output::{outln, value};
 use super::{Outcome, interrupt, private};
 use crate::bench::{self, Contender, Setting};
 use crate::package::{Options, Package};
@@ -131,12 +131,8 @@ fn result(connection: &mut Conn, statement: &str) -> anyhow::Result<String> {
     }
     let mut table = Table::new();
     table.load_style(ASCII_FULL_CONDENSED.header_separator(LineStyle::new('+', '-', '+', '+'))).set_header(names);
-    let text = |value: Value| match value {
-        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        other => other.as_sql(true),
-    };
     for row in result.by_ref().collect::<Result<Vec<Row>, _>>()? {
-        table.add_row(row.unwrap().into_iter().map(text));
+        table.add_row(row.unwrap().iter().map(value));
     }
     Ok(table.to_string())
 }

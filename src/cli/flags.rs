@@ -1,6 +1,5 @@
 //! The flags that describe a package. The documentation of a flag is its help.
 
-use clap::builder::PossibleValue;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::hinted;
@@ -9,28 +8,19 @@ use crate::package::{
 };
 
 /// A package that has a name of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
+    /// Counters with a name, each with its own number of slots
     Counters,
+    /// The same with --slots 20: every counter has 20 slots
+    #[value(name = "counters-fixed")]
     Fixed,
+    /// Counters of records, identified by key columns
+    #[value(name = "slotted_counters")]
     Records,
+    /// Counters with a name that never fall below 0: stock, seats, quotas
+    #[value(name = "bounded_counters")]
     Bounded,
-}
-
-impl ValueEnum for Name {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Counters, Self::Fixed, Self::Records, Self::Bounded]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::Counters => "Counters with a name, each with its own number of slots",
-            Self::Fixed => "The same with --slots 20: every counter has 20 slots",
-            Self::Records => "Counters of records, identified by key columns",
-            Self::Bounded => "Counters with a name that never fall below 0: stock, seats, quotas",
-        };
-        Some(PossibleValue::new(self.options().subject.package()).help(help))
-    }
 }
 
 impl Name {
@@ -128,59 +118,44 @@ impl Flags {
             }
             (Some(name), None) => name.options(),
         };
-        self.set_key(&mut options.subject)?;
-        self.set_slots(&mut options.subject)?;
-        set(&mut options.table, &self.table);
-        set(&mut options.prefix, &self.prefix);
-        set(&mut options.security, &self.security);
-        set(&mut options.family, &self.family);
+        if let Some((problem, hint)) = self.problem(&options.subject) {
+            return Err(hinted(problem, hint));
+        }
+        if let (Subject::Records { key, .. }, Some(given)) = (&mut options.subject, &self.key) {
+            key.clone_from(given);
+        }
+        if let Some(Slots::Fixed(number)) = self.slots {
+            options.subject.set_slots(number);
+        }
+        options.table = self.table.clone().unwrap_or(options.table);
+        options.prefix = self.prefix.clone().unwrap_or(options.prefix);
+        options.security = self.security.unwrap_or(options.security);
+        options.family = self.family.unwrap_or(options.family);
         options.collation.clone_from(&self.collation);
         options.definer.clone_from(&self.definer);
         (options.cluster, options.function) = (self.cluster, !self.no_function);
         Ok(Some(options))
     }
 
-    fn set_key(&self, subject: &mut Subject) -> anyhow::Result<()> {
-        match (subject, &self.key) {
-            (_, None) | (Subject::Column { .. }, _) => Ok(()),
-            (Subject::Records { key, .. }, Some(given)) => {
-                key.clone_from(given);
-                Ok(())
-            }
-            _ => Err(hinted(
+    /// Why this subject has no such key or slots, and what to do.
+    fn problem(&self, subject: &Subject) -> Option<(&'static str, &'static str)> {
+        match (subject, self.slots) {
+            (Subject::Named { .. } | Subject::Bounded, _) if self.key.is_some() => Some((
                 "--key cannot be used with counters, whose key is counter_name",
                 "use the package slotted_counters",
             )),
-        }
-    }
-
-    fn set_slots(&self, subject: &mut Subject) -> anyhow::Result<()> {
-        let Some(slots) = self.slots else {
-            return Ok(());
-        };
-        match (slots, &*subject) {
-            (Slots::Fixed(_), Subject::Bounded) => Err(hinted(
-                format!("--slots {slots} cannot be used with bounded_counters"),
+            (Subject::Bounded, Some(Slots::Fixed(_))) => Some((
+                "--slots N cannot be used with bounded_counters",
                 "omit it: each counter has its own number of slots",
             )),
-            (Slots::PerCounter, Subject::Records { .. } | Subject::Column { .. }) => Err(hinted(
+            (Subject::Records { .. } | Subject::Column { .. }, Some(Slots::PerCounter)) => Some((
                 "--slots per-counter cannot be used with slotted_counters",
                 "give a number: a record has no number of slots of its own",
             )),
-            (Slots::PerCounter, _) if self.name == Some(Name::Fixed) => {
-                Err(hinted("counters-fixed has one number of slots for all counters", "use the package counters"))
+            (_, Some(Slots::PerCounter)) if self.name == Some(Name::Fixed) => {
+                Some(("counters-fixed has one number of slots for all counters", "use the package counters"))
             }
-            (Slots::PerCounter, _) => Ok(()),
-            (Slots::Fixed(number), _) => {
-                subject.set_slots(number);
-                Ok(())
-            }
+            _ => None,
         }
-    }
-}
-
-fn set<T: Clone>(option: &mut T, flag: &Option<T>) {
-    if let Some(value) = flag {
-        option.clone_from(value);
     }
 }

@@ -1,11 +1,11 @@
 //! `slotted generate`: render packages into files.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 
 use super::Outcome;
@@ -59,31 +59,31 @@ impl Generate {
         };
         if self.stdout {
             for package in &packages {
-                let files = render::files_of(package, self.format);
-                out!("{}", files[0].text)?;
+                out!("{}", render::files_of(package, self.format)[0].text)?;
             }
             return Ok(Outcome::Fine);
         }
-        let mut outcome = Outcome::Fine;
+        let mut differ = false;
         for package in &packages {
             let folder = self.out.join(package.folder());
             if self.check {
                 for file in differing(package, self.format, &folder)? {
-                    outcome = Outcome::Differs;
+                    differ = true;
                     outln!("{}", file.display())?;
                 }
             } else {
                 write(package, self.format, &folder)?;
             }
         }
-        if outcome == Outcome::Differs {
-            note!(
-                "error: the files in {} differ from the rendered ones\n\
-                 hint: run it without --check, and review the differences: git diff shows them",
-                self.out.display()
-            );
+        if !differ {
+            return Ok(Outcome::Fine);
         }
-        Ok(outcome)
+        note!(
+            "error: the files in {} differ from the rendered ones\n\
+             hint: run it without --check, and review the differences: git diff shows them",
+            self.out.display()
+        );
+        Ok(Outcome::Differs)
     }
 }
 
@@ -92,7 +92,7 @@ fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()>
     fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     for rendered in render::files_of(package, format) {
         let path = folder.join(rendered.name);
-        if fs::read(&path).is_ok_and(|old| old == rendered.text.as_bytes()) {
+        if is_same(&path, &rendered.text) {
             note!("unchanged {}", path.display());
         } else {
             fs::write(&path, &rendered.text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -103,28 +103,23 @@ fn write(package: &Package, format: Format, folder: &Path) -> anyhow::Result<()>
 }
 
 /// The files that differ between a package and its folder, also those in the folder that do not belong to the package.
-fn differing(package: &Package, format: Format, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut expected: BTreeMap<PathBuf, Option<String>> =
-        render::files_of(package, format).into_iter().map(|file| (folder.join(file.name), Some(file.text))).collect();
-    if let Ok(entries) = folder.read_dir() {
-        for entry in entries {
-            expected.entry(entry?.path()).or_default();
-        }
+fn differing(package: &Package, format: Format, folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let mut differing = BTreeSet::new();
+    for entry in folder.read_dir().into_iter().flatten() {
+        differing.insert(entry?.path());
     }
-    let mut differing = Vec::new();
-    for (path, text) in expected {
-        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-            // Reading a FIFO waits, and a device can have no end.
-            bail!("{} is not a file", path.display());
-        }
-        let found = match fs::read(&path) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
-        if found != text.map(String::into_bytes) {
-            differing.push(path);
+    for file in render::files_of(package, format) {
+        let path = folder.join(file.name);
+        if is_same(&path, &file.text) {
+            differing.remove(&path);
+        } else {
+            differing.insert(path);
         }
     }
     Ok(differing)
+}
+
+/// Whether a file has this text. Reading a FIFO would wait.
+fn is_same(path: &Path, text: &str) -> bool {
+    path.is_file() && fs::read(path).is_ok_and(|found| found == text.as_bytes())
 }

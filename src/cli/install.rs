@@ -48,8 +48,7 @@ impl Install {
         let Some(options) = self.package.options()? else {
             return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
-        let mut connection = self.connection.connect()?;
-        let database = database(&mut connection)?;
+        let (mut connection, database) = self.connection.connect_to_database()?;
         let package = Package::new(completed(options, &self.package, &mut connection)?)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
@@ -151,12 +150,12 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
         return Ok(Some(problem));
     }
     let same = |other: &TableColumn| other.to_string().to_lowercase() == column.to_string().to_lowercase();
-    for other in installed(connection)? {
-        let Some(of_other) = other.package.options.column() else {
+    for (other, _) in installed(connection)? {
+        let Some(of_other) = other.options.column() else {
             continue;
         };
-        let view = other.package.package.name();
-        let (what, remedy) = match (other.package.package == package.package, same(of_other)) {
+        let view = other.package.name();
+        let (what, remedy) = match (other.package == package.package, same(of_other)) {
             // The packages of `user.post_count` and `user_post.count`.
             (true, false) => (
                 format!(
@@ -171,8 +170,7 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
             ),
             _ => continue,
         };
-        let remedy = remedy.to_owned();
-        return Ok(Some(Problem { what, remedy }));
+        return Ok(Some(Problem { what, remedy: remedy.to_owned() }));
     }
     Ok(None)
 }
@@ -225,13 +223,6 @@ fn grants(package: &Package, database: &str) -> Vec<String> {
         grants.extend(o.column().map(|column| format!("SELECT ON {place}.{}", column.table)));
     }
     grants
-}
-
-/// The current database.
-pub(super) fn database(connection: &mut Conn) -> anyhow::Result<String> {
-    let name: Option<Option<String>> = connection.query_first("SELECT DATABASE()")?;
-    name.flatten()
-        .ok_or_else(|| hinted("no database is selected", "add --database, or the name of the database to the URL"))
 }
 
 /// What to do about an error of the server: in a trial, the definer lacks it.

@@ -2,24 +2,21 @@
 //! [`stop`].
 
 use std::process;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
 use super::Outcome;
 
 static STOP: AtomicBool = AtomicBool::new(false);
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static HELD: AtomicBool = AtomicBool::new(false);
 
 /// Handles the signals from now on.
-///
-/// # Errors
-/// The system rejects the handler.
 pub fn handle() -> anyhow::Result<()> {
     let handler = || {
         STOP.store(true, Ordering::SeqCst);
-        if HELD.load(Ordering::SeqCst) == 0 {
-            process::exit(Outcome::INTERRUPTED.into());
+        if !HELD.load(Ordering::SeqCst) {
+            process::exit(Outcome::Interrupted as i32);
         }
     };
     ctrlc::set_handler(handler).context("cannot handle Ctrl-C")
@@ -30,18 +27,8 @@ pub fn stop() -> &'static AtomicBool {
     &STOP
 }
 
-/// While this value exists, a signal does not end the program: the command removes what it has created.
-#[derive(Debug)]
-pub struct Hold(());
-
-/// A hold.
-pub fn hold() -> Hold {
-    HELD.fetch_add(1, Ordering::SeqCst);
-    Hold(())
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        HELD.fetch_sub(1, Ordering::SeqCst);
-    }
+/// From now on, a signal does not end the program but sets the flag: the command removes what it has created.
+pub fn hold() -> &'static AtomicBool {
+    HELD.store(true, Ordering::SeqCst);
+    &STOP
 }

@@ -18,13 +18,12 @@ mod uninstall;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::connect;
+use crate::connect::{self, Hinted};
 pub use flags::Flags;
 use output::note;
 
@@ -55,68 +54,28 @@ enum Command {
     Completions(shell::Completions),
 }
 
-/// The result of a command that did not fail. Commands print data to stdout and everything else to stderr.
+/// The result of a command that did not fail, and its exit code. Commands print data to stdout and everything else to stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Success. Exit code 0.
-    Fine,
-    /// A difference was found, or a check failed. Exit code 1.
-    Differs,
-    /// The result does not contain everything that was asked for. Exit code 2.
-    Incomplete,
-    /// Ctrl-C stopped the command, and it has removed what it had created. Exit code 130, as shells report Ctrl-C.
-    Interrupted,
-}
-
-impl Outcome {
-    const INTERRUPTED: u8 = 130;
+    /// Success.
+    Fine = 0,
+    /// A difference was found, or a check failed.
+    Differs = 1,
+    /// The result does not contain everything that was asked for.
+    Incomplete = 2,
+    /// Ctrl-C stopped the command, and it has removed what it had created. Shells report Ctrl-C with this code.
+    Interrupted = 130,
 }
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Fine => ExitCode::SUCCESS,
-            Outcome::Differs => ExitCode::from(1),
-            Outcome::Incomplete => ExitCode::from(FAILED),
-            Outcome::Interrupted => ExitCode::from(Outcome::INTERRUPTED),
-        }
+        Self::from(outcome as u8)
     }
-}
-
-/// An error with a hint, which says what to do.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-struct Hinted {
-    message: String,
-    hint: String,
 }
 
 /// An error with a hint.
 fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
-    let (message, hint) = (message.to_string(), hint.into());
-    Hinted { message, hint }.into()
-}
-
-/// Asks on the terminal for a text, which confirms that data is to be deleted. Returns whether it is `expected`.
-///
-/// # Errors
-/// There is no terminal.
-fn confirmed(question: &str, expected: &str) -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() {
-        return Err(hinted(
-            "there is no terminal to ask on; nothing has been changed",
-            "add --yes to delete the data without a question",
-        ));
-    }
-    eprint!("Type {question}: ");
-    io::stderr().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    let confirmed = answer.trim() == expected;
-    if !confirmed {
-        note!("the answer is not {expected}; nothing has been changed");
-    }
-    Ok(confirmed)
+    Hinted::new(message, hint).into()
 }
 
 /// The exit code of a command that failed.

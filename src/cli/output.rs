@@ -7,6 +7,8 @@
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
+use mysql::Value;
+
 /// The version of the structure of the JSON objects that commands print. It grows when a field changes its meaning or is removed, not
 /// when one is added.
 pub const JSON_VERSION: u32 = 1;
@@ -38,10 +40,15 @@ pub(super) fn in_line(text: &str) -> String {
     escaped(text, is_executed)
 }
 
-/// As `print!`, for data. Use the macros.
-///
-/// # Errors
-/// Errors of the system, such as a full disk. A closed pipe is no error.
+/// A value of a server, as its client prints it.
+pub(super) fn value(value: &Value) -> String {
+    match value {
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => other.as_sql(true),
+    }
+}
+
+/// As `print!`, for data. A closed pipe is no error. Use the macros.
 pub fn to_stdout(text: Arguments<'_>) -> io::Result<()> {
     match io::stdout().write_all(shown(&text.to_string()).as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -73,16 +80,3 @@ macro_rules! note {
 }
 
 pub(super) use {note, out, outln};
-
-#[cfg(test)]
-mod tests {
-    use super::{in_line, shown};
-
-    #[test]
-    fn a_terminal_executes_nothing_of_a_name() {
-        let name = "a\u{1b}[2J\u{9b}1m\r\nerror:\t\u{202e}b\u{7}é";
-        assert_eq!(shown(name), "a\\u001b[2J\\u009b1m\\u000d\nerror:\t\\u202eb\\u0007é");
-        assert_eq!(in_line(name), "a\\u001b[2J\\u009b1m\\u000d\\u000aerror:\\u0009\\u202eb\\u0007é");
-        assert_eq!(shown("one\ntwo"), "one\ntwo");
-    }
-}

@@ -18,23 +18,13 @@ pub struct Name {
     name: Option<String>,
 }
 
-/// A package of a database.
-pub struct Found {
-    pub package: Package,
-    /// The version of the tool that rendered it.
-    pub version: String,
-}
-
 impl Name {
-    /// The package with this name, or all packages of the current database, in the order of their names.
-    ///
-    /// # Errors
-    /// The database has none, or one that cannot be read.
-    pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<Found>> {
+    /// The package with this name, or all packages of the current database, with their versions, in the order of their names.
+    pub fn packages(&self, connection: &mut Conn, database: &str) -> anyhow::Result<Vec<(Package, String)>> {
         let mut found = installed(connection)?;
         let what = self.name.as_ref().map_or(String::new(), |name| format!(" with the name {name}"));
         if let Some(name) = &self.name {
-            found.retain(|Found { package, .. }| {
+            found.retain(|(package, _)| {
                 let column = package.options.column().map(ToString::to_string);
                 let own = [package.options.table.name(), package.package.name()];
                 own.contains(&name.as_str()) || column.as_ref() == Some(name)
@@ -56,11 +46,9 @@ impl Name {
     }
 }
 
-/// The packages of the current database, in the order of their names. Another view with such a name is left out, with a note.
-///
-/// # Errors
-/// The account cannot read a view.
-pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
+/// The packages of the current database with the versions of the tool that rendered them, in the order of their names. Another view with
+/// such a name is left out, with a note.
+pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<(Package, String)>> {
     let mut all = Vec::new();
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
@@ -71,7 +59,7 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<Found>> {
             ));
         };
         match one.package {
-            Some(package) => all.push(Found { package, version }),
+            Some(package) => all.push((package, version)),
             None => note!(
                 "the view {view} does not describe a package of this version (it says version '{}'); install the package again, or drop the view",
                 in_line(&version)

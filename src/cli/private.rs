@@ -3,7 +3,7 @@
 use anyhow::ensure;
 
 use super::output::note;
-use super::{Outcome, hinted, interrupt};
+use super::{Outcome, interrupt};
 use crate::server::{self, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by
@@ -12,18 +12,15 @@ const DURABLE: [&str; 3] = ["--log-bin", "--sync-binlog=1", "--server-id=1"];
 
 /// Runs `work` with a private server that has durable settings and accepts `connections` and a few more. Stops the
 /// server and removes its files when `work` returns, also with an error.
-///
-/// # Errors
-/// There is no server program, the server does not start, its folder cannot be removed, or `work` fails.
 pub fn with_private_server(
     connections: u32,
     work: impl FnOnce(&Program, &PrivateServer) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
-    let program = server::find().map_err(|error| hinted(&error, error.hint()))?;
+    let program = server::find()?;
     note!("starting a private {} server ({})", program.version, program.path.display());
     let most = format!("--max-connections={}", connections + 10);
-    let _hold = interrupt::hold();
-    let server = match PrivateServer::start(&program, &[&[most.as_str()], &DURABLE[..]].concat(), interrupt::stop()) {
+    let stop = interrupt::hold();
+    let server = match PrivateServer::start(&program, &[&[most.as_str()], &DURABLE[..]].concat(), stop) {
         Err(StartError::Interrupted) => return Ok(reported(Outcome::Interrupted)),
         started => started?,
     };

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::connection::Connection;
-use super::install::{database, lost};
+use super::install::lost;
 use super::output::{JSON_VERSION, in_line, out, outln};
-use super::package::{Found, Name};
+use super::package::Name;
 use crate::install;
 use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
@@ -76,8 +76,7 @@ struct PackageReport {
 
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connection = self.connection.connect()?;
-        let database = database(&mut connection)?;
+        let (mut connection, database) = self.connection.connect_to_database()?;
         let server = Version::of(&mut connection)?.to_string();
         let mut reports = Vec::new();
         for found in self.name.packages(&mut connection, &database)? {
@@ -99,8 +98,8 @@ impl Status {
             });
             outln!("{report:#}")?;
         } else {
-            let (database, tool) = (in_line(&database), env!("CARGO_PKG_VERSION"));
-            outln!("{server}, database {database}, compared with slotted {tool}")?;
+            let tool = env!("CARGO_PKG_VERSION");
+            outln!("{server}, database {}, compared with slotted {tool}", in_line(&database))?;
             for report in &reports {
                 out!("{}", report.text())?;
             }
@@ -110,7 +109,7 @@ impl Status {
 }
 
 impl PackageReport {
-    fn read(connection: &mut Conn, Found { package, version }: Found) -> anyhow::Result<Self> {
+    fn read(connection: &mut Conn, (package, version): (Package, String)) -> anyhow::Result<Self> {
         let mut objects = compare::states(connection, &package)?;
         compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
@@ -156,11 +155,7 @@ impl PackageReport {
 
     fn json(&self) -> Value {
         // JSON has no integers outside of i64 and u64.
-        let number = |total: i128| match (i64::try_from(total), u64::try_from(total)) {
-            (Ok(total), _) => json!(total),
-            (_, Ok(total)) => json!(total),
-            _ => json!(total.to_string()),
-        };
+        let number = |total: i128| serde_json::to_value(total).unwrap_or_else(|_| total.to_string().into());
         let counter = |one: &Counter| json!({ "name": one.name, self.total(): number(one.total), "slots": one.slots });
         json!({
             "version": self.version,

@@ -1,13 +1,15 @@
 //! `slotted uninstall`: removes a package from a database.
 
+use std::io::{self, IsTerminal, Write};
+
 use clap::Args;
-use mysql::{Conn, Row, Value};
+use mysql::{Conn, Row};
 
 use super::connection::Connection;
-use super::install::{database, explained};
-use super::output::{in_line, note};
-use super::package::{Found, Name};
-use super::{Outcome, confirmed, hinted};
+use super::install::explained;
+use super::output::{in_line, note, value};
+use super::package::Name;
+use super::{Outcome, hinted};
 use crate::install;
 use crate::package::Package;
 
@@ -38,37 +40,44 @@ pub struct Uninstall {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let mut connection = self.connection.connect()?;
-        let database = database(&mut connection)?;
+        let (mut connection, database) = self.connection.connect_to_database()?;
         let all = self.name.packages(&mut connection, &database)?;
-        let [Found { package, .. }] = &all[..] else {
-            let names = all.iter().map(|one| one.package.package.name());
+        let [(package, _)] = &all[..] else {
+            let names = all.iter().map(|(one, _)| one.package.name());
             return Err(hinted(
                 format!("the database {database} has {} packages", all.len()),
                 format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),
             ));
         };
-        let fails = |error, connection: &mut Conn| explained(error, connection, package);
-        install::check_removal(&mut connection, package, self.with_data)
-            .map_err(|error| fails(error, &mut connection))?;
+        self.remove(&mut connection, package, &database).map_err(|error| match error.downcast() {
+            Ok(error) => explained(error, &mut connection, package),
+            Err(error) => error,
+        })
+    }
+
+    fn remove(&self, connection: &mut Conn, package: &Package, database: &str) -> anyhow::Result<Outcome> {
+        install::check_removal(connection, package, self.with_data)?;
         let mut seen = None;
         if self.with_data {
-            not_shared(&mut connection, package)?;
-            let sum = install::sum(&mut connection, package, &package.options.table)?;
-            if !self.asked(package, &database, &sum)? {
+            not_shared(connection, package)?;
+            let sum = install::sum(connection, package, &package.options.table)?;
+            if !self.asked(package, database, &sum)? {
                 return Ok(Outcome::Differs);
             }
             seen = Some(sum);
         }
         let say = &mut |said: &str| note!("{}", in_line(said));
-        let remain = install::uninstall(&mut connection, package, say);
-        list(&remain.map_err(|error| fails(error, &mut connection))?);
+        let remain = install::uninstall(connection, package, say)?;
+        if !remain.is_empty() {
+            note!(
+                "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
+                remain.len()
+            );
+            remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
+        }
         let table = &package.options.table;
         match seen {
-            Some(seen) => {
-                let dropped = install::drop_table(&mut connection, package, &seen, say);
-                dropped.map_err(|error| fails(error, &mut connection))?;
-            }
+            Some(seen) => install::drop_table(connection, package, &seen, say)?,
             None => {
                 let name = in_line(table.name());
                 note!("the table {name} is kept. To drop it with all counts: DROP TABLE {table}");
@@ -78,24 +87,30 @@ impl Uninstall {
         Ok(Outcome::Fine)
     }
 
-    /// Says what is dropped, and asks, unless the command line has answered.
+    /// Says what is dropped, and asks for the name of the table on the terminal, unless the command line has answered.
     fn asked(&self, package: &Package, database: &str, sum: &str) -> anyhow::Result<bool> {
         let table = package.options.table.name();
         let what = if package.options.column().is_some() { "The column stays" } else { "All counts are deleted" };
         let (database, name) = (in_line(database), in_line(table));
         note!("This drops the table {database}.{name}, whose counts have the sum {sum}. {what}.");
-        Ok(self.yes || confirmed("the name of the table to drop it", table)?)
-    }
-}
-
-/// Lists the records whose counts remain in the table.
-fn list(remain: &[Row]) {
-    if !remain.is_empty() {
-        note!(
-            "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
-            remain.len()
-        );
-        remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
+        if self.yes {
+            return Ok(true);
+        }
+        if !io::stdin().is_terminal() {
+            return Err(hinted(
+                "there is no terminal to ask on; nothing has been changed",
+                "add --yes to delete the data without a question",
+            ));
+        }
+        eprint!("Type the name of the table to drop it: ");
+        io::stderr().flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        let confirmed = answer.trim() == table;
+        if !confirmed {
+            note!("the answer is not {name}; nothing has been changed");
+        }
+        Ok(confirmed)
     }
 }
 
@@ -120,10 +135,6 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
 
 /// The values of a row.
 fn described(row: &Row) -> String {
-    let value = |value: &Value| match value {
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        other => other.as_sql(true),
-    };
     let values = row.columns_ref().iter().zip(row.clone().unwrap());
     let values = values.map(|(column, one)| format!("{} {}", column.name_str(), value(&one)));
     values.collect::<Vec<_>>().join(", ")

@@ -1,19 +1,27 @@
-//! Why a connection failed, and what to do.
+//! Errors that say what to do, and why a connection failed.
+
+use std::error::Error;
+use std::fmt::Display;
 
 use mysql::DriverError;
 
-/// A connection that failed. No message contains a password.
+use super::Settings;
+
+/// An error with a hint, which says what to do. Neither contains a password.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot connect to {place}: {}", cause(.error))]
-pub struct ConnectError {
-    /// What was tried: `host:port` or the path of a socket.
-    pub place: String,
-    /// The account, as `user@place`.
-    pub account: String,
-    /// Whether a password was given.
-    pub password: bool,
-    /// The cause.
-    pub error: mysql::Error,
+#[error("{message}")]
+pub struct Hinted {
+    /// What happened.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Hinted {
+    /// An error with a hint.
+    pub fn new(message: impl Display, hint: impl Into<String>) -> Self {
+        Self { message: message.to_string(), hint: hint.into() }
+    }
 }
 
 /// The message of an error without the type names of the driver.
@@ -26,24 +34,25 @@ pub fn cause(error: &mysql::Error) -> String {
         mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, description, _)))) => description.clone(),
         mysql::Error::DriverError(DriverError::TlsNotSupported) => "the server does not support TLS".into(),
         mysql::Error::DriverError(error) => error.to_string(),
-        mysql::Error::CodecError(error) => {
-            let message = error.to_string();
-            let of_stream = message.strip_prefix("IO error: `");
-            of_stream.map_or(message.as_str(), |inner| inner.trim_end_matches('\'')).to_owned()
-        }
+        // Of the system, such as TLS.
+        mysql::Error::CodecError(error) => error.source().map_or_else(|| error.to_string(), ToString::to_string),
         other => other.to_string(),
     }
 }
 
-impl ConnectError {
-    /// What to do.
-    pub fn hint(&self) -> String {
+impl Settings {
+    /// Why a connection with these settings failed, and what to do.
+    pub(super) fn failed(&self, error: &mysql::Error) -> Hinted {
+        Hinted::new(format!("cannot connect to {}: {}", self.place(), cause(error)), self.hint(error))
+    }
+
+    fn hint(&self, error: &mysql::Error) -> String {
         let certificate = "give the certificate of the authority that signed the server's certificate with --ssl-ca; --ssl-mode VERIFY_CA does not check \
              the host name, and REQUIRED checks no certificate";
-        match &self.error {
+        match error {
             mysql::Error::MySqlError(error) => match error.code {
-                1045 | 1698 if !self.password => {
-                    format!("{} needs a password: add -p, which asks for it", self.account)
+                1045 | 1698 if self.password.is_none() => {
+                    format!("{} needs a password: add -p, which asks for it", self.account())
                 }
                 1044 | 1049 => "create the database, name another one with -D, or grant the account privileges on it".into(),
                 3159 | 4031 => "the server requires TLS: use --ssl-mode REQUIRED".into(),

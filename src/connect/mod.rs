@@ -12,8 +12,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-pub use error::{ConnectError, cause};
-pub use url::UrlError;
+pub use error::{Hinted, cause};
 
 use option_file::Entry;
 use session::SESSION;
@@ -109,17 +108,6 @@ pub struct Settings {
     pub tcp: Option<bool>,
 }
 
-/// An option whose value is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SettingError {
-    /// The option is unknown.
-    #[error("unknown option {0}")]
-    Unknown(String),
-    /// The value cannot be parsed. The message does not contain it.
-    #[error("the value of {0} is not valid")]
-    Value(String),
-}
-
 impl Settings {
     /// These settings, and those of `other` for what they do not say.
     #[must_use]
@@ -139,9 +127,9 @@ impl Settings {
         }
     }
 
-    /// Sets an option of an option file.
-    fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), SettingError> {
-        let invalid = || SettingError::Value(name.to_owned());
+    /// Sets an option of an option file. Returns whether there is such an option. The error does not contain the value.
+    fn set(&mut self, name: &str, value: Option<&str>) -> Result<bool, Hinted> {
+        let invalid = || option_file::incorrect(format!("in an option file: the value of {name} is not valid"));
         let text = || value.map(str::to_owned).ok_or_else(invalid);
         let on = || matches!(value.map(str::to_lowercase).as_deref(), None | Some("1" | "on" | "true"));
         match name {
@@ -161,33 +149,24 @@ impl Settings {
             // Whichever of the two lines comes first.
             "ssl" if on() => self.ssl_mode = self.ssl_mode.max(Some(SslMode::Required)),
             "ssl-verify-server-cert" if on() => self.ssl_mode = Some(SslMode::VerifyIdentity),
-            _ => return Err(SettingError::Unknown(name.to_owned())),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The settings in the groups that MySQL's and MariaDB's clients read, and in `[slotted]`. A later line overrides an earlier one.
     ///
     /// # Errors
     /// A value is not valid, or `[slotted]` has an unknown option. The other groups can have options of other programs.
-    pub fn of_entries(entries: &[Entry]) -> Result<Self, SettingError> {
+    pub fn of_entries(entries: &[Entry]) -> Result<Self, Hinted> {
         let mut settings = Self::default();
         let read = ["client", "client-server", "client-mariadb", "slotted"];
         for Entry { group, name, value } in entries.iter().filter(|entry| read.contains(&entry.group.as_str())) {
-            match settings.set(name, value.as_deref()) {
-                Err(SettingError::Unknown(_)) if group != "slotted" => {}
-                result => result?,
+            if !settings.set(name, value.as_deref())? && group == "slotted" {
+                return Err(option_file::incorrect(format!("in an option file: unknown option {name}")));
             }
         }
         Ok(settings)
-    }
-
-    /// The settings in a URL.
-    ///
-    /// # Errors
-    /// The URL cannot be used. The message does not contain it.
-    pub fn of_url(url: &str) -> Result<Self, UrlError> {
-        url::parse(url)
     }
 
     /// The account and where the connection goes, for a message: `user@host:port` or `user@` and the path of a socket.
@@ -256,7 +235,7 @@ impl Settings {
     ///
     /// # Errors
     /// The server cannot be reached, or it rejects the login.
-    pub fn connect(&self) -> Result<(Conn, Opts), ConnectError> {
+    pub fn connect(&self) -> Result<(Conn, Opts), Hinted> {
         let mode = self.ssl_mode.unwrap_or_default();
         let open = |tls| {
             let options = self.options(tls);
@@ -266,50 +245,6 @@ impl Settings {
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == SslMode::Preferred => open(false),
             opened => opened,
         };
-        opened.map_err(|error| ConnectError {
-            place: self.place(),
-            account: self.account(),
-            password: self.password.is_some(),
-            error,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::option_file::Entry;
-    use super::{Secret, Settings, SslMode};
-
-    #[test]
-    fn groups_of_the_clients_and_ours_are_read() {
-        let entry = |group: &str, name: &str, value: &str| Entry {
-            group: group.into(),
-            name: name.into(),
-            value: Some(value.into()),
-        };
-        let entries = [
-            entry("client", "user", "a"),
-            entry("mysqldump", "user", "b"),
-            entry("client", "quick", "1"),
-            entry("client", "ssl-mode", "verify_ca"),
-            entry("slotted", "database", "c"),
-        ];
-        let settings = Settings::of_entries(&entries).expect("valid options");
-        assert_eq!((settings.user.as_deref(), settings.database.as_deref()), (Some("a"), Some("c")));
-        assert_eq!(settings.ssl_mode, Some(SslMode::VerifyCa));
-        // Of these two, the order does not matter.
-        let mut verified = [entry("client", "ssl-verify-server-cert", "1"), entry("client", "ssl", "1")];
-        for _ in 0..2 {
-            let settings = Settings::of_entries(&verified).expect("valid options");
-            assert_eq!(settings.ssl_mode, Some(SslMode::VerifyIdentity));
-            verified.reverse();
-        }
-        let unknown = Settings::of_entries(&[entry("slotted", "quick", "1")]);
-        assert_eq!(unknown.expect_err("an error").to_string(), "unknown option quick");
-    }
-
-    #[test]
-    fn a_password_is_not_in_debug_output() {
-        assert!(!format!("{:?}", Secret::from("hunter2")).contains("hunter2"));
+        opened.map_err(|error| self.failed(&error))
     }
 }

@@ -3,9 +3,12 @@
 //!
 //! Source: MySQL manual, "Using Option Files"; MariaDB manual, "Configuring MariaDB with Option Files".
 
+use std::fmt::Display;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{env, fs};
+
+use super::Hinted;
 
 /// An option of a group: its name with dashes, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,25 +21,9 @@ pub struct Entry {
     pub value: Option<String>,
 }
 
-/// An option file that cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum OptionFileError {
-    /// The system cannot read it.
-    #[error("cannot read the option file {}: {error}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
-    /// A line cannot be parsed.
-    #[error("cannot parse line {line} of the option file {}", .path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The number of the line, from 1.
-        line: usize,
-    },
+/// An option file that cannot be used.
+pub(super) fn incorrect(error: impl Display) -> Hinted {
+    Hinted::new(error, "correct the file, or use --no-defaults")
 }
 
 /// The files that the clients read by default and that exist, in their order.
@@ -54,15 +41,16 @@ pub fn default_files() -> Vec<PathBuf> {
 ///
 /// # Errors
 /// The file cannot be read or parsed.
-pub fn read(path: &Path) -> Result<Option<Vec<Entry>>, OptionFileError> {
-    let failed = |error| OptionFileError::Read { path: path.to_owned(), error };
+pub fn read(path: &Path) -> Result<Option<Vec<Entry>>, Hinted> {
+    let file = path.display();
+    let failed = |error| incorrect(format!("cannot read the option file {file}: {error}"));
     let metadata = fs::metadata(path).map_err(failed)?;
     if metadata.is_file() && metadata.permissions().mode() & 0o002 != 0 {
         return Ok(None);
     }
     let bytes = fs::read(path).map_err(failed)?;
     let entries = parse(&String::from_utf8_lossy(&bytes));
-    entries.map(Some).map_err(|line| OptionFileError::Line { path: path.to_owned(), line })
+    entries.map(Some).map_err(|line| incorrect(format!("cannot parse line {line} of the option file {file}")))
 }
 
 /// The options of a text. An error is the number of a line that cannot be parsed.

@@ -11,8 +11,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
+pub use super::installed::installed;
 use super::installed::text;
-pub use super::installed::{Installed, installed};
 use super::stored::Stored;
 use crate::package::{Ident, Package, SqlStr, Subject};
 use crate::render::{self, Task};

@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 
 use crate::package::{Family, SqlStr};
 
-pub use find::{NoServer, Program, cache_folder, find, provided};
+pub use find::{Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
 
 /// The family and version of a server.
@@ -67,24 +67,4 @@ pub fn account(connection: &mut mysql::Conn) -> mysql::Result<String> {
     let account = account.unwrap_or_default();
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
     Ok(format!("{}@{}", SqlStr(user), SqlStr(host)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Version;
-
-    #[test]
-    fn versions_of_servers_and_programs_are_parsed() {
-        for (text, slug, patch) in [
-            ("9.7.4-2", "mysql-9.7", 4),
-            ("8.0.43-0ubuntu0.24.04.1", "mysql-8.0", 43),
-            ("10.11.19-MariaDB-0+deb12u1", "mariadb-10.11", 19),
-            ("/x/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", "mysql-9.7", 4),
-            ("mariadbd  Ver 11.8.6-MariaDB-0+deb13u1 from Debian for debian-linux-gnu", "mariadb-11.8", 6),
-        ] {
-            let version = Version::parse(text).expect(text);
-            assert_eq!((version.slug().as_str(), version.patch), (slug, patch), "{text}");
-        }
-        assert_eq!(Version::parse("nothing here"), None);
-    }
 }

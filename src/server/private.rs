@@ -1,11 +1,11 @@
 //! A private server: a temporary data directory, a socket, no network. Removed when it is dropped.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,7 +31,8 @@ const TEMPORARY: &str = "tmp";
 /// A server that runs until it is dropped, which kills the process and removes its folder. The fields are dropped in this order.
 #[derive(Debug)]
 pub struct PrivateServer {
-    process: Running,
+    /// None after [`Self::kill`].
+    process: Option<Running>,
     /// Removes the folder when dropped.
     folder: TempDir,
 }
@@ -42,29 +43,9 @@ pub enum StartError {
     /// A file or a process could not be created.
     #[error("cannot start a private server: {0}")]
     Io(#[from] io::Error),
-    /// The server program could not create the data directory.
-    #[error("{program} could not create a data directory ({status}). The last lines of its log:\n{log}")]
-    Initialize {
-        /// The server program.
-        program: PathBuf,
-        /// The exit status.
-        status: ExitStatus,
-        /// The last lines of the log.
-        log: String,
-    },
-    /// The SQL files that create MariaDB's system tables are missing.
-    #[error("no mariadb_system_tables.sql found for {0}: install the whole package mariadb-server-core")]
-    NoSystemTables(PathBuf),
-    /// The server ended, or did not accept connections in time.
-    #[error("{program} did not start: {reason}. The last lines of its log:\n{log}")]
-    NotUp {
-        /// The server program.
-        program: PathBuf,
-        /// The exit status or the last error of a connection.
-        reason: String,
-        /// The last lines of the log.
-        log: String,
-    },
+    /// The server program failed, or files of its package are missing.
+    #[error("{0}")]
+    Failed(String),
     /// The flag `interrupted` was set.
     #[error("interrupted")]
     Interrupted,
@@ -90,16 +71,14 @@ impl PrivateServer {
                 keep(&data, &template);
             }
         }
-
-        let process = spawn(program, folder.path(), arguments)?;
-        let mut server = Self { process, folder };
-        server.wait_until_up(program, interrupted)?;
+        let mut server = Self { process: None, folder };
+        server.start_again(program, arguments, interrupted)?;
         Ok(server)
     }
 
     /// Kills the process, as a power failure does. The data directory remains until this value is dropped.
     pub fn kill(&mut self) {
-        self.process.end();
+        self.process = None;
     }
 
     /// Starts a server that was killed again, on its data directory.
@@ -113,25 +92,21 @@ impl PrivateServer {
         interrupted: &AtomicBool,
     ) -> Result<(), StartError> {
         // A server that still runs would answer in place of the new one, and would not be stopped.
-        self.process.end();
-        self.process = spawn(program, self.folder(), arguments)?;
-        self.wait_until_up(program, interrupted)
-    }
-
-    fn wait_until_up(&mut self, program: &Program, interrupted: &AtomicBool) -> Result<(), StartError> {
-        let start = Instant::now();
+        self.kill();
+        let (options, start) = (self.options(), Instant::now());
+        let process = self.process.insert(spawn(program, self.folder.path(), arguments)?);
         let reason = loop {
-            match Conn::new(self.options()) {
+            match Conn::new(options.clone()) {
                 Ok(_) => return Ok(()),
                 Err(error) if start.elapsed() > START_TIMEOUT => break error.to_string(),
                 Err(_) => {}
             }
-            if let Some(status) = self.process.0.try_wait()? {
+            if let Some(status) = process.0.try_wait()? {
                 break status.to_string();
             }
             pause(interrupted)?;
         };
-        Err(StartError::NotUp { program: program.path.clone(), reason, log: self.last_log_lines() })
+        Err(failed(program, self.folder(), &format!("did not start: {reason}")))
     }
 
     /// The options to connect as root, which has no password on this server.
@@ -139,14 +114,9 @@ impl PrivateServer {
         OptsBuilder::new().user(Some("root")).socket(Some(self.folder().join(SOCKET).display().to_string()))
     }
 
-    /// The process ID of the server.
-    pub fn process(&self) -> u32 {
-        self.process.0.id()
-    }
-
     /// The last lines of the server's log.
     pub fn last_log_lines(&self) -> String {
-        last_lines(&self.folder().join(LOG))
+        last_lines(self.folder())
     }
 
     /// The folder with all files of the server, which is removed when the server is dropped.
@@ -159,17 +129,11 @@ impl PrivateServer {
 #[derive(Debug)]
 struct Running(Child);
 
-impl Running {
-    fn end(&mut self) {
+impl Drop for Running {
+    fn drop(&mut self) {
         // An error means that the process has already ended. What InnoDB has committed, the next start recovers.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -234,13 +198,14 @@ fn initialize(program: &Program, folder: &Path, interrupted: &AtomicBool) -> Res
         pause(interrupted)?;
     };
     if !status.success() {
-        return Err(StartError::Initialize {
-            program: program.path.clone(),
-            status,
-            log: last_lines(&folder.join(LOG)),
-        });
+        return Err(failed(program, folder, &format!("could not create a data directory ({status})")));
     }
     Ok(())
+}
+
+fn failed(program: &Program, folder: &Path, what: &str) -> StartError {
+    let (program, log) = (program.path.display(), last_lines(folder));
+    StartError::Failed(format!("{program} {what}. The last lines of its log:\n{log}"))
 }
 
 /// Keeps a copy of an initialized data directory for the next private servers. They initialize their own if this fails.
@@ -252,39 +217,14 @@ fn keep(data: &Path, template: &Path) {
     }
 }
 
-/// Copies a folder with its files and folders.
+/// Copies a folder. Blocks of zeros become holes: 97 % of the data directory of a new MariaDB server, 77 % of MySQL's. A template exists
+/// only on the systems of `scripts/servers`, whose cp has the option.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            copy_file(&entry.path(), &to)?;
-        }
-    }
-    Ok(())
-}
-
-/// Copies a file. Blocks of zeros become holes: 97 % of the data directory of a new MariaDB server, 77 % of MySQL's.
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    // A comparison of whole blocks is fast in a debug build, too.
-    const ZEROS: [u8; 4096] = [0; 4096];
-    let (mut source, mut copy) = (File::open(from)?, File::create(to)?);
-    let mut block = ZEROS;
-    loop {
-        match source.read(&mut block)? {
-            0 => break,
-            length if block[..length] == ZEROS[..length] => {
-                copy.seek(SeekFrom::Current(length as i64))?;
-            }
-            length => copy.write_all(&block[..length])?,
-        }
-    }
-    let metadata = source.metadata()?;
-    copy.set_len(metadata.len())?;
-    copy.set_permissions(metadata.permissions())
+    let mut command = Command::new("cp");
+    // As the server, cp does not receive Ctrl-C.
+    command.args(["--recursive", "--sparse=always"]).args([from, to]).process_group(0);
+    let copied = command.status()?.success();
+    copied.then_some(()).ok_or_else(|| io::Error::other(format!("cannot copy {}", from.display())))
 }
 
 fn pause(interrupted: &AtomicBool) -> Result<(), StartError> {
@@ -305,9 +245,19 @@ fn short_folder() -> io::Result<TempDir> {
     }
 }
 
+/// The script that creates MariaDB's system tables, from the SQL files of its package. Their names begin with mysql before MariaDB 11.
 fn system_tables(program: &Program) -> Result<String, StartError> {
-    let missing = || StartError::NoSystemTables(program.path.clone());
-    let (folder, name) = program.system_tables().ok_or_else(missing)?;
+    let real = program.path.canonicalize()?;
+    let roots = [&program.path, &real].into_iter().filter_map(|path| path.parent()?.parent());
+    let shares = roots.flat_map(|root| ["share", "share/mariadb", "share/mysql"].map(|share| root.join(share)));
+    let mut of_names = shares.flat_map(|folder| ["mariadb", "mysql"].map(|name| (folder.clone(), name)));
+    let found = of_names.find(|(folder, name)| folder.join(format!("{name}_system_tables.sql")).is_file());
+    let missing = || {
+        let program = program.path.display();
+        let files = "no mariadb_system_tables.sql found for";
+        StartError::Failed(format!("{files} {program}: install the whole package mariadb-server-core"))
+    };
+    let (folder, name) = found.ok_or_else(missing)?;
     // MariaDB's installer runs the scripts in a session with these settings.
     let mut script = String::from("create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n");
     for file in [
@@ -322,8 +272,9 @@ fn system_tables(program: &Program) -> Result<String, StartError> {
     Ok(script)
 }
 
-fn last_lines(log: &Path) -> String {
-    let text = fs::read(log).unwrap_or_default();
+/// The last lines of the log in the folder of a server.
+fn last_lines(folder: &Path) -> String {
+    let text = fs::read(folder.join(LOG)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().collect();
     lines[lines.len().saturating_sub(20)..].join("\n")

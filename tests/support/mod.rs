@@ -17,7 +17,7 @@ pub use load::{SetOnDrop, at_once, beside, calls, cases, reads, repeat, repeatab
 pub use promises::{Module, Promises};
 pub use schema::{SESSIONS, Schema, error_of, source};
 pub use servers::{Network, Server, servers_of_this_run, stop_servers};
-pub use tool::{ends, exits, has, interrupt, printed, slotted};
+pub use tool::{ends, exits, has, interrupt, printed, rest_of_line, slotted};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

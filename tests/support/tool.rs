@@ -40,6 +40,13 @@ pub fn has(said: &str, texts: &[&str]) {
     assert_eq!(missing, None, "{said}");
 }
 
+/// The rest of the line after these words, such as a statement that a hint names.
+#[track_caller]
+pub fn rest_of_line<'a>(said: &'a str, words: &str) -> &'a str {
+    let (_, rest) = said.split_once(words).unwrap_or_else(|| panic!("{words}: {said}"));
+    rest.lines().next().unwrap_or_default()
+}
+
 /// Interrupts a process, as Ctrl-C does.
 pub fn interrupt(signal: &str, process: u32) {
     assert!(Command::new("kill").args([signal, &process.to_string()]).status().expect("kill").success());
