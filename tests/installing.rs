@@ -481,6 +481,10 @@ fn a_definer_that_does_not_exist_is_rejected_before_anything_is_created(server: 
     }
     let install = format!("install bounded_counters --no-function --definer {}_d@localhost", schema.name);
     has(&ends_as(&account, &schema, 2, &install), &["ERROR 1449", "hint: name a definer that exists, or create it"]);
+    has(
+        &ends_as(&account, &schema, 1, "status"),
+        &[&format!("the definer {}_d@localhost does not exist", schema.name)],
+    );
 }
 
 fn each_missing_privilege_is_named_by_the_server_with_a_hint(server: &Server) {

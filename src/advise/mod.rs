@@ -85,9 +85,6 @@ pub struct Advice {
 
 impl Watched {
     /// Recommends what to do about the waits in one database or, without one, in all databases.
-    ///
-    /// # Errors
-    /// The connection fails.
     pub fn advise(&mut self, connection: &mut Conn, only: Option<&str>, packages: &Packages) -> mysql::Result<()> {
         let samples = f64::from(self.samples);
         let average = |statements: &[String]| statements.len() as f64 / samples;

@@ -13,7 +13,7 @@ pub struct Counted {
 }
 
 /// What a statement counts if it is exactly `UPDATE t SET c = c + n WHERE key = value [AND ..]`, with plus or minus, parentheses,
-/// and the table before a column. None for any other statement, which a person has to judge.
+/// the table before a column, and 0 in place of NULL. None for any other statement, which a person has to judge.
 pub fn counted(statement: &str) -> Option<Counted> {
     let tokens = tokens(statement).into_iter().map(|token| token.to_lowercase());
     let tokens: Vec<_> = tokens.filter(|token| token != "(" && token != ")").collect();
@@ -23,7 +23,11 @@ pub fn counted(statement: &str) -> Option<Counted> {
     let ["update", table, "set", column, "=", rest @ ..] = &words[..] else {
         return None;
     };
-    let [same, "+" | "-", amount, "where", key @ ..] = rest else {
+    // Active Record writes `c = COALESCE(c, 0) + 1`.
+    let (["coalesce" | "ifnull", same, ",", "0", rest @ ..] | [same, rest @ ..]) = rest else {
+        return None;
+    };
+    let ["+" | "-", amount, "where", key @ ..] = rest else {
         return None;
     };
     let key = key.split(|word| *word == "and").map(|condition| match condition {
@@ -67,6 +71,7 @@ mod tests {
             ("update T set C=C-25 where Id=-7", "t.c by id"),
             ("UPDATE t SET c = c + ? WHERE b = ? AND a = 'it''s # x'", "t.c by b, a"),
             ("UPDATE `a t` SET `c` = (`a t`.`c` + 1) WHERE (`a t`.`id` = 7)", "a t.c by id"),
+            ("UPDATE `t` SET `t`.`c` = COALESCE(`t`.`c`, 0) + 1 WHERE `t`.`id` = 1", "t.c by id"),
             ("UPDATE s.t SET t.c = s.t.c + 1 WHERE t.id = 0xff /* app */ -- x", "t.c by id"),
             ("UPDATE t SET `a``b` = `a``b` + 1 WHERE `größe` = 7", "t.a`b by größe"),
         ];
@@ -75,6 +80,7 @@ mod tests {
             "UPDATE t SET c = c + 1",
             "UPDATE t SET c = d + 1 WHERE id = 7",
             "UPDATE t SET c = c + 1.5 WHERE id = 7",
+            "UPDATE t SET c = COALESCE(c, 5) + 1 WHERE id = 7",
             "UPDATE t SET c = (c + 1) * 2 WHERE id = 7",
             "UPDATE t SET c = c + 1, d = NOW() WHERE id = 7",
             "UPDATE t SET c = c - 2 WHERE id = 7 AND c >= 2",

@@ -59,9 +59,6 @@ impl fmt::Display for Version {
 }
 
 /// The account of a connection, quoted for a statement.
-///
-/// # Errors
-/// The connection fails.
 pub fn account(connection: &mut mysql::Conn) -> mysql::Result<String> {
     let account: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let account = account.unwrap_or_default();

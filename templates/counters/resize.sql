@@ -65,7 +65,8 @@ END{% else %}
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (SELECT * FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
+    FROM (SELECT counter_name, description, start_date FROM {{ o.table }}
+           WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN {{ m::numbers(slots) }} AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;

@@ -379,7 +379,8 @@ BEGIN
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (SELECT * FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
+    FROM (SELECT counter_name, description, start_date FROM `bounded_counters`
+           WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;

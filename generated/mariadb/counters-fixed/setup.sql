@@ -217,7 +217,8 @@ BEGIN
   SET STATEMENT innodb_snapshot_isolation=OFF FOR
   INSERT INTO `counters` (counter_name, counter_id, description, start_date)
   SELECT counter_name, number, description, start_date
-    FROM (SELECT * FROM `counters` WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
+    FROM (SELECT counter_name, description, start_date FROM `counters`
+           WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', 20 - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
    WHERE number > 1
   ON DUPLICATE KEY UPDATE counter = counter;
