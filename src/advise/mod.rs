@@ -185,7 +185,10 @@ fn last_slot(connection: &mut Conn, table: &str, name: &str) -> Option<u32> {
     let read = format!("HANDLER slots READ `PRIMARY` <= ({}, {MAX_SLOTS})", SqlStr(name));
     let last: mysql::Result<Option<Row>> = connection.query_first(read);
     connection.query_drop("HANDLER slots CLOSE").ok()?;
-    last.ok()??.get_opt("counter_id")?.ok()
+    let last = last.ok()??;
+    // Without slots of this name, it is the last slot of the counter before it.
+    last.get_opt::<String, _>("counter_name")?.ok().filter(|found| found == name)?;
+    last.get_opt("counter_id")?.ok()
 }
 
 /// The package of a table.
