@@ -44,11 +44,6 @@ impl Version {
         let text: String = connection.query_first("SELECT VERSION()")?.unwrap_or_default();
         Self::parse(&text).ok_or_else(|| std::io::Error::other(format!("unknown version '{text}'")).into())
     }
-
-    /// The release series in the name of a file or test: `mysql-9.7`.
-    pub fn slug(&self) -> String {
-        format!("{}-{}.{}", self.family.slug(), self.major, self.minor)
-    }
 }
 
 /// The family and the release series.

@@ -44,6 +44,11 @@ pub struct Network {
     pub port: String,
 }
 
+/// The release series in the name of a promise: `mysql-9.7`.
+fn series(version: &Version) -> String {
+    format!("{}-{}.{}", version.family.slug(), version.major, version.minor)
+}
+
 /// Whether only the promises of `scripts/test --quick` run: on one server, without clusters and other programs, with shorter loads.
 pub fn quick() -> bool {
     env::var_os("SLOTTED_TEST_QUICK").is_some()
@@ -68,7 +73,7 @@ pub fn all() -> &'static [Needed] {
     static ALL: OnceLock<Vec<Needed>> = OnceLock::new();
     let of_url = |url: &str| {
         let server = Server::at(url).unwrap_or_else(|error| panic!("a server of SLOTTED_TEST_URLS: {error}"));
-        Needed::new(&server.version.slug(), Ok(Arc::new(server)).into())
+        Needed::new(&series(&server.version), Ok(Arc::new(server)).into())
     };
     let of_program = |name: &&str| Needed::new(name, OnceLock::new());
     let wanted = if quick() { &WANTED[..1] } else { &WANTED };
@@ -97,7 +102,7 @@ impl Needed {
 
     /// The program of the server, or the reason why there is none.
     pub fn program(&self) -> Result<Program, String> {
-        let program = provided().into_iter().find(|program| program.version.slug() == self.name);
+        let program = provided().into_iter().find(|program| series(&program.version) == self.name);
         let remedy = "run scripts/servers, or give the URLs of running servers in SLOTTED_TEST_URLS";
         program.ok_or_else(|| format!("{} is not installed: {remedy}", self.name))
     }
