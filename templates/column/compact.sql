@@ -10,7 +10,7 @@ Moves the pending counts of a record into {{ of }}, if it has a row. Waits for t
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; a value that does not fit is 1264, 1292 or 1406
 Errors: 30013 {{ of }} rejects the total of the record: its counts stay pending
   1205, 1213
-{%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL, ROLLBACK: COMMIT would lose counts.
+{%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL, ROLLBACK: COMMIT would keep half a move.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}

@@ -12,13 +12,13 @@
   IF v_sum <> 0 THEN
     BEGIN
       -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
-      DECLARE EXIT HANDLER FOR 1205, 1213, 1317, {% if o.mariadb() %}1020, 1969{% else %}1836, 3024{% endif %},
+      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {% if o.mariadb() %}1020, 1969{% else %}1836, 3024{% endif %},
         1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
       -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-          SET v_end = TRUE, p_slots = 0, p_rejected = COALESCE(p_rejected, 'no message');
+          SET v_end = TRUE, p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
@@ -37,14 +37,14 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: the number of slots that it has moved, or NULL without a row or if
-  others hold the row. p_rejected: the error of the row, after which nothing of the record is moved.'
+  p_idle: deletes the slots that are 0. p_slots: the number of slots that it has moved or the row has rejected, or
+  NULL without a row or if others hold the row. p_rejected: the error of the row; then nothing is moved.'
 moving: BEGIN
   DECLARE v_slot, v_count BIGINT;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_end BOOLEAN DEFAULT FALSE;
   DECLARE v_slots CURSOR FOR
-    SELECT slot, `count`{% if o.mariadb() %}, SUM(`count`) OVER (){% endif %}
+    SELECT slot, `count`{% if o.mariadb() %}, SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER (){% endif %}
       FROM {{ o.table }}
      WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }}
        FOR UPDATE SKIP LOCKED;
@@ -63,7 +63,7 @@ moving: BEGIN
   SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_slots IS NULL THEN LEAVE moving; END IF;
   OPEN v_slots;
-  FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum{% endif %};
+  FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum, p_slots{% endif %};
 {%- if o.mariadb() %}
   -- First the row, because some of its errors pass all handlers: they must not leave half a move.
 {%- call add_to_row(o, of, record) %}{% endcall %}
@@ -77,12 +77,11 @@ moving: BEGIN
       IF ROW_COUNT() = 0 THEN
         UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       END IF;
-      SET p_slots = p_slots + 1;
 {%- else %}
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;
 {%- endif %}
     END IF;
-    FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum{% endif %};
+    FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum, p_slots{% endif %};
   END WHILE;
 {%- if !o.mariadb() %}
 {%- call add_to_row(o, of, record) %}{% endcall %}

@@ -8,8 +8,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, p_records in a transaction.
-  If others hold a row or a slot, it commits, then waits for it alone, or for all slots of a record whose total was
-  rejected; after the first 1205 it waits no more.
+  If others hold a row or a slot, it commits, then waits for it alone, or for all slots of a record that rejects the
+  other ones; after the first 1205 it waits no more.
   A wait for an index of the column or in a trigger holds up to p_records records. In an open transaction or with
   autocommit = 0, it waits for no row and no slot, and keeps its locks until COMMIT.{%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
@@ -18,13 +18,14 @@ Errors: 30013 {{ of }} rejects the total of at least one record, whose counts st
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
-  After KILL, ROLLBACK or disconnect: COMMIT or BEGIN would lose counts.
-{%- if o.mariadb() %} After any error, a transaction may be open.{% endif %}
+  After KILL
+{%- if o.mariadb() %} or any error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN can keep half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- Of a record, it moves what is free; then it waits for the row (-1), each held slot or, if rejected, all (65536).
+  -- Of a record, it moves what is free (-2); then it waits for the row (-1), each held slot or all (65536), in case
+  -- that the row rejects a part and not the total.
   DECLARE v_next, v_wait INT DEFAULT -2;
   DECLARE v_pending, v_moved, v_done, v_waits, v_unused, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
@@ -51,7 +52,6 @@ BEGIN
           -- The move of this record is undone; after 1213, all since the last COMMIT. Ends after ten such errors.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
-          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
           SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
         END;
       IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_records, {{ BATCH }})) THEN
@@ -68,11 +68,11 @@ BEGIN
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
-        IF NOT v_own OR v_locked IS NOT NULL OR v_wait = 65536 THEN
+        IF v_message IS NOT NULL AND (v_wait = 65536 OR v_moved >= v_pending) THEN
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-        ELSEIF v_message IS NOT NULL THEN
+        ELSEIF v_own AND v_locked IS NULL AND v_message IS NOT NULL THEN
           SET v_next = 65536;
-        ELSEIF COALESCE(v_moved, 0) < v_pending THEN
+        ELSEIF v_own AND v_locked IS NULL AND COALESCE(v_moved, 0) < v_pending THEN
           SELECT IF(v_moved IS NULL, -1, MIN(slot)) INTO v_next
             FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
         END IF;
