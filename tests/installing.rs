@@ -195,6 +195,7 @@ fn status_tells_differences_apart(server: &Server) {
         ("counter_resize", "DO 0", ["p_slots INT", "p_slots BIGINT"], "the parameters differ"),
         ("counter_delete", "SET sql_mode = ''", [""; 2], "sql_mode ''"),
         ("counter_drop", "SET collation_connection = utf8mb4_bin", [""; 2], "collation_connection utf8mb4_bin"),
+        ("_counter_add_elsewhere", "SET character_set_client = latin1", [""; 2], "character_set_client latin1"),
         ("counter_reset", "DO 0", ["COMMENT '", "COMMENT 'by hand "], "the COMMENT differs"),
         ("counter_setup", "DO 0", ["COMMENT", "SQL SECURITY INVOKER COMMENT"], "SECURITY INVOKER instead of DEFINER"),
         ("_counter_fail", "DO 0", ["COMMENT", "READS SQL DATA COMMENT"], "READS SQL DATA instead of "),
@@ -252,9 +253,9 @@ fn status_prints_one_line_for_each_counter(server: &Server) {
     for counter in ["'d', NULL, 1, 6", "'e', NULL, 1, 5", "'f', NULL, 1, 4"] {
         schema.run(&format!("CALL counter_setup({counter})"));
     }
-    let (lines, more) = (table(), "and 1 more: SELECT * FROM counter_totals ORDER BY total DESC");
-    assert_eq!(lines[1..], ["b 30 2", "a 7 3", "d 6 1", "e 5 1", "f 4 1", more]);
-    assert_eq!(schema.query::<mysql::Row>(&more["and 1 more: ".len()..]).len(), 6);
+    let lines = table();
+    assert_eq!(lines[1..6], ["b 30 2", "a 7 3", "d 6 1", "e 5 1", "f 4 1"]);
+    assert_eq!(schema.query::<mysql::Row>(lines[6].strip_prefix("and 1 more: ").expect("a query")).len(), 6);
     // The slots of a column contain what is pending.
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (7, 40)");
     ends(&schema, 0, "install --column articles.views");

@@ -137,6 +137,8 @@ impl Watched {
             advice.sentence = format!("{needed} slots instead of {slots} ({rule})");
             advice.run = Some(match package.routine(Routine::Resize) {
                 Some(resize) if options.per_counter() => {
+                    // The owner of the database could have replaced the routine.
+                    advice.sentence += ": first see that slotted status finds no difference";
                     format!("CALL {database}.{resize}({}, {needed});", literal(&name))
                 }
                 _ => {

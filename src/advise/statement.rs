@@ -16,7 +16,7 @@ pub struct Counted {
 /// the table before a column, and 0 in place of NULL. None for any other statement, which a person has to judge.
 pub fn counted(statement: &str) -> Option<Counted> {
     let tokens = tokens(statement).into_iter().map(|token| token.to_lowercase());
-    let tokens: Vec<_> = tokens.filter(|token| token != "(" && token != ")").collect();
+    let tokens: Vec<_> = tokens.filter(|token| !["(", ")"].contains(&token.trim())).collect();
     let is_qualifier = |at: usize| tokens.get(at + 1).is_some_and(|next| next == ".") && name(&tokens[at]).is_some();
     let words = (0..tokens.len()).filter(|&at| tokens[at] != "." && !is_qualifier(at));
     let words: Vec<&str> = words.map(|at| tokens[at].as_str()).collect();

@@ -225,13 +225,17 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     if install::steps(package, objects).is_err() {
         return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
     }
-    let command = preflight::command(connection, &package.options)?;
+    // The owner of the database can write any account into the view, but not into a routine.
+    let found = preflight::definers(connection, package)?;
+    let definer = package.options.definer.clone().filter(|definer| found.contains(&definer.plain()));
+    let options = Options { definer, ..package.options.clone() };
+    let command = preflight::command(connection, &options)?;
     let rejects = "SELECT @@GLOBAL.log_bin AND NOT @@GLOBAL.log_bin_trust_function_creators";
     if let [ObjectState { kind, .. }] = differing[..]
         && kind == "function"
         && connection.query_first(rejects)? == Some(true)
     {
-        let options = Options { function: false, ..package.options.clone() };
+        let options = Options { function: false, ..options };
         let without = preflight::command(connection, &options)?;
         return Ok(vec![
             format!("To do without the function, with the same connection: {without}"),
@@ -241,15 +245,12 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     Ok(vec![format!("To install what differs, with the same connection: {command}")])
 }
 
-/// The query of all counters.
+/// The query of all counters, which reads no view of the owner.
 fn all_counters(package: &Package) -> String {
-    let table = &package.options.table;
-    if package.options.column().is_none() {
-        return format!("SELECT * FROM {} ORDER BY total DESC", package.totals.typed());
-    }
+    let count = if package.options.is_named() { "counter" } else { "count" };
     let key: Vec<_> = package.options.key().iter().map(|column| column.name.typed()).collect();
-    let key = key.join(", ");
-    format!("SELECT {key}, SUM(count) AS pending FROM {} GROUP BY {key} ORDER BY pending DESC", table.typed())
+    let (key, table) = (key.join(", "), package.options.table.typed());
+    format!("SELECT {key}, SUM({count}) AS total FROM {table} {} GROUP BY {key} ORDER BY total DESC", install::OF_TABLE)
 }
 
 /// The counters with the highest totals, of a column those with pending counts, and the number of the others.

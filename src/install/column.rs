@@ -216,9 +216,12 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     if status.ends_with("SIDE_DISABLED") && is_replica(connection)? {
         return Ok(None);
     }
-    // Without the clause, the event would run as the account that changes it.
-    let clause = definer.parse().map_or_else(|_| String::new(), |definer: Definer| format!("DEFINER = {definer} "));
-    let alter = format!("ALTER {clause}EVENT {name}");
+    // Without the clause, the event would run as the account that changes it. A role is no account.
+    let Ok(account) = definer.parse::<Definer>() else {
+        let what = format!("the definer {definer} of the event {} is no account", name.name());
+        return Ok(Some(problem(what, format!("DROP EVENT {name}; create it again"))));
+    };
+    let alter = format!("ALTER DEFINER = {account} EVENT {name}");
     // MariaDB keeps the end of an event whose next schedule has none, unless it is one of another kind.
     let again = format!("{alter} ON SCHEDULE AT NOW() + INTERVAL 1 DAY; {alter} ON SCHEDULE {schedule} ENABLE");
     let remedy = if late.is_some() { again } else { format!("{alter} ENABLE") };

@@ -149,6 +149,7 @@ struct Created {
     sql_mode: String,
     /// None if the account cannot see it.
     statement: Option<String>,
+    character_set: String,
     collation: String,
 }
 
@@ -165,6 +166,10 @@ impl Created {
         let set = |mode: &str| mode.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
         if set(&self.sql_mode) != set(render::SQL_MODE) {
             differences.push(format!("sql_mode '{}'", self.sql_mode));
+        }
+        // In another one, the server can have read a quote or a comment where the text that it prints contains none.
+        if self.character_set != "utf8mb4" {
+            differences.push(format!("character_set_client {}", self.character_set));
         }
         // MariaDB 11.8 has new names for some collations.
         let collation = package.options.collation();
@@ -198,8 +203,8 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
     for (kind, name) in existing {
         if let Some(row) = results.iter().and_then(|mut rows| rows.next()) {
             let row = row?;
-            let (sql_mode, collation) = (column(&row, 1).unwrap_or_default(), column(&row, 4).unwrap_or_default());
-            created.push(Created { kind, name, sql_mode, statement: column(&row, 2), collation });
+            let [sql_mode, character_set, collation] = [1, 3, 4].map(|at| column(&row, at).unwrap_or_default());
+            created.push(Created { kind, name, sql_mode, statement: column(&row, 2), character_set, collation });
         }
     }
     Ok(created)

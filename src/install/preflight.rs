@@ -37,8 +37,7 @@ pub fn command(connection: &mut Conn, options: &Options) -> mysql::Result<String
 /// a row with these wildcards, that is the one which the statement extends, because the server would read only the new one.
 /// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
 pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::Result<String> {
-    let query =
-        "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND TABLE_SCHEMA = DATABASE()";
+    let query = "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY DATABASE()";
     let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"),))?;
     let database = database(connection)?.replace('%', "\\%").replace('_', "\\_");
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(row.unwrap_or(database))))

@@ -26,7 +26,7 @@ impl Stored {
         };
         let mut depth = 0;
         let end = parameters.iter().position(|token| {
-            depth += i32::from(*token == "(") - i32::from(*token == ")");
+            depth += i32::from(token.trim() == "(") - i32::from(*token == ")");
             depth == 0
         })?;
         let mut stored = Self {
