@@ -155,8 +155,7 @@ impl Bench {
     }
 
     fn measure(&self, server: &Opts, contenders: &[Contender]) -> anyhow::Result<Outcome> {
-        let stop = interrupt::stop();
-        let _hold = interrupt::hold();
+        let stop = interrupt::hold();
         let begins = |round| note!("round {round} of {}", self.rounds);
         let report = match bench::compare(server, contenders, &self.settings(), self.rounds, stop, begins) {
             Err(error @ BenchError::Lost(..)) => {

@@ -11,7 +11,6 @@ mod interrupt;
 mod output;
 mod package;
 mod private;
-mod shell;
 mod status;
 mod uninstall;
 
@@ -22,10 +21,11 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::connect::{self, Hinted};
 pub use flags::Flags;
-use output::note;
+use output::{note, out};
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
 #[derive(Debug, Parser)]
@@ -51,7 +51,12 @@ enum Command {
     Demo(demo::Demo),
     Bench(bench::Bench),
     Advise(advise::Advise),
-    Completions(shell::Completions),
+    /// Print the completions of a shell, for example: source <(slotted completions bash).
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
 }
 
 /// The result of a command that did not fail, and its exit code. Commands print data to stdout and everything else to stderr.
@@ -127,7 +132,12 @@ impl Command {
             Command::Demo(demo) => demo.run(),
             Command::Bench(bench) => bench.run(),
             Command::Advise(advise) => advise.run(),
-            Command::Completions(completions) => completions.run(),
+            Command::Completions { shell } => {
+                let mut text = Vec::new();
+                clap_complete::generate(shell, &mut Cli::shown_command(), "slotted", &mut text);
+                out!("{}", String::from_utf8_lossy(&text))?;
+                Ok(Outcome::Fine)
+            }
         }
     }
 }
