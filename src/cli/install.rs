@@ -275,7 +275,8 @@ pub(super) fn explained(error: InstallError, connection: &mut Conn, package: &Pa
         InstallError::LostTable(table, _) => format!("nothing has been changed; {}", lost(table)),
         InstallError::Counts(table, ..) => format!("move or delete them, then run: DROP TABLE {}", Ident::stored(table)),
         InstallError::Differs(..) => {
-            "nothing has been changed; correct it, or run slotted install with the options of the package, which replaces routines"
+            "nothing has been changed; correct it, run slotted install with the options of the package, which replaces routines, or let the \
+             owner of the database source uninstall.sql of slotted generate, which leaves in the table what it cannot move"
                 .to_owned()
         }
         InstallError::HiddenGrants(..) => format!(

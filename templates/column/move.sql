@@ -74,8 +74,8 @@ moving: BEGIN
     ELSE
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
 {%- if o.mariadb() %}
-      IF ROW_COUNT() = 0 THEN
-        UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
+      IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot) THEN
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       END IF;
 {%- else %}
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;

@@ -68,7 +68,7 @@ BEGIN
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
-        IF v_message IS NOT NULL AND (v_wait = 65536 OR v_moved >= v_pending) THEN
+        IF v_message IS NOT NULL AND IF(v_own AND v_locked IS NULL, v_wait = 65536, v_moved >= v_pending) THEN
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
         ELSEIF v_own AND v_locked IS NULL AND v_message IS NOT NULL THEN
           SET v_next = 65536;

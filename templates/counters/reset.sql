@@ -21,12 +21,12 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0, TRUE);
 {%- if o.in_steps() %}
 CALL {{ sql.routine(R::Steps) }}('{{ sql.name.name() }}', p_counter_name, NULL, p_value, p_restart){% else %}
 BEGIN
-{%- if !o.mariadb() %}
-  -- Without slot 1, the UPDATE would lose p_value.
-  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);{% endif %}
 {%- if o.mariadb() %}
   SET STATEMENT innodb_snapshot_isolation=OFF
 {%- if o.is_bounded() %}, check_constraint_checks=ON{% endif %} FOR
+{%- else %}
+  -- Without slot 1, the UPDATE would lose p_value.
+  CALL {{ sql.routine(R::MustExist) }}('{{ sql.name.name() }}', p_counter_name);
 {%- endif %}
   UPDATE {{ o.table }}
      SET counter = IF(counter_id = 1, COALESCE(p_value, 0), 0),
