@@ -41,9 +41,9 @@ async function inTransaction(work) {
       await work(connection);
       return await connection.commit();
     } catch (error) {
-      // After error 1205, the transaction is still open.
+      // After error 1205, the transaction is still open. A rollback fails if the connection is lost meanwhile.
       if (isLost(error)) connection?.destroy();
-      else await connection?.rollback();
+      else await connection?.rollback().catch(() => connection.destroy());
       if (error.errno === DUPLICATE) return;
       if (!(REPEAT.includes(error.errno) || isLost(error)) || attempt === ATTEMPTS) throw error;
       console.error(`repeat after error ${error.errno ?? error.code}`);

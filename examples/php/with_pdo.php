@@ -55,11 +55,11 @@ function in_transaction(?PDO &$connection, callable $work): void
         } catch (Throwable $error) {
             $number = number($error);
             $lost = in_array($number, LOST);
-            if ($lost) {
-                $connection = null;
-            } else {
+            try {
                 // After error 1205, the transaction is still open. After 1213 it is not, and rollBack() would throw.
                 $connection?->exec('ROLLBACK');
+            } catch (PDOException) {
+                $connection = null;
             }
             if ($number === DUPLICATE) {
                 return;

@@ -56,8 +56,12 @@ def in_transaction(database)
     database.connection.query("COMMIT")
   rescue => error
     lost = LOST.include?(number(error))
-    # After error 1205, the transaction is still open.
-    lost ? database.close : database.connection.query("ROLLBACK")
+    begin
+      # After error 1205, the transaction is still open. A rollback fails if the connection is lost meanwhile.
+      lost ? database.close : database.connection.query("ROLLBACK")
+    rescue Mysql2::Error
+      database.close
+    end
     return if number(error) == DUPLICATE
     raise if !(lost || REPEAT.include?(number(error))) || attempt == ATTEMPTS
     warn "repeat after error #{number(error)}"
