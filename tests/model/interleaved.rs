@@ -157,7 +157,7 @@ pub fn equals_the_model(server: &Server, form: Form) {
                 let subject = RefCell::new(subject);
                 let isolation = prop::array::uniform3(prop::sample::select(vec!["READ COMMITTED", "REPEATABLE READ"]));
                 let (seed, steps) = (first_seed() * WORKERS + number, steps(calls(form), 8));
-                sequences(all.div_ceil(WORKERS as u32), seed, (isolation, steps), |(isolation, steps)| {
+                sequences(all.div_ceil(WORKERS as u32), seed, &(isolation, steps), |(isolation, steps)| {
                     run(&mut subject.borrow_mut(), isolation, &steps)
                 });
             })
