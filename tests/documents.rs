@@ -332,6 +332,12 @@ fn the_documents_are_short_and_readme_names_each() {
     for page in docs {
         assert!(list.contains(&format!("]({})", page.name)), "README does not name {}", page.name);
     }
+    // What runs on a clean clone is what a reader is told to run.
+    let ci = fs::read_to_string(root().join(".ci/run")).expect("the script");
+    for script in ci.lines().filter_map(|line| line.strip_prefix("step scripts/")) {
+        let name = format!("scripts/{}", script.split(' ').next().unwrap_or_default());
+        assert!(readme.text.contains(&name), "README does not name {name}");
+    }
     // docs/guarantees.md says the same, with links from its folder.
     let (_, promised) = readme.text.split_once("\n## Guarantees\n\n").expect("the guarantees");
     let promised = promised.split("\n\n").next().unwrap_or_default().replace("docs/guarantees.md", "");

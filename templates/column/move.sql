@@ -12,7 +12,8 @@
   IF v_sum <> 0 THEN
     BEGIN
       -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
-      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
+      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {# -#}
+        {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
         1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
       -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
