@@ -24,7 +24,7 @@
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without an error and without a change (MariaDB 11.8).
+      -- KILL QUERY can end an UPDATE without an error and without a change (MariaDB 11.8): once more.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;
@@ -75,8 +75,9 @@ moving: BEGIN
     ELSE
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
 {%- if o.mariadb() %}
-      IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot) THEN
-        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
+      -- KILL QUERY again; or a trigger of the row has deleted the slot.
+      IF ROW_COUNT() = 0 THEN
+        UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       END IF;
 {%- else %}
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;
