@@ -87,7 +87,7 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
         open.query_drop("COMMIT").expect("a commit");
         removed.join().expect("a removal")
     });
-    let why = "because they have no row or the column rejects the total: 1\n";
+    let why = "because they have no row or the column rejects the counts: 1\n";
     has(&removed, &["records that keep their counts in the table, ", why, "id 77, pending 2"]);
     assert_eq!(schema.query::<i64>("SELECT views FROM articles ORDER BY id"), [9, 10]);
     assert_eq!(objects(&schema), 2);
@@ -256,7 +256,7 @@ fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary:
     schema.run(&sql("CALL add({1}, 1 << 40)"));
     for call in ["CALL rollup(NULL)", "CALL rollup(1)", "CALL compact({1})"] {
         let (number, text) = error_of(schema.connect().query_drop(sql(call)));
-        let named = format!("rejects the total of {}: ", json(keys[0]).replace('"', ""));
+        let named = format!("rejects the counts of {}: ", json(keys[0]).replace('"', ""));
         assert!(number == 30013 && text.contains(&named), "{what}: {call}: {number} {text}");
     }
 }

@@ -70,7 +70,7 @@ impl Uninstall {
         let remain = install::uninstall(connection, package, say)?;
         if !remain.is_empty() {
             note!(
-                "records that keep their counts in the table, because they have no row or the column rejects the total: {}",
+                "records that keep their counts in the table, because they have no row or the column rejects the counts: {}",
                 remain.len()
             );
             remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));

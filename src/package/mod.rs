@@ -23,7 +23,7 @@ pub const MAX_SLOTS: u32 = 10_000;
 /// The maximum length of a counter's name, in characters.
 pub const NAME_MAX: u32 = 100;
 
-/// The default of `p_records` in a roll-up: the records of a transaction.
+/// The default of `p_slots` in a roll-up: the slots after which a transaction ends.
 pub const BATCH: u32 = 100;
 
 /// The maximum number of entries of `p_amounts` in `add_many`. All their rows are locked until the transaction ends.

@@ -4,11 +4,11 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts of a record into {{ of }}, if it has a row. Waits for the row, then the slots.
-  In a REPEATABLE READ transaction, neighbouring rows and records wait: call it last.
+  In a REPEATABLE READ transaction, first increments of neighbouring records wait until COMMIT: call it last.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; a value that does not fit is 1264, 1292 or 1406
-Errors: 30013 {{ of }} rejects the total of the record: its counts stay pending
+Errors: 30013 {{ of }} rejects the counts of the record, which stay pending
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL, ROLLBACK: COMMIT would keep half a move.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});

@@ -33,7 +33,7 @@ BEGIN
   IF v_own THEN COMMIT AND NO CHAIN NO RELEASE; END IF;
   IF v_rejected IS NOT NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30013, CONCAT(
-      {% filter sql_string %}{{ sql.routine(R::Compact).name() }}: {{ of }} rejects the total of {% endfilter %},
+      {% filter sql_string %}{{ sql.routine(R::Compact).name() }}: {{ of }} rejects the counts of {% endfilter %},
       LEFT(CONCAT_WS(', ', {{ sql.key("{p text}", ", ") }}), 99), ': ', v_rejected));
   END IF;
 END

@@ -3,18 +3,18 @@
 {%- let fail = sql.routine(R::Fail) -%}
 {%- let row = sql.key("{} = {v}", " AND ") -%}
 {%- let of = o.column().expect("the package has a column") -%}
-{{ sql.create("PROCEDURE") }}(IN p_records INT)
+{{ sql.create("PROCEDURE") }}(IN p_slots INT)
   MODIFIES SQL DATA
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
-Moves the pending counts into {{ of }}, record by record in random order, p_records in a transaction.
-  If others hold a row or a slot, it commits, then waits for it alone, or for all slots of a record that rejects the
-  other ones; after the first 1205 it waits no more.
-  A wait for an index of the column or in a trigger holds up to p_records records. In an open transaction or with
-  autocommit = 0, it waits for no row and no slot, and keeps its locks until COMMIT.{%- if o.cluster %}
+Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
+  If others hold a row or a slot, it commits, then waits for it alone; after the first 1205 it waits no more.
+  A wait for an index of the column or in a trigger holds what the transaction has moved. In an open transaction or
+  with autocommit = 0, it waits for no row and no slot, keeps its locks, and can leave counts without an error.
+{%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
-Parameters: p_records, the number of records in a transaction; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects the total of at least one record, whose counts stay pending
+Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
+Errors: 30013 {{ of }} rejects the counts of at least one record, which stay pending
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
@@ -24,13 +24,12 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- Of a record, it moves what is free (-2); then it waits for the row (-1), each held slot or all (65536), in case
-  -- that the row rejects a part and not the total.
+  -- Of a record, it moves what is free (-2); then it waits for the row (-1) or a held slot, and moves what is free.
   DECLARE v_next, v_wait INT DEFAULT -2;
-  DECLARE v_pending, v_moved, v_done, v_waits, v_unused, v_own, v_end INT DEFAULT 0;
+  DECLARE v_pending, v_slots, v_moved, v_done, v_errors, v_unused, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
-    SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0)
+    SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
      GROUP BY {{ sql.key("slots.{}", ", ") }} ORDER BY RAND();
@@ -43,18 +42,19 @@ BEGIN
 
   OPEN v_records;
   WHILE NOT v_end DO
-    IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending; END IF;
+    IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots; END IF;
     BEGIN
+      -- All queries here return a row: only KILL QUERY is NOT FOUND, and the handler above would take it for the end.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
           -- The move of this record is undone; after 1213, all since the last COMMIT. Ends after ten such errors.
           COMMIT AND NO CHAIN NO RELEASE;
-          SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_waits = v_waits + 1;
-          SET v_done = 0, v_wait = -2, v_end = v_end OR v_waits >= 10;
+          SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_errors = v_errors + 1;
+          SET v_done = 0, v_wait = -2, v_end = v_end OR v_errors >= 10;
         END;
-      IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_records, {{ BATCH }})) THEN
+      IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
         COMMIT AND NO CHAIN NO RELEASE;
         SET v_done = 0;
       END IF;
@@ -63,26 +63,26 @@ BEGIN
         IF v_wait = -1 THEN
           SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         ELSEIF v_wait >= 0 THEN
-          SELECT COUNT(*) INTO v_unused FROM {{ o.table }}
-           WHERE {{ row }} AND slot BETWEEN IF(v_wait = 65536, 0, v_wait) AND v_wait FOR UPDATE;
+          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
-        IF v_message IS NOT NULL AND IF(v_own AND v_locked IS NULL, v_wait = 65536, v_moved >= v_pending) THEN
-          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-        ELSEIF v_own AND v_locked IS NULL AND v_message IS NOT NULL THEN
-          SET v_next = 65536;
-        ELSEIF v_own AND v_locked IS NULL AND COALESCE(v_moved, 0) < v_pending THEN
-          SELECT IF(v_moved IS NULL, -1, MIN(slot)) INTO v_next
-            FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
+        IF v_message IS NOT NULL OR COALESCE(v_moved, 0) < v_pending THEN
+          SELECT COUNT(*), IF(v_moved IS NULL, -1, MIN(IF(slot > v_wait, slot, NULL))) INTO v_pending, v_next
+            FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+          -- The row rejects all that is pending, or, after a wait for each held slot, all that was free.
+          IF v_message IS NOT NULL AND (v_moved >= v_pending OR v_own AND v_errors = 0 AND v_next IS NULL) THEN
+            SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
+            SET v_next = -2;
+          END IF;
         END IF;
-        SET v_wait = IF(v_next > v_wait, v_next, -2), v_next = -2, v_done = v_done + 1;
+        SET v_done = v_done + v_slots, v_wait = IF(v_own AND v_errors = 0 AND v_next > v_wait, v_next, -2), v_next = -2;
       END IF;
     END;
   END WHILE;
   IF COALESCE(v_rejected, v_locked) IS NOT NULL THEN
     CALL {{ fail }}(IF(v_rejected IS NULL, 1205, 30013), CONCAT('{{ sql.name.name() }}: ', CONCAT_WS('; ',
       CONCAT('others have locked ', v_locked, ' (1205)'), CONCAT(
-{%- filter sql_string %}{{ of }} rejects the total of {% endfilter %}, v_rejected))));
+{%- filter sql_string %}{{ of }} rejects the counts of {% endfilter %}, v_rejected))));
   END IF;
 END

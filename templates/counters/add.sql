@@ -6,9 +6,8 @@
   COMMENT {% filter sql_string -%}
 Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
 {%- if o.is_bounded() %}
-  It has no upper bound. A negative amount is a take: see {{ sql.routine(R::Take).name() -}}
-  . In a trigger, it locks the last slot.
-{%- else if o.per_counter() %}
+  It has no upper bound. A negative amount is a take: see {{ sql.routine(R::Take).name() }}.
+{%- endif %}{% if o.per_counter() %}
   In a trigger, it also locks the highest slot, unless binlog_format is ROW.{% endif %}
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter{% if o.is_bounded() %}; 30016 not enough{% endif %}

@@ -9,7 +9,7 @@ Deletes all slots of a record
 {%- if o.in_steps() %}. It deletes one slot in each statement.
   Outside of a transaction, it repeats a statement that conflicts with another node.
 {%- else %}.
-  In REPEATABLE READ, it waits for the slots of neighbouring records, and their first increments for it, until COMMIT.
+  In REPEATABLE READ, it can wait for slots of neighbouring records, and their first increments for it, until COMMIT.
 {%- endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213

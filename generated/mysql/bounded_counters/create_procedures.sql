@@ -243,7 +243,8 @@ CREATE PROCEDURE `bounded_counter_add`(IN p_counter_name VARCHAR(100) CHARACTER 
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a counter, in the transaction of the caller, if there is one. Locks one slot until COMMIT.
-  It has no upper bound. A negative amount is a take: see bounded_counter_take. In a trigger, it locks the last slot.
+  It has no upper bound. A negative amount is a take: see bounded_counter_take.
+  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, positive, negative or 0, which also locks slot 1
 Errors: 30003 unknown counter; 30016 not enough
   30021 not counted: the counter was deleted and created again at the same time; call again

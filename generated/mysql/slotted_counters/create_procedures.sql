@@ -210,7 +210,7 @@ CREATE PROCEDURE `slotted_counter_delete`(IN p_record_type INT,
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Deletes all slots of a record; it is no error if there are none.
-  In REPEATABLE READ, it waits for the slots of neighbouring records, and their first increments for it, until COMMIT.
+  In REPEATABLE READ, it can wait for slots of neighbouring records, and their first increments for it, until COMMIT.
 Parameters: p_record_type, p_record_id, the key of the record
 Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_delete(123, 456);'
