@@ -25,6 +25,7 @@ pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
         .plain(the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error)
+        .plain(each_example_repeats_what_the_page_about_stock_repeats)
         .private()
         .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout)
         .on_families(each_example_tells_sold_out_an_unknown_counter_and_no_server_apart)
@@ -102,6 +103,29 @@ fn the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error() {
         for expression in number.split('`').skip(1).step_by(2) {
             assert!(example.contains(expression), "{file}: {expression}");
         }
+    }
+}
+
+/// Error 2006 and the like are numbers of the drivers.
+fn each_example_repeats_what_the_page_about_stock_repeats() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let numbers = |text: &str| -> BTreeSet<u16> {
+        let words = text.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() > 3);
+        words.filter_map(|word| word.parse().ok()).filter(|number| !(2000..2100).contains(number)).collect()
+    };
+    let page = read("docs/stock.md");
+    let (_, table) = page.split_once("<!-- retries:").expect("the table");
+    let rows = table.lines().skip(3).take_while(|line| !line.starts_with("| 1062 "));
+    let wanted = rows.map(|row| numbers(row.split(" | ").next().expect("a cell"))).reduce(|all, row| &all | &row);
+    for file in FILES {
+        let program = read(&format!("examples/{file}"));
+        let lists = program.lines().skip_while(|line| !line.contains("1305: a savepoint")).take(9);
+        let code = lists.filter(|line| !line.trim_start().starts_with(['#', '/'])).collect::<String>();
+        let list = code.split(['{', '[', '(']).map(numbers).filter(|list| !list.is_empty());
+        let killed = program.contains("1927") && program.contains("3169");
+        assert!(killed, "{file}: KILL");
+        let found = list.reduce(|all, list| &all | &list).map(|all| &all | &BTreeSet::from([1927, 3169]));
+        assert_eq!(found, wanted, "{file}");
     }
 }
 
@@ -265,7 +289,7 @@ fn each_example_orders_exactly_once_while_its_sessions_are_killed(server: &Serve
             );
             for pause in (1..50).take_while(|_| application.counted().0 <= ORDERS / 3) {
                 for session in killer.query::<u32, _>(&sessions).expect("sessions") {
-                    let _ = killer.query_drop(format!("KILL {session}"));
+                    let _ = killer.query_drop(format!("KILL {}{session}", if pause % 2 == 0 { "QUERY " } else { "" }));
                 }
                 thread::sleep(Duration::from_millis(100 * pause));
             }
