@@ -27,7 +27,7 @@ pub fn promises(mut module: Module<'_>) {
         .plain(the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error)
         .plain(each_example_repeats_what_the_page_about_stock_repeats)
         .private()
-        .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout)
+        .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout_and_kill_query)
         .on_families(each_example_tells_sold_out_an_unknown_counter_and_no_server_apart)
         .on_families(each_example_orders_exactly_once_while_its_sessions_are_killed);
 }
@@ -227,20 +227,28 @@ impl<'a> Application<'a> {
     }
 }
 
-fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout(server: &Server) {
+fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout_and_kill_query(server: &Server) {
     let application = Application::new(server);
     for example in examples() {
-        for (table, counter) in [("counters", "orders"), ("bounded_counters", "seats")] {
+        for (table, counter, error) in
+            [("counters", "orders", 1205), ("bounded_counters", "seats", 1205), ("counters", "orders", 1317)]
+        {
             application.reset(500);
+            let seconds = if error == 1205 { 1 } else { 50 };
+            application.schema.run(&format!("SET GLOBAL innodb_lock_wait_timeout = {seconds}"));
             let mut holder = application.locked(table, counter);
             let release = || {
                 let waits = |session| application.schema.waits(session);
                 until("it waits", || application.calling(&holder).is_some_and(waits));
+                if error == 1317 {
+                    let session = application.calling(&holder).expect("it waits");
+                    application.schema.run(&format!("KILL QUERY {session}"));
+                }
                 until("it waits no more", || application.calling(&holder).is_none());
                 holder.query_drop("ROLLBACK").expect("a rollback");
             };
             let place = (&*application.network.port, None);
-            let stdout = application.runs(example, place, release, (0, &["repeat after error 1205"]));
+            let stdout = application.runs(example, place, release, (0, &[&format!("repeat after error {error}")]));
             let counts =
                 "orders: 1\nseats left: 498\nviews: 1001 (1000 in the column)\nclicks: 100\nimpressions: 1000\n";
             assert_eq!(stdout, counts, "{example:?}");
@@ -289,7 +297,7 @@ fn each_example_orders_exactly_once_while_its_sessions_are_killed(server: &Serve
             );
             for pause in (1..50).take_while(|_| application.counted().0 <= ORDERS / 3) {
                 for session in killer.query::<u32, _>(&sessions).expect("sessions") {
-                    let _ = killer.query_drop(format!("KILL {}{session}", if pause % 2 == 0 { "QUERY " } else { "" }));
+                    let _ = killer.query_drop(format!("KILL {session}"));
                 }
                 thread::sleep(Duration::from_millis(100 * pause));
             }
