@@ -25,8 +25,9 @@ pub fn promises(mut module: Module<'_>) {
     module
         .needs("examples")
         .plain(the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error)
+        .plain(each_example_repeats_what_the_page_about_stock_repeats)
         .private()
-        .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout)
+        .on_families(each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout_and_kill_query)
         .on_families(each_example_tells_sold_out_an_unknown_counter_and_no_server_apart)
         .on_families(each_example_orders_exactly_once_while_its_sessions_are_killed);
 }
@@ -102,6 +103,29 @@ fn the_page_lists_every_example_its_driver_and_what_it_reads_of_an_error() {
         for expression in number.split('`').skip(1).step_by(2) {
             assert!(example.contains(expression), "{file}: {expression}");
         }
+    }
+}
+
+/// Error 2006 and the like are numbers of the drivers.
+fn each_example_repeats_what_the_page_about_stock_repeats() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let numbers = |text: &str| -> BTreeSet<u16> {
+        let words = text.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() > 3);
+        words.filter_map(|word| word.parse().ok()).filter(|number| !(2000..2100).contains(number)).collect()
+    };
+    let page = read("docs/stock.md");
+    let (_, table) = page.split_once("<!-- retries:").expect("the table");
+    let rows = table.lines().skip(3).take_while(|line| !line.starts_with("| 1062 "));
+    let wanted = rows.map(|row| numbers(row.split(" | ").next().expect("a cell"))).reduce(|all, row| &all | &row);
+    for file in FILES {
+        let program = read(&format!("examples/{file}"));
+        let lists = program.lines().skip_while(|line| !line.contains("1305: a savepoint")).take(9);
+        let code = lists.filter(|line| !line.trim_start().starts_with(['#', '/'])).collect::<String>();
+        let list = code.split(['{', '[', '(']).map(numbers).filter(|list| !list.is_empty());
+        let killed = program.contains("1927") && program.contains("3169");
+        assert!(killed, "{file}: KILL");
+        let found = list.reduce(|all, list| &all | &list).map(|all| &all | &BTreeSet::from([1927, 3169]));
+        assert_eq!(found, wanted, "{file}");
     }
 }
 
@@ -203,20 +227,28 @@ impl<'a> Application<'a> {
     }
 }
 
-fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout(server: &Server) {
+fn each_example_does_its_jobs_and_repeats_after_a_lock_wait_timeout_and_kill_query(server: &Server) {
     let application = Application::new(server);
     for example in examples() {
-        for (table, counter) in [("counters", "orders"), ("bounded_counters", "seats")] {
+        for (table, counter, error) in
+            [("counters", "orders", 1205), ("bounded_counters", "seats", 1205), ("counters", "orders", 1317)]
+        {
             application.reset(500);
+            let seconds = if error == 1205 { 1 } else { 50 };
+            application.schema.run(&format!("SET GLOBAL innodb_lock_wait_timeout = {seconds}"));
             let mut holder = application.locked(table, counter);
             let release = || {
                 let waits = |session| application.schema.waits(session);
                 until("it waits", || application.calling(&holder).is_some_and(waits));
+                if error == 1317 {
+                    let session = application.calling(&holder).expect("it waits");
+                    application.schema.run(&format!("KILL QUERY {session}"));
+                }
                 until("it waits no more", || application.calling(&holder).is_none());
                 holder.query_drop("ROLLBACK").expect("a rollback");
             };
             let place = (&*application.network.port, None);
-            let stdout = application.runs(example, place, release, (0, &["repeat after error 1205"]));
+            let stdout = application.runs(example, place, release, (0, &[&format!("repeat after error {error}")]));
             let counts =
                 "orders: 1\nseats left: 498\nviews: 1001 (1000 in the column)\nclicks: 100\nimpressions: 1000\n";
             assert_eq!(stdout, counts, "{example:?}");

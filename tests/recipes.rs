@@ -34,6 +34,7 @@ pub fn promises(mut module: Module<'_>) {
 
 const COLUMNS: &str = "docs/columns.md";
 const STOCK: &str = "docs/stock.md";
+const MOVES: &str = "examples/moves.md";
 
 fn text(page: &str) -> String {
     fs::read_to_string(root().join(page)).expect("the page")
@@ -45,9 +46,9 @@ fn between(page: &str, begin: &str, end: &str) -> String {
     rest.split(end).next().unwrap_or_default().to_owned()
 }
 
-/// The statements of a block in a section of the page about columns.
-fn statements<const N: usize>(section: &str, block: usize) -> [String; N] {
-    script::statements(&sql_blocks(COLUMNS, section)[block]).try_into().expect(section)
+/// The statements of a block in a section of a page.
+fn statements<const N: usize>(page: &str, section: &str, block: usize) -> [String; N] {
+    script::statements(&sql_blocks(page, section)[block]).try_into().expect(section)
 }
 
 /// The block of a page that is a file.
@@ -78,14 +79,14 @@ fn records(table: &str, prefix: &str, key: Option<&str>) -> Package {
 
 fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server) {
     let schema = server.installed([&records("page_hits", "page_hit_", Some("page_id BIGINT"))]);
-    let [create, insert, old, new, total] = &statements("Move a row", 0);
+    let [create, insert, old, new, total] = &statements(MOVES, "Move a row", 0);
     schema.run(&format!("{create}; {insert}"));
     let counted = AtomicU64::new(1000);
     let write = |connection: &mut Conn, statement| {
         complete(connection, statement);
         counted.fetch_add(1, SeqCst);
     };
-    let [to, back] = ["move-row.sql", "row-back.sql"].map(|name| file(COLUMNS, name));
+    let [to, back] = ["move-row.sql", "row-back.sql"].map(|name| file(MOVES, name));
     let write = |connection: &mut Conn, writer: usize| write(connection, &[old, new][writer % 2][..]);
     beside((0..16).map(|_| schema.connect()), write, || {
         let mut connection = schema.connect();
@@ -104,7 +105,7 @@ fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server)
 fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
     const PIECES: i64 = 3_000;
     let schema = server.installed([&bounded(|_| {})]);
-    schema.run(&sql_blocks(STOCK, "Move a stock row")[0]);
+    schema.run(&sql_blocks(MOVES, "Move a stock row")[0]);
     schema.run(&format!("UPDATE stock SET qty = {PIECES}"));
     let sold = AtomicI64::new(0);
     let old = |connection: &mut Conn| {
@@ -126,7 +127,7 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
         }
     };
     let take = |connection: &mut Conn, taker: usize| if taker < 8 { old(connection) } else { new(connection) };
-    let [to, back] = ["move-stock.sql", "stock-back.sql"].map(|name| file(STOCK, name));
+    let [to, back] = ["move-stock.sql", "stock-back.sql"].map(|name| file(MOVES, name));
     let part = to.replace("SELECT qty", "SELECT LEAST(qty, 100)");
     assert_ne!(part, to);
     beside((0..16).map(|_| schema.connect()), take, || {
@@ -149,7 +150,7 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
 fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
     const RECORDS: usize = 40;
     let schema = server.schema();
-    schema.run(&script::statements(&sql_blocks(COLUMNS, "Move a slot table")[0])[0]);
+    schema.run(&script::statements(&sql_blocks(MOVES, "Move a slot table")[0])[0]);
     schema.install(&records("record_counters", "record_counter_", None));
     let slots = (0..500 * RECORDS).map(|row| format!("(123, {}, {}, 2)", row % RECORDS, row / RECORDS));
     let slots = slots.collect::<Vec<_>>().join(", ");
@@ -165,7 +166,7 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
         counted[record].fetch_add(1, SeqCst);
         thread::sleep(Duration::from_millis(2));
     };
-    let move_slots = file(COLUMNS, "move-slots.sql");
+    let move_slots = file(MOVES, "move-slots.sql");
     beside((0..12).map(|_| schema.connect()), write, || {
         for number in 1..=12 {
             over.store(number, SeqCst);
@@ -182,7 +183,7 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
 
 fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
     let schema = server.schema();
-    let [create, insert, alter] = &statements("Move a slot table", 2);
+    let [create, insert, alter] = &statements(MOVES, "Move a slot table", 2);
     schema.run(&format!(
         "{create}; {insert}; CREATE PROCEDURE counter_increment(IN p_counter_name VARCHAR(50))
          UPDATE counters SET counter = counter + 1 WHERE counter_name = p_counter_name AND counter_id = 1 + MOD(CONNECTION_ID(), 2)"
@@ -226,7 +227,7 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
          INSERT INTO events VALUES ('event 7', 1), ('event x', 2);
          ANALYZE TABLE articles, articles_views, bounded_counters, slotted_counters",
     );
-    let report = sql_blocks(STOCK, "Report").concat().replace("SELECT events.title, ", "SELECT ").replace(';', "");
+    let report = sql_blocks(STOCK, "Report")[1].replace("SELECT events.title, ", "SELECT ").replace(';', "");
     for (query, expected) in [
         ("SELECT total FROM slotted_counter_totals WHERE record_type = 1 AND record_id IN (7, 9) ORDER BY 1", [10, 12]),
         ("SELECT total FROM articles_views_totals WHERE id IN (7, 9) ORDER BY 1", [10, 12]),
@@ -246,11 +247,14 @@ fn totals_of_many_records_read_only_their_slots(server: &Server) {
 }
 
 fn a_recount_under_writers_is_exact(server: &Server) {
-    let schema = server.installed([&records("record_counters", "record_counter_", None)]);
-    let [create, insert, drift, add] = &statements("Recount", 0);
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 7)");
+    schema.install(&of_column("articles.views", "id BIGINT", |_| {}));
+    let [create, insert, drift, add] = &statements(COLUMNS, "Recount", 0);
     // The drift: comments that were not counted, and counts without a comment.
-    schema.run(&format!("{create}; {insert}; CALL record_counter_add(123, 456, 40)"));
-    let counts = "START TRANSACTION; INSERT INTO comments (post_id) VALUES (456); CALL record_counter_increment(123, 456); COMMIT";
+    schema.run(&format!("{create}; {insert}; CALL articles_views_add(1, 40)"));
+    let counts =
+        "START TRANSACTION; INSERT INTO comments (article_id) VALUES (1); CALL articles_views_increment(1); COMMIT";
     let writer = |connection: &mut Conn, _| _ = complete(connection, counts);
     beside((0..6).map(|_| schema.connect()), writer, || {
         let mut connection = schema.connect();
@@ -259,7 +263,7 @@ fn a_recount_under_writers_is_exact(server: &Server) {
             source(&mut connection, &format!("{drift}; {add}")).expect("the correction");
         }
     });
-    let drift = "SELECT COUNT(*) - record_counter_get(123, 456) FROM comments WHERE post_id = 456";
+    let drift = "SELECT COUNT(*) - articles_views_get(1) FROM comments WHERE article_id = 1";
     assert_eq!(schema.first::<i64>(drift), 0);
 }
 

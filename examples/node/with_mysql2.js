@@ -1,4 +1,5 @@
-// Counts with mysql2. examples/README.md has the settings, the output and the rules for errors.
+// Counts with mysql2. A sale needs inTransaction, placeOrder and seatsLeft: each order takes its seats once, even while sessions
+// are killed. viewArticle and views count in a column, Counts counts in memory. To run it: examples/README.md.
 'use strict';
 const { randomUUID } = require('crypto');
 const mysql = require('mysql2/promise');
@@ -8,7 +9,8 @@ const UNKNOWN_COUNTER = 30003;
 const NOT_ENOUGH = 30016;
 const DUPLICATE = 1062;
 // 1305: a savepoint that does not exist any more, because error 1213 has rolled back the whole transaction.
-const REPEAT = [1213, 1205, 1020, 1180, 1305, 3101, 30021];
+// 1105, 1317, 1329: KILL QUERY. 1969: max_statement_time of MariaDB.
+const REPEAT = [1020, 1105, 1180, 1205, 1213, 1305, 1317, 1329, 1969, 3101, 30021];
 const ATTEMPTS = 10;
 
 // The connection cannot be used any more, also after KILL (1927, 3169). After another error of the server, it can.

@@ -1,18 +1,40 @@
-# A column with counts that many connections increment at the same time, in ActiveRecord. Copy this file to app/models/concerns.
-# The table has the package of the column, see articles_test.rb.
+# A column that many connections increment at the same time, in ActiveRecord, such as a counter cache of posts.likes_count. Copy this
+# file to app/models/concerns. articles.rb and articles_test.rb are an application with all of it, and its tests.
 #
-#   class Article < ApplicationRecord
+#   class Post < ApplicationRecord
 #     include SlottedCounter
-#     has_slotted_counter :views
+#     has_slotted_counter :likes_count        # redirects the methods of Rails that count to the slots
 #   end
 #
-#   Article.increment_counter(:views, id)     # as before, also decrement_counter, update_counters, article.increment!(:views)
-#   article.views_total                       # the exact total; article.views is the total up to the last roll-up
-#   Article.with_totals.order(views: :desc)   # views_total of each article, in the same query
-#   Article.roll_up                           # every few seconds, in a job
-#   Article.recount(:comments_count, "SELECT COUNT(*) FROM comments WHERE article_id = articles.id")
-#   Article.truncate_slots                    # in a test that truncates the table
+#   class Like < ApplicationRecord
+#     belongs_to :post                        # without counter_cache and touch, see below
+#     after_create { Post.increment_counter(:likes_count, post_id) }
+#     after_destroy { Post.decrement_counter(:likes_count, post_id) }
+#   end
+#
+#   Post.update_counters(id, likes_count: 5)  # as before, also post.increment!(:likes_count)
+#   post.likes_count_total                    # the exact total; post.likes_count is the total up to the last roll-up
+#   Post.with_totals.order(likes_count: :desc)    # likes_count_total of each post, in the same query
+#   Post.roll_up                              # every few seconds, in a job, in place of an EVENT of the server
+#   Post.recount(:likes_count, "SELECT COUNT(*) FROM likes WHERE post_id = posts.id")
+#   Post.truncate_slots                       # in a test that truncates the table
 #   SlottedCounter.transaction { ... }        # repeated after a deadlock
+#
+# Migration. For a database that exists, `slotted install --column posts.likes_count` is enough. As files of a migration:
+#   slotted generate slotted_counters --no-function --server mariadb --format statements --column posts.likes_count --key 'id BIGINT' --out db
+#   JSON.parse(File.read("db/mariadb/posts_likes_count/up.json")).each { |statement| execute statement }
+# Account: GRANT SELECT ON posts_likes_count, in addition to what the command prints, because with_totals reads the slots.
+#
+# - `counter_cache: true` changes the column with an UPDATE unless the post is loaded: exact, but the counts wait for each other.
+#   Without it, `post.likes.size` executes a COUNT(*), and `reset_counters` fails: write `likes_count_total` and `recount`.
+# - A callback can count under a condition, or an amount. A like that moves to another post needs a callback of its own.
+# - `touch: true` locks the row, which child rows lock as well (1213): after_commit { post.touch }.
+# - On MariaDB 11.8, lock a busy post before you delete it, Post.lock.find(id).destroy!, or a retry fails again (1020).
+# - `destroy` deletes the pending counts of the row, `delete` and `delete_all` do not.
+# - Fixtures: add a file without rows for the table of the slots, so that Rails deletes its rows together with the posts.
+# - schema.rb contains no routines and no views: use config.active_record.schema_format = :sql, with the two flags of articles.rb.
+#   They add the events, and omit what an ordinary account cannot dump or load. Delete the definers from structure.sql: another
+#   account cannot create the routines (1227), or calls fail (1449).
 module SlottedCounter
   extend ActiveSupport::Concern
 
