@@ -18,7 +18,7 @@ taking: BEGIN
 {%- else -%}
   {{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
 {%- endif %}
-  -- Outside of a transaction, it reads what is committed.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock, then decide.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
   -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.
@@ -45,7 +45,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- By now, the total can be large enough again.
+  -- The last total is only for the message: by now, it can be large enough again.
   CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END

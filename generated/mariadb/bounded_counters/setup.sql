@@ -135,7 +135,7 @@ taking: BEGIN
     -- In a trigger, a savepoint would keep what a statement has done that then fails (MariaDB).
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
-  -- Outside of a transaction, it reads what is committed.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock, then decide.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
   -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.
   IF v_certain AND v_total < p_amount THEN
@@ -161,7 +161,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- By now, the total can be large enough again.
+  -- The last total is only for the message: by now, it can be large enough again.
   CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END;

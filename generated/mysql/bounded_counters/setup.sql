@@ -139,7 +139,7 @@ taking: BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
     SAVEPOINT slotted; RELEASE SAVEPOINT slotted;
   END;
-  -- Outside of a transaction, it reads what is committed.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock, then decide.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
   -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN
@@ -160,7 +160,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- By now, the total can be large enough again.
+  -- The last total is only for the message: by now, it can be large enough again.
   CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END;
