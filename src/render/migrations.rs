@@ -1,8 +1,9 @@
 //! The files for migration tools, which send statements through a driver: DELIMITER is a command of the client.
 
 use super::files::{File, files};
-use super::plan::{Task, plan};
+use super::plan::plan;
 use super::sql::Sql;
+use super::step::Task;
 use crate::package::Package;
 
 /// How the files of a package separate statements.
