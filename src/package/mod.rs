@@ -11,26 +11,11 @@ mod values;
 pub use column::{Columns, TableColumn};
 pub(crate) use ident::literal;
 pub use ident::{Definer, IDENT_MAX, Ident, OptionsError, Prefix, SqlStr, USER_MAX};
-pub use key::{Key, KeyColumn, KeyType, TAKEN};
+pub use key::{Key, KeyColumn, KeyType, NAME_MAX, TAKEN};
 pub(crate) use options::shell_word;
 pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, RECORD_SLOTS};
 pub use subject::Subject;
-pub use values::{Collation, Family, Security, Slots, slot_count};
-
-/// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
-pub const MAX_SLOTS: u32 = 10_000;
-
-/// The maximum length of a counter's name, in characters.
-pub const NAME_MAX: u32 = 100;
-
-/// The default of `p_records` in a roll-up: the records of a transaction.
-pub const BATCH: u32 = 100;
-
-/// The maximum number of entries of `p_amounts` in `add_many`. All their rows are locked until the transaction ends.
-pub const ENTRIES_MAX: u32 = 10_000;
-
-/// The maximum length of a counter's description, in characters.
-pub const DESCRIPTION_MAX: u32 = 255;
+pub use values::{BATCH, Collation, DESCRIPTION_MAX, ENTRIES_MAX, Family, MAX_SLOTS, Security, Slots, slot_count};
 
 /// A routine of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Version;
+use super::version::Version;
 use crate::connect::Hinted;
 use crate::package::Family;
 
