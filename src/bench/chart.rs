@@ -4,8 +4,7 @@
 
 use askama::Template;
 
-use super::figures::{Report, Summary};
-use super::thousands;
+use super::figures::{Report, Summary, thousands};
 
 /// The left and the right end of the plot, in units of the picture, and the top and the height of the lines.
 const LEFT: f64 = 120.0;
