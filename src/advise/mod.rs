@@ -8,14 +8,11 @@ use std::mem;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use serde::Serialize;
 
 use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, SqlStr, TableColumn, literal, shell_word};
 use crate::server::account;
-pub use watch::watch;
-
-/// A counter or row is reported if this number of sessions wait for it on average: one session waits half of the time.
-const WAITING: f64 = 0.5;
+pub use watch::{Advice, Packages, Watched, watch};
+use watch::{Place, WAITING, package_of};
 
 /// The key of several rows, each with few waits.
 const SEVERAL: &str = "several rows";
@@ -35,53 +32,6 @@ SELECT COALESCE(indexes.INDEX_NAME, ''),
  WHERE tables.TABLE_SCHEMA = ?
    AND tables.TABLE_NAME = ?
  ORDER BY 1";
-
-/// The installed packages with their databases. None is a package that the account cannot read.
-pub type Packages = [(String, Option<Package>)];
-
-/// The database, the table and the key of [`Advice`].
-type Place = (String, String, String);
-
-/// The load of a server, its lock waits, and what to do about them.
-#[derive(Debug, Default, Serialize)]
-pub struct Watched {
-    /// The maximum of Threads_connected without this connection.
-    pub connected: u32,
-    /// The maximum of Threads_running without this connection.
-    pub running: u32,
-    /// The average number of sessions of the whole server that wait for a row lock. Every account can see it.
-    pub waiting: f64,
-    /// What could not be seen, with the GRANT statement or a sentence that says what to do.
-    #[serde(rename = "cannot_see")]
-    pub unseen: BTreeMap<String, String>,
-    /// What sessions wait for, most of them first.
-    pub advice: Vec<Advice>,
-    /// How often the waits could be read.
-    #[serde(skip)]
-    samples: u32,
-    /// The statement of each session that waited in a sample.
-    #[serde(skip)]
-    waits: BTreeMap<Place, Vec<String>>,
-}
-
-/// What was seen of a counter or row, and the recommendation.
-#[derive(Debug, Serialize)]
-pub struct Advice {
-    /// The database.
-    pub database: String,
-    /// The table.
-    pub table: String,
-    /// The values of the key, as the server prints them, for a counter without the slot.
-    pub key: String,
-    /// The average number of sessions that wait for it.
-    pub waiting: f64,
-    /// The statement with which most of them wait. Empty if the server does not show it.
-    pub statement: String,
-    /// The recommendation.
-    pub sentence: String,
-    /// The statement or the command that follows it.
-    pub run: Option<String>,
-}
 
 impl Watched {
     /// Recommends what to do about the waits in one database or, without one, in all databases.
@@ -191,12 +141,6 @@ fn last_slot(connection: &mut Conn, table: &str, name: &str) -> Option<u32> {
     // Without slots of this name, it is the last slot of the counter before it.
     last.get_opt::<String, _>("counter_name")?.ok().filter(|found| found == name)?;
     last.get_opt("counter_id")?.ok()
-}
-
-/// The package of a table.
-fn package_of<'a>(packages: &'a Packages, database: &str, table: &str) -> Option<&'a Package> {
-    let mut packages = packages.iter().filter(|(place, _)| place == database);
-    packages.find_map(|(_, package)| package.as_ref().filter(|package| package.options.table.name() == table))
 }
 
 /// The rule for the number of slots: 4 for each connection that increments the counter at once, rounded up to a prime. Most of the

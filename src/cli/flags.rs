@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::hinted;
+use super::output::hinted;
 use crate::package::{
     Collation, Columns, Definer, Family, Ident, Key, Options, Prefix, Security, Slots, Subject, TableColumn,
 };

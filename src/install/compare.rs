@@ -11,8 +11,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-pub use super::installed::installed;
-use super::installed::text;
+use super::installed::{installed, text};
 use super::stored::Stored;
 use crate::package::{Ident, Package, SqlStr, Subject};
 use crate::render::{self, Task};

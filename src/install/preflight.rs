@@ -3,7 +3,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::column::Problem;
+use super::error::Problem;
 use crate::package::{Family, Ident, Options, Package, SqlStr, shell_word};
 use crate::server::{Version, account};
 
@@ -11,9 +11,8 @@ use crate::server::{Version, account};
 pub fn version(connection: &mut Conn) -> mysql::Result<Option<Problem>> {
     let version = Version::of(connection)?;
     let number = (version.major, version.minor, version.patch);
-    let upgrade = |to: &str| {
-        Some(Problem { what: format!("{version} is too old"), remedy: format!("upgrade the server to {to} or later") })
-    };
+    let upgrade =
+        |to: &str| Some(Problem::new(format!("{version} is too old"), format!("upgrade the server to {to} or later")));
     Ok(match version.family {
         Family::Mysql if number < (8, 0, 16) => upgrade("MySQL 8.0.16"),
         Family::Mariadb if number < (10, 11, 8) || ((11, 0, 0)..(11, 4, 2)).contains(&number) => {
