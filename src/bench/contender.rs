@@ -160,16 +160,8 @@ impl Statement {
 /// A package of generated/. Its function, which reads a counter, is left out, because a server with a binary log accepts it only
 /// from some accounts (1419).
 fn options(package: &str) -> Result<Options, String> {
-    let options = match package {
-        "counters" => Options::default(),
-        "counters-fixed" => Options::counters_fixed(),
-        "slotted_counters" => Options::slotted_counters(),
-        "bounded_counters" => Options::bounded_counters(),
-        _ => {
-            let known = "counters, counters-fixed, slotted_counters or bounded_counters";
-            return Err(format!("the package {package} is unknown: use {known}"));
-        }
-    };
+    let known = "counters, counters-fixed, slotted_counters or bounded_counters";
+    let options = Options::named(package).ok_or_else(|| format!("the package {package} is unknown: use {known}"))?;
     Ok(Options { function: false, ..options })
 }
 

@@ -245,8 +245,7 @@ impl Package {
 
 /// The packages whose files are committed under `generated/`, for each family.
 pub fn committed() -> Vec<Package> {
-    let all = [Options::default(), Options::counters_fixed(), Options::slotted_counters(), Options::bounded_counters()];
-    let packages = all.map(|options| Package::new(options).expect("committed options are sound"));
+    let packages = Options::NAMED.map(|(.., options)| Package::new(options()).expect("committed options are sound"));
     let families = [Family::Mysql, Family::Mariadb];
     packages.into_iter().flat_map(|package| families.map(|family| package.clone().of_family(family))).collect()
 }
