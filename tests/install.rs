@@ -124,7 +124,7 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
     let package = of_column("articles.views", "id INT", |_| {});
     schema.install(&package);
     let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| schema.file(&package, name));
-    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::REMOVE)
+    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::Remove)
         .into_iter()
         .flat_map(|step| step.statements)
         .collect();

@@ -10,12 +10,9 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
 use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, SqlStr, TableColumn, literal, shell_word};
-use crate::server::account;
+use crate::server::{account, grant};
 pub use watch::{Advice, Packages, Watched, watch};
 use watch::{Place, WAITING, package_of};
-
-/// The key of several rows, each with few waits.
-const SEVERAL: &str = "several rows";
 
 const LOOK: &str = "look at it: docs/columns.md of the repository describes which statements slots can replace; \
     a statement with a condition such as qty >= 2 needs a bounded counter";
@@ -41,7 +38,7 @@ impl Watched {
         let mut waits: BTreeMap<Place, Vec<String>> = BTreeMap::new();
         for (mut place, statements) in mem::take(&mut self.waits) {
             if average(&statements) < WAITING {
-                place.2 = SEVERAL.into();
+                place.2 = None;
             }
             waits.entry(place).or_default().extend(statements);
         }
@@ -54,9 +51,10 @@ impl Watched {
             statements.sort();
             let most = statements.chunk_by(String::eq).max_by_key(|same| same.len());
             let statement = most.map(|same| same[0].clone()).unwrap_or_default();
-            let mut advice = Advice { database, table, key, waiting, statement, sentence: LOOK.into(), run: None };
+            let (shown, sentence) = (key.clone().unwrap_or_else(|| "several rows".into()), LOOK.into());
+            let mut advice = Advice { database, table, key: shown, waiting, statement, sentence, run: None };
             match package_of(packages, &advice.database, &advice.table) {
-                Some(package) => self.advise_slots(connection, package, &mut advice),
+                Some(package) => self.advise_slots(connection, package, key.as_deref(), &mut advice),
                 None => self.advise_column(connection, packages, &mut advice)?,
             }
             all.push(advice);
@@ -67,15 +65,20 @@ impl Watched {
     }
 
     /// Recommends a number of slots for a counter of a package.
-    fn advise_slots(&self, connection: &mut Conn, package: &Package, advice: &mut Advice) {
+    fn advise_slots(&self, connection: &mut Conn, package: &Package, key: Option<&str>, advice: &mut Advice) {
         let mut options = package.options.clone();
         let database = Ident::stored(&advice.database);
-        let name = advice.key.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
-        let name = name.unwrap_or(&advice.key).replace("''", "'");
+        let name = key.map(|key| {
+            let quoted = key.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
+            quoted.unwrap_or(key).replace("''", "'")
+        });
         let slots = match options.subject.slots() {
             Slots::Fixed(slots) => slots,
             // 0 if the account may not read the table, or if it is no table any more.
-            Slots::PerCounter => last_slot(connection, &format!("{database}.{}", options.table), &name).unwrap_or(0),
+            Slots::PerCounter => {
+                let table = format!("{database}.{}", options.table);
+                name.as_ref().and_then(|name| last_slot(connection, &table, name)).unwrap_or(0)
+            }
         };
         // One session holds each slot, and the others wait.
         let held = slots + advice.waiting.ceil() as u32;
@@ -89,7 +92,7 @@ impl Watched {
                 Some(resize) if options.per_counter() => {
                     // The owner of the database could have replaced the routine.
                     advice.sentence += ": first see that slotted status finds no difference";
-                    format!("CALL {database}.{resize}({}, {needed});", literal(&name))
+                    format!("CALL {database}.{resize}({}, {needed});", literal(&name.unwrap_or_default()))
                 }
                 _ => {
                     options.subject.set_slots(needed);
@@ -105,9 +108,9 @@ impl Watched {
         let (database, table) = (&advice.database, &advice.table);
         let keys: Vec<(String, String)> = connection.exec(KEYS, (database, table))?;
         if keys.is_empty() || packages.contains(&(database.clone(), None)) {
-            let (what, account) = (format!("the table {database}.{table}, or its package"), account(connection)?);
-            let remedy = format!("GRANT SELECT, SHOW VIEW ON {}.* TO {account};", Ident::stored(database));
-            self.unseen.insert(what, remedy);
+            let account = account(connection)?;
+            let remedy = grant(connection, "SELECT, SHOW VIEW", database, &account)? + ";";
+            self.unseen.insert(format!("the table {database}.{table}, or its package"), remedy);
             return Ok(());
         }
         let is_key = |key: &[String]| {

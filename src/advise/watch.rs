@@ -61,8 +61,8 @@ const ROWS: &str = "the rows that sessions wait for";
 /// The installed packages with their databases. None is a package that the account cannot read.
 pub type Packages = [(String, Option<Package>)];
 
-/// The database, the table and the key of [`Advice`].
-pub(super) type Place = (String, String, String);
+/// The database, the table and the key of [`Advice`]. None is several rows.
+pub(super) type Place = (String, String, Option<String>);
 
 /// The load of a server, its lock waits, and what to do about them.
 #[derive(Debug, Default, Serialize)]
@@ -184,7 +184,7 @@ impl Watched {
                 // The last value of the primary key of a package is the slot.
                 key.truncate(key.rfind(", ").unwrap_or(key.len()));
             }
-            let place = (database, table, key);
+            let place = (database, table, Some(key));
             self.waits.entry(place).or_default().push(statement);
         }
     }

@@ -89,8 +89,8 @@ fn completed(mut options: Options, flags: &Flags, connection: &mut Conn) -> anyh
     Ok(options)
 }
 
-/// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
-/// also one that was written into the scripts by hand. If they have several, a person chooses.
+/// Keeps what the command line does not say of a package that is installed: its slots and collation, and of its routines the security and the
+/// definer, also one that was written into the scripts by hand. If they have several, a person chooses.
 fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
     let views = install::installed(connection, false)?;
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
@@ -110,8 +110,11 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
         }
         described = before.definer;
     }
+    let package = Package::new(options.clone())?;
+    if flags.security.is_none() {
+        options.security = preflight::security(connection, &package)?.unwrap_or(options.security);
+    }
     if flags.definer.is_none() {
-        let package = Package::new(options.clone())?;
         if let Some(problem) = preflight::mixed(connection, &package)? {
             return Err(rejected(problem));
         }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use mysql::Value;
 
 use crate::connect::Hinted;
+use crate::package::is_executed;
 
 /// The version of the structure of the JSON objects that commands print. It grows when a field changes its meaning or is removed, not
 /// when one is added.
@@ -38,12 +39,6 @@ impl From<Outcome> for ExitCode {
 /// An error with a hint.
 pub(super) fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
     Hinted::new(message, hint).into()
-}
-
-/// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
-/// Source: Unicode Standard Annex 9, "Explicit Directional Embedding and Override".
-fn is_executed(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {

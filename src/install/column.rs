@@ -135,13 +135,11 @@ impl ParentTable {
 /// Reads the table of a column in the current database. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
     let table = ParentTable::read(connection, column.table.name())?;
-    Ok(table.map_or_else(
-        || {
-            let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
-            Err(Problem::new(what, "give TABLE.COLUMN of a table in --database, as an account that can read it"))
-        },
-        |table| table.parent(),
-    ))
+    let missing = || {
+        let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
+        Problem::new(what, "give TABLE.COLUMN of a table in --database, as an account that can read it")
+    };
+    Ok(table.ok_or_else(missing).and_then(|table| table.parent()))
 }
 
 /// The columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up of the package changes.

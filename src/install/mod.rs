@@ -96,7 +96,7 @@ pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Resu
     lock(connection)?;
     let states = check_removal(connection, package, false)?;
     connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
-    execute(connection, package, &states, &render::plan(package, Task::REMOVE), say)
+    execute(connection, package, &states, &render::plan(package, Task::Remove), say)
 }
 
 /// Drops the table of a package whose routines were dropped, unless its counts have changed: those of a column must have been moved, and others
@@ -105,7 +105,7 @@ pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Resu
 /// # Errors
 /// The connection fails, the counts have changed, or the server rejects a statement.
 pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say<'_>) -> Result<(), InstallError> {
-    let (table, hidden) = (&package.options.table, render::temporary(package));
+    let (table, hidden) = (&package.options.table, package.temporary());
     let rename = |from: &Ident, to: &Ident| [format!("RENAME TABLE {from} TO {to}")];
     connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
     sent(connection, &rename(table, &hidden), &[], &format!("drop table {}", table.name()), say)?;
@@ -164,7 +164,7 @@ fn execute(
         let action = step.action(exists);
         let mut grants = Vec::new();
         // MariaDB replaces a routine in one statement, which keeps the privileges.
-        if let Some(routine) = step.routine().filter(|_| !package.options.mariadb() && exists) {
+        if let Some(routine) = step.created_routine().filter(|_| !package.options.mariadb() && exists) {
             grants = grants::read(connection, routine)?;
             // The server answers now whether this account can grant them, before it drops the routine.
             sent(connection, &grants, &[], &format!("keep the privileges to {action}"), say)?;
@@ -196,7 +196,7 @@ fn after(mut error: InstallError, connection: &mut Conn, package: &Package, step
         }
         InstallError::Check(_) => {
             // The routine that has rejected the server or the table. MariaDB needs none.
-            let dropped = connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", render::temporary(package)));
+            let dropped = connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", package.temporary()));
             return dropped.map_or_else(InstallError::from, |()| error);
         }
         _ => {}

@@ -9,8 +9,8 @@ mod subject;
 mod values;
 
 pub use column::{Columns, TableColumn};
-pub(crate) use ident::literal;
 pub use ident::{Definer, IDENT_MAX, Ident, OptionsError, Prefix, SqlStr, USER_MAX};
+pub(crate) use ident::{is_executed, literal};
 pub use key::{Key, KeyColumn, KeyType, NAME_MAX, TAKEN};
 pub(crate) use options::shell_word;
 pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, RECORD_SLOTS};
@@ -72,7 +72,7 @@ enum Caller {
     /// Administrators.
     Admin,
     /// Other routines of the package.
-    Routine,
+    Package,
 }
 
 /// The end of the name of a routine, its callers, and whether a package contains it.
@@ -84,15 +84,15 @@ const ROUTINES: [Spec; 21] = {
     use Caller::{Admin, Application};
     use Routine as R;
     [
-        (R::Fail, "fail", Caller::Routine, |_| true),
-        (R::MustExist, "must_exist", Caller::Routine, Options::is_named),
-        (R::AddElsewhere, "add_elsewhere", Caller::Routine, Options::is_named),
-        (R::Collect, "collect", Caller::Routine, Options::is_bounded),
-        (R::TakeElsewhere, "take_elsewhere", Caller::Routine, Options::is_bounded),
-        (R::Steps, "steps", Caller::Routine, Options::in_steps),
-        (R::Begin, "begin", Caller::Routine, Options::in_transactions),
-        (R::Move, "move", Caller::Routine, |o| o.column().is_some()),
-        (R::Maintain, "maintain", Caller::Routine, Options::in_transactions),
+        (R::Fail, "fail", Caller::Package, |_| true),
+        (R::MustExist, "must_exist", Caller::Package, Options::is_named),
+        (R::AddElsewhere, "add_elsewhere", Caller::Package, Options::is_named),
+        (R::Collect, "collect", Caller::Package, Options::is_bounded),
+        (R::TakeElsewhere, "take_elsewhere", Caller::Package, Options::is_bounded),
+        (R::Steps, "steps", Caller::Package, Options::in_steps),
+        (R::Begin, "begin", Caller::Package, Options::in_transactions),
+        (R::Move, "move", Caller::Package, |o| o.column().is_some()),
+        (R::Maintain, "maintain", Caller::Package, Options::in_transactions),
         (R::Setup, "setup", Admin, Options::is_named),
         (R::Increment, "increment", Application, |_| true),
         (R::Add, "add", Application, |_| true),
@@ -125,7 +125,7 @@ impl Routine {
 
     /// Whether only routines of the package call it. Its name begins with an underscore.
     pub fn is_private(self) -> bool {
-        self.spec().2 == Caller::Routine
+        self.spec().2 == Caller::Package
     }
 
     /// Whether applications call the routine. Administrators call all of them. An application deletes the counts of its rows, with
@@ -200,6 +200,11 @@ impl Package {
         self.names.iter().map(|(routine, name)| (*routine, name))
     }
 
+    /// The names of the routines as strings of SQL, with commas between them.
+    pub(crate) fn names(&self) -> String {
+        self.names.iter().map(|(_, name)| SqlStr(name.name()).to_string()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The procedures that applications call, and the private ones with SQL SECURITY INVOKER: then the caller needs EXECUTE on both.
     pub fn of_applications(&self) -> impl Iterator<Item = &Ident> {
         self.procedures(true)
@@ -228,6 +233,11 @@ impl Package {
     /// The name of a routine; None if the package does not have the routine.
     pub fn routine(&self, routine: Routine) -> Option<&Ident> {
         self.names.iter().find(|(r, _)| *r == routine).map(|(_, name)| name)
+    }
+
+    /// The name of a routine that a script creates, calls and drops, and of a table that is about to be dropped.
+    pub fn temporary(&self) -> Ident {
+        Ident::new(format!("_{}script", self.options.prefix.name())).expect("shorter than the names of other routines")
     }
 
     /// The folder of this package in the output folder, such as `mysql/counters`. With a table of another name, it is that name.

@@ -1,8 +1,21 @@
-//! The files of a package: the scripts that a DBA sources, and the plain statements.
+//! The files of a package: the scripts that a DBA sources, the plain statements, and the files for migration tools, which send statements
+//! through a driver: DELIMITER is a command of the client.
 
+use super::plan::plan;
 use super::sql::{COLUMN_DIFFERS, DDL_TIMEOUT, KEY_NOT_UNIQUE, NOT_KEPT, Sql, TABLE_DIFFERS, filters, text};
 use super::step::Task;
 use crate::package::{DESCRIPTION_MAX, NAME_MAX, Options, Package, Routine as R, Security};
+
+/// How the files of a package separate statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// With DELIMITER, for the command-line client.
+    Client,
+    /// Without DELIMITER: one text with many statements, for a tool that sends a file as it is.
+    Plain,
+    /// A JSON array of statements, for a tool that sends one statement at a time.
+    Statements,
+}
 
 /// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,4 +52,27 @@ pub fn files(package: &Package) -> Vec<File> {
 /// A SELECT that returns how the table in the current database, or that of the column, differs: a sentence, or NULL.
 pub fn table_check(package: &Package) -> String {
     text!(Sql::of(package, Task::Replace), path = "files/_table_check.sql")
+}
+
+/// The files of a package in a format.
+pub fn files_of(package: &Package, format: Format) -> Vec<File> {
+    let statements = |task| -> Vec<_> { plan(package, task).into_iter().flat_map(|step| step.statements).collect() };
+    let banner = Sql::of(package, Task::Create).banner();
+    let (up, down) = (Task::Create, Task::RemoveAll);
+    let plain = |name, purpose: &str, task| {
+        let text = format!("{banner}\n-- {purpose}\n\n{};\n", statements(task).join(";\n\n"));
+        File { name, text }
+    };
+    let json = |name, task| {
+        let text = serde_json::to_string_pretty(&statements(task)).expect("strings") + "\n";
+        File { name, text }
+    };
+    match format {
+        Format::Client => files(package),
+        Format::Plain => vec![
+            plain("up.sql", "Creates the table, the routines and the views.", up),
+            plain("down.sql", "Drops the routines, the views and the table, unless the table has counts.", down),
+        ],
+        Format::Statements => vec![json("up.json", up), json("down.json", down)],
+    }
 }

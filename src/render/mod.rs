@@ -4,14 +4,12 @@
 //! puts the statements into order, each in a `step`.
 
 mod files;
-mod migrations;
 mod plan;
 mod routine;
 mod sql;
 mod step;
 
-pub use files::{File, files, table_check};
-pub use migrations::{Format, files_of};
+pub use files::{File, Format, files, files_of, table_check};
 pub use plan::{plan, script};
-pub use sql::{DDL_TIMEOUT, SQL_MODE, temporary};
+pub use sql::{DDL_TIMEOUT, SQL_MODE};
 pub use step::{Object, Purpose, Step, Task};

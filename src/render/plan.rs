@@ -1,7 +1,7 @@
 //! A plan: the steps that create, replace or remove a package, as values. Scripts print them, migrations list them, an installation
 //! executes them and status compares what exists with them.
 
-use super::routine::routine;
+use super::routine;
 use super::sql::{
     COLUMN_DIFFERS, DDL_TIMEOUT, KEY_NOT_UNIQUE, NOT_KEPT, SQL_MODE, Sql, TABLE_DIFFERS, VERSION, filters, text,
 };
@@ -20,7 +20,7 @@ pub fn plan(package: &Package, task: Task) -> Vec<Step> {
     let mut steps = vec![Step::new(Purpose::Set, [begin]).after(comment)];
     match task {
         Task::Create | Task::Replace => create(sql, &mut steps),
-        Task::Remove { .. } => remove(sql, &mut steps),
+        Task::Remove | Task::RemoveAll => remove(sql, &mut steps),
     }
     steps.push(Step::new(Purpose::Restore, [text!(sql, path = "files/_end.sql")]));
     steps
@@ -31,7 +31,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
     let o = &package.options;
     if !o.cluster || o.column().is_some() || sql.replaces() {
         let mut statements = block(sql, text!(sql, path = "files/_check.sql"));
-        statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", sql.temporary())));
+        statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", sql.package.temporary())));
         let comment = "-- Rejects what the routines do not support, before anything else is created.".to_owned();
         steps.push(Step::new(Purpose::Check, statements).after(comment));
     }
@@ -48,7 +48,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
         let comment = text!(sql, path = "files/_function.sql");
         let function = create_routine(Sql { name, ..sql }, R::Get);
         if sql.replaces() {
-            let temporary = sql.temporary();
+            let temporary = sql.package.temporary();
             let statements = [
                 format!("DROP FUNCTION IF EXISTS {temporary}"),
                 format!("CREATE FUNCTION {temporary}() RETURNS INT NO SQL RETURN 0"),
@@ -65,7 +65,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
 fn create_routine(sql: Sql<'_>, of: R) -> Step {
     let drops = sql.replaces() && !sql.package.options.mariadb();
     let drop = drops.then(|| format!("DROP {} IF EXISTS {}", of.kind(), sql.name));
-    Step::new(Purpose::Create, drop.into_iter().chain([routine(sql, of)])).of(of.kind(), sql.name)
+    Step::new(Purpose::Create, drop.into_iter().chain([routine::statement(sql, of)])).of(of.kind(), sql.name)
 }
 
 fn remove(sql: Sql<'_>, steps: &mut Vec<Step>) {
@@ -82,7 +82,7 @@ fn remove(sql: Sql<'_>, steps: &mut Vec<Step>) {
     if moves || sql.with_table() {
         steps.push(Step::new(Purpose::Move, block(sql, text!(sql, path = "files/_move.sql"))));
     }
-    let temporary = sql.temporary();
+    let temporary = sql.package.temporary();
     if !package.options.mariadb() {
         steps.push(Step::new(Purpose::Drop, [format!("DROP PROCEDURE IF EXISTS {temporary}")]));
     }
@@ -99,7 +99,7 @@ fn block(sql: Sql<'_>, block: String) -> Vec<String> {
     if sql.package.options.mariadb() {
         return vec![block];
     }
-    let temporary = sql.temporary();
+    let temporary = sql.package.temporary();
     vec![format!("DROP PROCEDURE IF EXISTS {temporary}"), block, format!("CALL {temporary}()")]
 }
 

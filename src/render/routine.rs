@@ -9,7 +9,7 @@ const NAMED: bool = true;
 const RECORDS: bool = false;
 
 /// The CREATE statement of a routine of the package.
-pub(super) fn routine(sql: Sql<'_>, of: R) -> String {
+pub(super) fn statement(sql: Sql<'_>, of: R) -> String {
     let of_column = sql.package.options.column().is_some();
     match (sql.package.options.is_named(), of) {
         (_, R::Fail) => text!(sql, path = "counters/fail.sql"),

@@ -11,16 +11,10 @@ pub enum Task {
     Create,
     /// Creates or replaces the views and the routines of a table.
     Replace,
-    /// Drops the views and the routines, after a last roll-up.
-    Remove {
-        /// Also the table, unless it has counts.
-        with_table: bool,
-    },
-}
-
-impl Task {
-    /// Keeps the table.
-    pub const REMOVE: Self = Self::Remove { with_table: false };
+    /// Drops the views and the routines, after a last roll-up, and keeps the table.
+    Remove,
+    /// Drops also the table, unless it has counts.
+    RemoveAll,
 }
 
 /// What a step does.
@@ -101,7 +95,7 @@ impl Step {
     }
 
     /// The routine that it creates or replaces.
-    pub fn routine(&self) -> Option<&Object> {
+    pub fn created_routine(&self) -> Option<&Object> {
         self.object.as_ref().filter(|_| self.purpose == Purpose::Create && self.is_of_routine())
     }
 

@@ -4,18 +4,29 @@ mod find;
 mod private;
 mod version;
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::SqlStr;
+use crate::package::{Ident, SqlStr};
 
 pub use find::{Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
 pub use version::Version;
 
 /// The account of a connection, quoted for a statement.
-pub fn account(connection: &mut mysql::Conn) -> mysql::Result<String> {
+pub fn account(connection: &mut Conn) -> mysql::Result<String> {
     let account: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let account = account.unwrap_or_default();
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
     Ok(format!("{}@{}", SqlStr(user), SqlStr(host)))
+}
+
+/// The statement that grants an account privileges on a database, without the wildcards that `%` and `_` would be. If the account has a row
+/// with these wildcards, that is the one which the statement extends, because the server would read only the new one.
+/// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
+pub fn grant(connection: &mut Conn, privileges: &str, database: &str, account: &str) -> mysql::Result<String> {
+    let query = "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY ?";
+    let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"), database))?;
+    let place = row.unwrap_or_else(|| database.replace('%', "\\%").replace('_', "\\_"));
+    Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(place)))
 }
