@@ -17,7 +17,7 @@ const LABEL: f64 = 16.0;
 /// The colours of the template. More lines have the same ones, and their names.
 const COLORS: usize = 10;
 
-#[derive(Template)]
+#[derive(Default, Template)]
 #[template(path = "bench/chart.svg")]
 struct Chart {
     title: String,
@@ -73,11 +73,7 @@ pub fn svg(report: &Report) -> String {
     let mut chart = Chart {
         title: format!("Increments per second on {}", server.map_or("a server", |(_, server)| server)),
         setting: report.setting(),
-        height: 0.0,
-        bars: Vec::new(),
-        grid: Vec::new(),
-        places: Vec::new(),
-        lines: Vec::new(),
+        ..Chart::default()
     };
     if connections.len() > 1 {
         chart.lines(results, &connections);
