@@ -41,6 +41,9 @@ pub struct Options {
     pub function: bool,
 }
 
+/// The name of a package, its help on the command line, and its options.
+type Named = (&'static str, &'static str, fn() -> Options);
+
 /// The options of the package `counters`.
 impl Default for Options {
     fn default() -> Self {
@@ -49,8 +52,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The packages that have a name of their own: the name, its help, and the options.
-    pub const NAMED: [(&str, &str, fn() -> Self); 4] = [
+    /// The packages that have a name of their own.
+    pub const NAMED: [Named; 4] = [
         ("counters", "Counters with a name, each with its own number of slots", Self::default),
         ("counters-fixed", "The same with --slots 20: every counter has 20 slots", Self::counters_fixed),
         ("slotted_counters", "Counters of records, identified by key columns", Self::slotted_counters),
