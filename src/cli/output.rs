@@ -1,5 +1,5 @@
-//! What a command returns: data on stdout, everything else on stderr, an exit code, or an error with a hint. A reader that has ended, such as `head`, is no error:
-//! the command completes its work, with the exit code that it has with a reader.
+//! What a command returns: data on stdout, everything else on stderr, an exit code, or an error with a hint. A reader that has ended, such
+//! as `head`, is no error: the command completes its work, with the exit code that it has with a reader.
 //!
 //! A server can return any character in a name or a message. A terminal would execute some of them, so they are written as JSON
 //! writes them: U+001B is `\u001b`.
