@@ -136,7 +136,10 @@ fn quoted(text: &str, quote: char) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::{statements, tokens};
+    use crate::package::{Ident, SqlStr};
 
     #[test]
     fn a_delimiter_inside_quotes_names_and_comments_does_not_split() {
@@ -178,14 +181,6 @@ mod tests {
         assert_eq!(statements(" -- nothing\n;;\n"), Vec::<String>::new());
         assert_eq!(statements("SELECT 1 /*/; */; SELECT 2"), ["SELECT 1 /*/; */", "SELECT 2"]);
     }
-}
-
-#[cfg(test)]
-mod properties {
-    use proptest::prelude::*;
-
-    use super::{statements, tokens};
-    use crate::package::{Ident, SqlStr};
 
     proptest! {
         #[test]

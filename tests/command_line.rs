@@ -159,11 +159,11 @@ fn stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again() {
     let words = "counters --table my$table --prefix a_$ --definer \"it's `my` account@%\" --collation utf8mb4_bin \
                  --security invoker --no-function";
     let package = parsed(words);
-    let setup = render::file(&package, "setup.sql");
-    let (_, line) = setup.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
+    let setup = &render::files(&package)[0];
+    let (_, line) = setup.text.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");
-    assert_eq!(printed(&output), setup, "{line}");
+    assert_eq!(printed(&output), setup.text, "{line}");
 }
 
 /// What the scripts say before they begin.

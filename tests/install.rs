@@ -7,7 +7,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use rexpect::session::{PtySession, spawn_command};
 use slotted::package::{Family, Package, Routine, Security, committed};
-use slotted::render::{self, Task, plan};
+use slotted::render::{self, File, Task, plan};
 use tempfile::NamedTempFile;
 
 use crate::support::{
@@ -124,7 +124,7 @@ fn an_uninstallation_that_stops_at_any_statement_can_be_completed(server: &Serve
     let package = of_column("articles.views", "id INT", |_| {});
     schema.install(&package);
     let [uninstall, create] = ["uninstall.sql", "create_procedures.sql"].map(|name| schema.file(&package, name));
-    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::REMOVE)
+    let statements: Vec<_> = plan(&package.clone().of_family(server.version.family), Task::Remove)
         .into_iter()
         .flat_map(|step| step.statements)
         .collect();
@@ -333,11 +333,11 @@ fn scripts_of_the_other_family_change_nothing(server: &Server) {
         let before = definitions(&schema);
         let names = ["setup.sql", "create_procedures.sql", "uninstall.sql"];
         // Only a package of a column has statements of its family in uninstall.sql.
-        for name in &names[..if package.options.column().is_some() { 3 } else { 2 }] {
-            let text = render::file(&package, name);
+        let names = &names[..if package.options.column().is_some() { 3 } else { 2 }];
+        for File { name, text } in render::files(&package).into_iter().filter(|file| names.contains(&file.name)) {
             let script = format!("SET sql_mode = 'ANSI_QUOTES';\n{text}\nSELECT @@sql_mode;\n");
             // setup.sql has a delimiter after each statement. It replaces nothing, but the prompt of a client would go on.
-            let (option, mode) = if *name == "setup.sql" { ("--batch", "") } else { ("--force", "ANSI_QUOTES\n") };
+            let (option, mode) = if name == "setup.sql" { ("--batch", "") } else { ("--force", "ANSI_QUOTES\n") };
             let said = schema.client().pipe(&[option, "--skip-column-names"], &script);
             // The errors are those of the first SET, and of the last one, which finds no settings to restore.
             let errors = said.stderr.matches("ERROR").count();

@@ -94,8 +94,8 @@ fn chosen_variants_are_as_reviewed() {
 
 /// setup.sql without the options in its banner and in the view.
 fn text(package: &Package) -> String {
-    let setup = render::file(package, "setup.sql");
-    let (_, text) = setup.split_once('\n').expect("a banner");
+    let setup = &render::files(package)[0];
+    let (_, text) = setup.text.split_once('\n').expect("a banner");
     text.replace(&SqlStr(package.options.description()).to_string(), "options")
 }
 
@@ -143,7 +143,7 @@ fn a_package_is_short_enough_to_be_reviewed() {
             "counters-fixed" => 332,
             _ => 460,
         };
-        let lines = render::file(&package, "setup.sql").lines().count();
+        let lines = render::files(&package)[0].text.lines().count();
         assert!(lines <= most, "{name}: setup.sql has {lines} lines");
         let routines = created(&package);
         let mut bodies: Vec<_> = routines.iter().map(|routine| routine.body.lines().count()).collect();

@@ -8,17 +8,11 @@ use std::mem;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use serde::Serialize;
 
 use crate::package::{Ident, MAX_SLOTS, Package, Routine, Slots, SqlStr, TableColumn, literal, shell_word};
-use crate::server::account;
-pub use watch::watch;
-
-/// A counter or row is reported if this number of sessions wait for it on average: one session waits half of the time.
-const WAITING: f64 = 0.5;
-
-/// The key of several rows, each with few waits.
-const SEVERAL: &str = "several rows";
+use crate::server::{account, grant};
+pub use watch::{Advice, Packages, Watched, watch};
+use watch::{Place, WAITING, package_of};
 
 const LOOK: &str = "look at it: docs/columns.md of the repository describes which statements slots can replace; \
     a statement with a condition such as qty >= 2 needs a bounded counter";
@@ -36,53 +30,6 @@ SELECT COALESCE(indexes.INDEX_NAME, ''),
    AND tables.TABLE_NAME = ?
  ORDER BY 1";
 
-/// The installed packages with their databases. None is a package that the account cannot read.
-pub type Packages = [(String, Option<Package>)];
-
-/// The database, the table and the key of [`Advice`].
-type Place = (String, String, String);
-
-/// The load of a server, its lock waits, and what to do about them.
-#[derive(Debug, Default, Serialize)]
-pub struct Watched {
-    /// The maximum of Threads_connected without this connection.
-    pub connected: u32,
-    /// The maximum of Threads_running without this connection.
-    pub running: u32,
-    /// The average number of sessions of the whole server that wait for a row lock. Every account can see it.
-    pub waiting: f64,
-    /// What could not be seen, with the GRANT statement or a sentence that says what to do.
-    #[serde(rename = "cannot_see")]
-    pub unseen: BTreeMap<String, String>,
-    /// What sessions wait for, most of them first.
-    pub advice: Vec<Advice>,
-    /// How often the waits could be read.
-    #[serde(skip)]
-    samples: u32,
-    /// The statement of each session that waited in a sample.
-    #[serde(skip)]
-    waits: BTreeMap<Place, Vec<String>>,
-}
-
-/// What was seen of a counter or row, and the recommendation.
-#[derive(Debug, Serialize)]
-pub struct Advice {
-    /// The database.
-    pub database: String,
-    /// The table.
-    pub table: String,
-    /// The values of the key, as the server prints them, for a counter without the slot.
-    pub key: String,
-    /// The average number of sessions that wait for it.
-    pub waiting: f64,
-    /// The statement with which most of them wait. Empty if the server does not show it.
-    pub statement: String,
-    /// The recommendation.
-    pub sentence: String,
-    /// The statement or the command that follows it.
-    pub run: Option<String>,
-}
-
 impl Watched {
     /// Recommends what to do about the waits in one database or, without one, in all databases.
     pub fn advise(&mut self, connection: &mut Conn, only: Option<&str>, packages: &Packages) -> mysql::Result<()> {
@@ -91,7 +38,7 @@ impl Watched {
         let mut waits: BTreeMap<Place, Vec<String>> = BTreeMap::new();
         for (mut place, statements) in mem::take(&mut self.waits) {
             if average(&statements) < WAITING {
-                place.2 = SEVERAL.into();
+                place.2 = None;
             }
             waits.entry(place).or_default().extend(statements);
         }
@@ -104,9 +51,10 @@ impl Watched {
             statements.sort();
             let most = statements.chunk_by(String::eq).max_by_key(|same| same.len());
             let statement = most.map(|same| same[0].clone()).unwrap_or_default();
-            let mut advice = Advice { database, table, key, waiting, statement, sentence: LOOK.into(), run: None };
+            let (shown, sentence) = (key.clone().unwrap_or_else(|| "several rows".into()), LOOK.into());
+            let mut advice = Advice { database, table, key: shown, waiting, statement, sentence, run: None };
             match package_of(packages, &advice.database, &advice.table) {
-                Some(package) => self.advise_slots(connection, package, &mut advice),
+                Some(package) => self.advise_slots(connection, package, key.as_deref(), &mut advice),
                 None => self.advise_column(connection, packages, &mut advice)?,
             }
             all.push(advice);
@@ -117,15 +65,20 @@ impl Watched {
     }
 
     /// Recommends a number of slots for a counter of a package.
-    fn advise_slots(&self, connection: &mut Conn, package: &Package, advice: &mut Advice) {
+    fn advise_slots(&self, connection: &mut Conn, package: &Package, key: Option<&str>, advice: &mut Advice) {
         let mut options = package.options.clone();
         let database = Ident::stored(&advice.database);
-        let name = advice.key.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
-        let name = name.unwrap_or(&advice.key).replace("''", "'");
+        let name = key.map(|key| {
+            let quoted = key.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
+            quoted.unwrap_or(key).replace("''", "'")
+        });
         let slots = match options.subject.slots() {
             Slots::Fixed(slots) => slots,
             // 0 if the account may not read the table, or if it is no table any more.
-            Slots::PerCounter => last_slot(connection, &format!("{database}.{}", options.table), &name).unwrap_or(0),
+            Slots::PerCounter => {
+                let table = format!("{database}.{}", options.table);
+                name.as_ref().and_then(|name| last_slot(connection, &table, name)).unwrap_or(0)
+            }
         };
         // One session holds each slot, and the others wait.
         let held = slots + advice.waiting.ceil() as u32;
@@ -139,7 +92,7 @@ impl Watched {
                 Some(resize) if options.per_counter() => {
                     // The owner of the database could have replaced the routine.
                     advice.sentence += ": first see that slotted status finds no difference";
-                    format!("CALL {database}.{resize}({}, {needed});", literal(&name))
+                    format!("CALL {database}.{resize}({}, {needed});", literal(&name.unwrap_or_default()))
                 }
                 _ => {
                     options.subject.set_slots(needed);
@@ -155,9 +108,9 @@ impl Watched {
         let (database, table) = (&advice.database, &advice.table);
         let keys: Vec<(String, String)> = connection.exec(KEYS, (database, table))?;
         if keys.is_empty() || packages.contains(&(database.clone(), None)) {
-            let (what, account) = (format!("the table {database}.{table}, or its package"), account(connection)?);
-            let remedy = format!("GRANT SELECT, SHOW VIEW ON {}.* TO {account};", Ident::stored(database));
-            self.unseen.insert(what, remedy);
+            let account = account(connection)?;
+            let remedy = grant(connection, "SELECT, SHOW VIEW", database, &account)? + ";";
+            self.unseen.insert(format!("the table {database}.{table}, or its package"), remedy);
             return Ok(());
         }
         let is_key = |key: &[String]| {
@@ -191,12 +144,6 @@ fn last_slot(connection: &mut Conn, table: &str, name: &str) -> Option<u32> {
     // Without slots of this name, it is the last slot of the counter before it.
     last.get_opt::<String, _>("counter_name")?.ok().filter(|found| found == name)?;
     last.get_opt("counter_id")?.ok()
-}
-
-/// The package of a table.
-fn package_of<'a>(packages: &'a Packages, database: &str, table: &str) -> Option<&'a Package> {
-    let mut packages = packages.iter().filter(|(place, _)| place == database);
-    packages.find_map(|(_, package)| package.as_ref().filter(|package| package.options.table.name() == table))
 }
 
 /// The rule for the number of slots: 4 for each connection that increments the counter at once, rounded up to a prime. Most of the

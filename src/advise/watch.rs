@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use serde::Serialize;
 
-use super::{Packages, WAITING, Watched, package_of};
-use crate::package::Family;
+use crate::package::{Family, Package};
 use crate::server::{Version, account};
+
+/// A counter or row is reported if this number of sessions wait for it on average: one session waits half of the time.
+pub(super) const WAITING: f64 = 0.5;
 
 /// The time between two samples. The servers refresh INNODB_TRX only if no session has read it for 0.1 s: with a second reader, MariaDB
 /// shows old waits. Source: MariaDB's documentation, "Information Schema INNODB_LOCK_WAITS Table"; MySQL source, `trx0i_s.cc`.
@@ -54,6 +57,59 @@ SELECT '',
 
 /// What [`Watched::unseen`] says without the privileges, or if the server lists no wait.
 const ROWS: &str = "the rows that sessions wait for";
+
+/// The installed packages with their databases. None is a package that the account cannot read.
+pub type Packages = [(String, Option<Package>)];
+
+/// The database, the table and the key of [`Advice`]. None is several rows.
+pub(super) type Place = (String, String, Option<String>);
+
+/// The load of a server, its lock waits, and what to do about them.
+#[derive(Debug, Default, Serialize)]
+pub struct Watched {
+    /// The maximum of Threads_connected without this connection.
+    pub connected: u32,
+    /// The maximum of Threads_running without this connection.
+    pub running: u32,
+    /// The average number of sessions of the whole server that wait for a row lock. Every account can see it.
+    pub waiting: f64,
+    /// What could not be seen, with the GRANT statement or a sentence that says what to do.
+    #[serde(rename = "cannot_see")]
+    pub unseen: BTreeMap<String, String>,
+    /// What sessions wait for, most of them first.
+    pub advice: Vec<Advice>,
+    /// How often the waits could be read.
+    #[serde(skip)]
+    pub(super) samples: u32,
+    /// The statement of each session that waited in a sample.
+    #[serde(skip)]
+    pub(super) waits: BTreeMap<Place, Vec<String>>,
+}
+
+/// What was seen of a counter or row, and the recommendation.
+#[derive(Debug, Serialize)]
+pub struct Advice {
+    /// The database.
+    pub database: String,
+    /// The table.
+    pub table: String,
+    /// The values of the key, as the server prints them, for a counter without the slot.
+    pub key: String,
+    /// The average number of sessions that wait for it.
+    pub waiting: f64,
+    /// The statement with which most of them wait. Empty if the server does not show it.
+    pub statement: String,
+    /// The recommendation.
+    pub sentence: String,
+    /// The statement or the command that follows it.
+    pub run: Option<String>,
+}
+
+/// The package of a table.
+pub(super) fn package_of<'a>(packages: &'a Packages, database: &str, table: &str) -> Option<&'a Package> {
+    let mut packages = packages.iter().filter(|(place, _)| place == database);
+    packages.find_map(|(_, package)| package.as_ref().filter(|package| package.options.table.name() == table))
+}
 
 /// Observes a server for `duration`.
 ///
@@ -128,7 +184,7 @@ impl Watched {
                 // The last value of the primary key of a package is the slot.
                 key.truncate(key.rfind(", ").unwrap_or(key.len()));
             }
-            let place = (database, table, key);
+            let place = (database, table, Some(key));
             self.waits.entry(place).or_default().push(statement);
         }
     }

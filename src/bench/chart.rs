@@ -4,8 +4,7 @@
 
 use askama::Template;
 
-use super::figures::{Report, Summary};
-use super::thousands;
+use super::figures::{Report, Summary, thousands};
 
 /// The left and the right end of the plot, in units of the picture, and the top and the height of the lines.
 const LEFT: f64 = 120.0;
@@ -18,7 +17,7 @@ const LABEL: f64 = 16.0;
 /// The colours of the template. More lines have the same ones, and their names.
 const COLORS: usize = 10;
 
-#[derive(Template)]
+#[derive(Default, Template)]
 #[template(path = "bench/chart.svg")]
 struct Chart {
     title: String,
@@ -74,11 +73,7 @@ pub fn svg(report: &Report) -> String {
     let mut chart = Chart {
         title: format!("Increments per second on {}", server.map_or("a server", |(_, server)| server)),
         setting: report.setting(),
-        height: 0.0,
-        bars: Vec::new(),
-        grid: Vec::new(),
-        places: Vec::new(),
-        lines: Vec::new(),
+        ..Chart::default()
     };
     if connections.len() > 1 {
         chart.lines(results, &connections);

@@ -1,6 +1,7 @@
 //! A contender: a way to count as a file of SQL, one of templates/bench or of the user. Pure.
 
-use super::Setting;
+use std::time::Duration;
+
 use crate::package::{ENTRIES_MAX, Family, Options, OptionsError, Package};
 use crate::render::{self, Task};
 use crate::script;
@@ -27,6 +28,19 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 /// The first line of a contender's file.
 pub fn description(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_start_matches("-- ")
+}
+
+/// The parameters of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Connections that increment at the same time, from 1.
+    pub connections: u32,
+    /// Slots of a counter, from 1.
+    pub slots: u32,
+    /// The time that a transaction works before the increment, and between the increment and its commit. None is autocommit.
+    pub hold: Option<[Duration; 2]>,
+    /// The duration of the measurement. Statements that have begun by then complete.
+    pub duration: Duration,
 }
 
 /// A way to count.
@@ -146,23 +160,13 @@ impl Statement {
 /// A package of generated/. Its function, which reads a counter, is left out, because a server with a binary log accepts it only
 /// from some accounts (1419).
 fn options(package: &str) -> Result<Options, String> {
-    let options = match package {
-        "counters" => Options::default(),
-        "counters-fixed" => Options::counters_fixed(),
-        "slotted_counters" => Options::slotted_counters(),
-        "bounded_counters" => Options::bounded_counters(),
-        _ => {
-            let known = "counters, counters-fixed, slotted_counters or bounded_counters";
-            return Err(format!("the package {package} is unknown: use {known}"));
-        }
-    };
+    let known = "counters, counters-fixed, slotted_counters or bounded_counters";
+    let options = Options::named(package).ok_or_else(|| format!("the package {package} is unknown: use {known}"))?;
     Ok(Options { function: false, ..options })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const FILE: &str = "-- Two rows\n-- counts: 2\n\n-- setup\nCREATE TABLE t (a INT);\n-- A comment\nINSERT INTO t\nVALUES (0), (0);\n\

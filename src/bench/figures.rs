@@ -1,11 +1,5 @@
 //! The figures of a benchmark, and what they depend on.
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
-
-use super::load::{BenchError, at};
-use crate::server::Version;
-
 /// The result of a benchmark.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Report {
@@ -26,24 +20,6 @@ pub struct Report {
 
 fn as_map<S: serde::Serializer>(pairs: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-}
-
-/// The properties of a server and of this machine.
-///
-/// # Errors
-/// Errors of the server or of the connection.
-pub(super) fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, String)>, BenchError> {
-    const VARIABLES: [&str; 5] =
-        ["version", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size"];
-    let failed = at("cannot read the settings of the server");
-    let mut environment = vec![("server", Version::of(connection).map_err(&failed)?.to_string())];
-    for name in VARIABLES {
-        let value: Option<String> = connection.query_first(format!("SELECT @@GLOBAL.{name}")).map_err(&failed)?;
-        environment.push((name, value.unwrap_or_default()));
-    }
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    environment.push(("cores of the client", cores.to_string()));
-    Ok(environment)
 }
 
 impl Report {
@@ -97,4 +73,29 @@ pub struct Summary {
     pub grown: i64,
     /// The number of rounds.
     pub rounds: usize,
+}
+
+/// The middle of some figures, or the mean of the two in the middle.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    if figures.len() % 2 == 1 { figures[middle] } else { f64::midpoint(figures[middle - 1], figures[middle]) }
+}
+
+/// A number without decimals, with commas between thousands.
+pub(super) fn thousands(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{median, thousands};
+
+    #[test]
+    fn figures_are_in_the_middle_and_have_commas() {
+        assert_eq!([vec![3.0, 1.0, 2.0], vec![4.0, 1.0, 2.0, 3.0]].map(median), [2.0, 2.5]);
+        assert_eq!([0.0, 999.4, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
 }

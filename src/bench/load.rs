@@ -8,8 +8,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Value};
 use rand::Rng;
 
-use super::contender::{Contender, Statement};
-use super::{Setting, median};
+use super::contender::{Contender, Setting, Statement};
+use super::figures::median;
 use crate::connect::cause;
 use crate::package::OptionsError;
 use crate::server::Version;

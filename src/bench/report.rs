@@ -4,8 +4,8 @@ use askama::Template;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use super::figures::{Report, Summary};
-use super::{chart, thousands};
+use super::chart;
+use super::figures::{Report, Summary, thousands};
 
 /// The length of the longest bar in a table, characters.
 const BAR: usize = 12;

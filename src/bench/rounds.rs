@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mysql::Opts;
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts};
 
-use super::contender::Contender;
-use super::figures::{Report, Summary, environment};
-use super::load::{BenchError, Measured, connect, run};
-use super::{Setting, median};
+use super::contender::{Contender, Setting};
+use super::figures::{Report, Summary, median};
+use super::load::{BenchError, Measured, at, connect, run};
+use crate::server::Version;
 
 /// The contender that the others are compared with.
 const REFERENCE: &str = "uncontended";
@@ -62,6 +63,24 @@ pub fn compare(
         seconds: settings[0].duration.as_secs_f64(),
         results: measured.map(|series| series.summary(&all)).collect(),
     })
+}
+
+/// The properties of a server and of this machine.
+///
+/// # Errors
+/// Errors of the server or of the connection.
+fn environment(connection: &mut Conn) -> Result<Vec<(&'static str, String)>, BenchError> {
+    const VARIABLES: [&str; 5] =
+        ["version", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size"];
+    let failed = at("cannot read the settings of the server");
+    let mut environment = vec![("server", Version::of(connection).map_err(&failed)?.to_string())];
+    for name in VARIABLES {
+        let value: Option<String> = connection.query_first(format!("SELECT @@GLOBAL.{name}")).map_err(&failed)?;
+        environment.push((name, value.unwrap_or_default()));
+    }
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    environment.push(("cores of the client", cores.to_string()));
+    Ok(environment)
 }
 
 impl Series<'_> {

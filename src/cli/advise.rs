@@ -6,9 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use mysql::prelude::Queryable;
 
-use super::Outcome;
-use super::connection::Connection;
-use super::output::{JSON_VERSION, in_line, note, outln};
+use super::connection::{Connection, seconds};
+use super::output::{JSON_VERSION, Outcome, in_line, note, outln};
 use crate::advise::{self, Watched};
 use crate::install;
 
@@ -25,7 +24,7 @@ use crate::install;
 #[derive(Debug, Args)]
 pub struct Advise {
     /// The time to watch, in seconds
-    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = super::bench::seconds)]
+    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
     seconds: f64,
 
     /// Print a JSON object

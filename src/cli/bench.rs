@@ -10,9 +10,9 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use mysql::Opts;
 
-use super::connection::Connection;
-use super::output::{JSON_VERSION, note, out, outln};
-use super::{Outcome, hinted, interrupt, private};
+use super::connection::{Connection, seconds};
+use super::output::{JSON_VERSION, Outcome, hinted, note, out, outln};
+use super::{interrupt, private};
 use crate::bench::{self, BUILT_IN, BenchError, Contender, Report, SCHEMA, Setting};
 
 /// The number of contenders that are measured without an argument: those that increment one counter.
@@ -91,11 +91,6 @@ pub struct Bench {
 fn names() -> PossibleValuesParser {
     let value = |(name, text): &(&'static str, &'static str)| PossibleValue::new(*name).help(bench::description(text));
     BUILT_IN.iter().map(value).collect::<Vec<_>>().into()
-}
-
-pub(super) fn seconds(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (0.1..=3600.0).contains(number));
-    number.ok_or_else(|| "a number of seconds from 0.1 to 3600 is needed".into())
 }
 
 impl Bench {

@@ -1,4 +1,4 @@
-//! The options of a connection, which all commands with a server share. They are those of the clients of the servers.
+//! What commands with a server share: the options of a connection, which are those of the clients of the servers, and a time.
 
 use std::env;
 use std::fs::File;
@@ -9,8 +9,7 @@ use clap::Args;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
-use super::hinted;
-use super::output::note;
+use super::output::{hinted, note};
 use crate::connect::{Secret, Settings, option_file};
 
 /// The environment variable with the URL.
@@ -117,4 +116,10 @@ fn ask(settings: &Settings) -> anyhow::Result<Secret> {
         let message = format!("cannot read the password: {error}");
         hinted(message, "without a terminal, use an option file or MYSQL_PWD")
     })
+}
+
+/// Parses a time in seconds.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.1..=3600.0).contains(number));
+    number.ok_or_else(|| "a number of seconds from 0.1 to 3600 is needed".into())
 }

@@ -11,8 +11,8 @@ use comfy_table::{LineStyle, Table};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use super::output::{outln, value};
-use super::{Outcome, interrupt, private};
+use super::output::{Outcome, outln, value};
+use super::{interrupt, private};
 use crate::bench::{self, Contender, Setting};
 use crate::package::{Options, Package};
 use crate::render::{self, Task};

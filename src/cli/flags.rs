@@ -1,38 +1,12 @@
 //! The flags that describe a package. The documentation of a flag is its help.
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{ArgGroup, Args};
 
-use super::hinted;
+use super::output::hinted;
 use crate::package::{
     Collation, Columns, Definer, Family, Ident, Key, Options, Prefix, Security, Slots, Subject, TableColumn,
 };
-
-/// A package that has a name of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Name {
-    /// Counters with a name, each with its own number of slots
-    Counters,
-    /// The same with --slots 20: every counter has 20 slots
-    #[value(name = "counters-fixed")]
-    Fixed,
-    /// Counters of records, identified by key columns
-    #[value(name = "slotted_counters")]
-    Records,
-    /// Counters with a name that never fall below 0: stock, seats, quotas
-    #[value(name = "bounded_counters")]
-    Bounded,
-}
-
-impl Name {
-    fn options(self) -> Options {
-        match self {
-            Self::Counters => Options::default(),
-            Self::Fixed => Options::counters_fixed(),
-            Self::Records => Options::slotted_counters(),
-            Self::Bounded => Options::bounded_counters(),
-        }
-    }
-}
 
 /// What a command line says of a package.
 #[derive(Debug, Clone, Args)]
@@ -40,8 +14,8 @@ impl Name {
 #[group(requires = "subject")]
 pub struct Flags {
     /// The package [default with --column: slotted_counters]
-    #[arg(value_name = "PACKAGE", group = "subject", help_heading = None)]
-    name: Option<Name>,
+    #[arg(value_name = "PACKAGE", group = "subject", help_heading = None, value_parser = names())]
+    name: Option<String>,
 
     /// The key columns of slotted_counters. Types: TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, each also UNSIGNED,
     /// CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n), DATE and DATETIME [default: record_type INT, record_id BIGINT]
@@ -100,6 +74,10 @@ pub struct Flags {
     no_function: bool,
 }
 
+fn names() -> PossibleValuesParser {
+    Options::NAMED.map(|(name, help, _)| PossibleValue::new(name).help(help)).into()
+}
+
 impl Flags {
     /// The options: what the flags say, over the defaults of the package that they name. None if they name neither a package nor a
     /// column. Without --key, a column has no key.
@@ -107,16 +85,16 @@ impl Flags {
     /// # Errors
     /// A flag is not one of this package.
     pub fn options(&self) -> anyhow::Result<Option<Options>> {
-        let mut options = match (self.name, &self.column) {
+        let mut options = match (self.name.as_deref(), &self.column) {
             (None, None) => return Ok(None),
-            (None | Some(Name::Records), Some(column)) => {
+            (None | Some("slotted_counters"), Some(column)) => {
                 let key = self.key.clone().unwrap_or(Key(Vec::new()));
                 Options::of_column(column.clone(), key, self.keep.clone().unwrap_or_default())
             }
             (Some(_), Some(_)) => {
                 return Err(hinted("--column cannot be used with counters", "use the package slotted_counters"));
             }
-            (Some(name), None) => name.options(),
+            (Some(name), None) => Options::named(name).expect("one of the names"),
         };
         if let Some((problem, hint)) = self.problem(&options.subject) {
             return Err(hinted(problem, hint));
@@ -152,7 +130,7 @@ impl Flags {
                 "--slots per-counter cannot be used with slotted_counters",
                 "give a number: a record has no number of slots of its own",
             )),
-            (_, Some(Slots::PerCounter)) if self.name == Some(Name::Fixed) => {
+            (_, Some(Slots::PerCounter)) if self.name.as_deref() == Some("counters-fixed") => {
                 Some(("counters-fixed has one number of slots for all counters", "use the package counters"))
             }
             _ => None,

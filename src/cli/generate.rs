@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 
-use super::Outcome;
 use super::flags::Flags;
-use super::output::{note, out, outln};
+use super::output::{Outcome, note, out, outln};
 use crate::package::{self, Package};
 use crate::render::{self, Format};
 

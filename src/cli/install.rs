@@ -6,21 +6,16 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connection::Connection;
+use super::explained::explained;
 use super::flags::Flags;
-use super::output::{in_line, note, out, outln};
+use super::output::{Outcome, hinted, in_line, note, out, outln};
 use super::package::installed;
-use super::{Outcome, hinted};
-use crate::install::column::{self, Problem};
-use crate::install::{self, InstallError, compare, preflight};
+use crate::install::{self, Problem, column, compare, preflight};
 use crate::package::{
     Columns, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, Subject, TableColumn, shell_word,
 };
 use crate::render;
-use crate::server::{Version, account};
-
-/// What an account needs to install, upgrade and remove a package.
-const INSTALLS: &str =
-    "CREATE, ALTER, DROP, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, SELECT, INSERT, UPDATE, DELETE";
+use crate::server::Version;
 
 /// Install or upgrade a package in a database.
 ///
@@ -94,8 +89,8 @@ fn completed(mut options: Options, flags: &Flags, connection: &mut Conn) -> anyh
     Ok(options)
 }
 
-/// Keeps what the command line does not say of a package that is installed: its slots, collation, security, and the definer of its routines,
-/// also one that was written into the scripts by hand. If they have several, a person chooses.
+/// Keeps what the command line does not say of a package that is installed: its slots and collation, and of its routines the security and the
+/// definer, also one that was written into the scripts by hand. If they have several, a person chooses.
 fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
     let views = install::installed(connection, false)?;
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
@@ -115,8 +110,11 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
         }
         described = before.definer;
     }
+    let package = Package::new(options.clone())?;
+    if flags.security.is_none() {
+        options.security = preflight::security(connection, &package)?.unwrap_or(options.security);
+    }
     if flags.definer.is_none() {
-        let package = Package::new(options.clone())?;
         if let Some(problem) = preflight::mixed(connection, &package)? {
             return Err(rejected(problem));
         }
@@ -223,68 +221,4 @@ fn grants(package: &Package, database: &str) -> Vec<String> {
         grants.extend(o.column().map(|column| format!("SELECT ON {place}.{}", column.table)));
     }
     grants
-}
-
-/// What to do about an error of the server: in a trial, the definer lacks it.
-fn help(code: u16, connection: &mut Conn, package: &Package, trial: bool) -> mysql::Result<Option<String>> {
-    let definer = package.options.definer.as_ref().filter(|_| trial);
-    Ok(Some(match (code, definer) {
-        (1044 | 1142 | 1143 | 1370, Some(definer)) => {
-            let grant = preflight::grant(connection, preflight::of_definer(package), &definer.to_string())?;
-            format!("run as an administrator: {grant}")
-        }
-        (1044 | 1142 | 1143 | 1370, None) => {
-            let account = account(connection)?;
-            format!("run as an administrator: {}", preflight::grant(connection, INSTALLS, &account)?)
-        }
-        (1227, _) => {
-            "connect as an account with one of the privileges in the message, or as the one that installed the package"
-                .to_owned()
-        }
-        (1418 | 1419, _) => {
-            "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function".to_owned()
-        }
-        (1449, _) => "name a definer that exists, or create it with accounts.sql of slotted generate".to_owned(),
-        _ => return Ok(None),
-    }))
-}
-
-/// What to do about a table that was renamed or dropped.
-pub(super) fn lost(table: &str) -> String {
-    format!(
-        "give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; for an empty table, run slotted \
-         uninstall {table} first"
-    )
-}
-
-/// The error of an installation with what to do.
-pub(super) fn explained(error: InstallError, connection: &mut Conn, package: &Package) -> anyhow::Error {
-    let rest = "what has been done stays; run the command again: it does what is left";
-    let hint = match &error {
-        InstallError::Rejected { lost, .. } if !lost.is_empty() => {
-            format!("the routine has lost its privileges; run as an administrator: {}", lost.join("; "))
-        }
-        InstallError::Rejected { error: cause, .. } | InstallError::Trial { error: cause, .. } => {
-            let trial = matches!(error, InstallError::Trial { .. });
-            match help(cause.code, connection, package, trial) {
-                Ok(Some(help)) => format!("{help}; {rest}"),
-                _ => rest.to_owned(),
-            }
-        }
-        InstallError::Check(_) => "no routine has been changed; correct it, and run the command again".to_owned(),
-        InstallError::LostTable(table, _) => format!("nothing has been changed; {}", lost(table)),
-        InstallError::Counts(table, ..) => format!("move or delete them, then run: DROP TABLE {}", Ident::stored(table)),
-        InstallError::Differs(..) => {
-            "nothing has been changed; correct it, run slotted install with the options of the package, which replaces routines, or let the \
-             owner of the database source uninstall.sql of slotted generate, which leaves in the table what it cannot move"
-                .to_owned()
-        }
-        InstallError::HiddenGrants(..) => format!(
-            "run as an administrator: GRANT SELECT ON mysql.procs_priv TO {}; or let an administrator install",
-            account(connection).unwrap_or_else(|_| "this account".to_owned())
-        ),
-        InstallError::Locked => "run the command again when the other one has ended".to_owned(),
-        InstallError::MySql(_) => rest.to_owned(),
-    };
-    hinted(in_line(&error.to_string()), hint)
 }

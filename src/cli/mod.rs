@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod connection;
 mod demo;
+mod explained;
 mod flags;
 mod generate;
 mod install;
@@ -16,7 +17,6 @@ mod uninstall;
 
 use std::env;
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -25,6 +25,7 @@ use clap_complete::Shell;
 
 use crate::connect::{self, Hinted};
 pub use flags::Flags;
+pub use output::Outcome;
 use output::{note, out};
 
 /// Counters in MySQL and MariaDB that many connections increment at the same time.
@@ -57,30 +58,6 @@ enum Command {
         /// The shell
         shell: Shell,
     },
-}
-
-/// The result of a command that did not fail, and its exit code. Commands print data to stdout and everything else to stderr.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Success.
-    Fine = 0,
-    /// A difference was found, or a check failed.
-    Differs = 1,
-    /// The result does not contain everything that was asked for.
-    Incomplete = 2,
-    /// Ctrl-C stopped the command, and it has removed what it had created. Shells report Ctrl-C with this code.
-    Interrupted = 130,
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        Self::from(outcome as u8)
-    }
-}
-
-/// An error with a hint.
-fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
-    Hinted::new(message, hint).into()
 }
 
 /// The exit code of a command that failed.

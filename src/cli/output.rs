@@ -1,22 +1,44 @@
-//! Output of the commands: data on stdout, everything else on stderr. A reader that has ended, such as `head`, is no error:
-//! the command completes its work, with the exit code that it has with a reader.
+//! What a command returns: data on stdout, everything else on stderr, an exit code, or an error with a hint. A reader that has ended, such
+//! as `head`, is no error: the command completes its work, with the exit code that it has with a reader.
 //!
 //! A server can return any character in a name or a message. A terminal would execute some of them, so they are written as JSON
 //! writes them: U+001B is `\u001b`.
 
-use std::fmt::Arguments;
+use std::fmt::{Arguments, Display};
 use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
 
 use mysql::Value;
+
+use crate::connect::Hinted;
+use crate::package::is_executed;
 
 /// The version of the structure of the JSON objects that commands print. It grows when a field changes its meaning or is removed, not
 /// when one is added.
 pub const JSON_VERSION: u32 = 1;
 
-/// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
-/// Source: Unicode Standard Annex 9, "Explicit Directional Embedding and Override".
-fn is_executed(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// The result of a command that did not fail, and its exit code. Commands print data to stdout and everything else to stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Success.
+    Fine = 0,
+    /// A difference was found, or a check failed.
+    Differs = 1,
+    /// The result does not contain everything that was asked for.
+    Incomplete = 2,
+    /// Ctrl-C stopped the command, and it has removed what it had created. Shells report Ctrl-C with this code.
+    Interrupted = 130,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(outcome as u8)
+    }
+}
+
+/// An error with a hint.
+pub(super) fn hinted(message: impl Display, hint: impl Into<String>) -> anyhow::Error {
+    Hinted::new(message, hint).into()
 }
 
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {

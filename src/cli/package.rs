@@ -4,8 +4,7 @@ use clap::Args;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::hinted;
-use super::output::{in_line, note};
+use super::output::{hinted, in_line, note};
 use crate::install::{self, preflight};
 use crate::package::Package;
 

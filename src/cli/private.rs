@@ -2,8 +2,8 @@
 
 use anyhow::ensure;
 
-use super::output::note;
-use super::{Outcome, interrupt};
+use super::interrupt;
+use super::output::{Outcome, note};
 use crate::server::{self, PrivateServer, Program, StartError};
 
 /// The binary log settings of a server with a replica, which are the defaults of MySQL. MariaDB has no binary log by

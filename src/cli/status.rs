@@ -8,15 +8,12 @@ use mysql::prelude::Queryable;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Outcome;
 use super::connection::Connection;
-use super::install::lost;
-use super::output::{JSON_VERSION, in_line, out, outln};
+use super::explained::lost;
+use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
-use crate::install;
-use crate::install::column::{self, Problem};
 use crate::install::compare::{self, ObjectState, State};
-use crate::install::preflight;
+use crate::install::{self, Problem, column, preflight};
 use crate::package::{KeyType, Options, Package, SqlStr};
 use crate::server::Version;
 
@@ -118,7 +115,7 @@ impl PackageReport {
         if stores {
             (counters, more) = read_counters(connection, &package)?;
             if let Some(column) = package.options.column() {
-                let (records, counts) = column::remaining(connection, &package)?;
+                let (records, counts) = install::remaining(connection, &package)?;
                 pending = Some(Pending { column: column.to_string(), records, counts });
             }
         }

@@ -6,10 +6,9 @@ use clap::Args;
 use mysql::{Conn, Row};
 
 use super::connection::Connection;
-use super::install::explained;
-use super::output::{in_line, note, value};
+use super::explained::explained;
+use super::output::{Outcome, hinted, in_line, note, value};
 use super::package::Name;
-use super::{Outcome, hinted};
 use crate::install;
 use crate::package::Package;
 

@@ -2,208 +2,51 @@
 
 mod error;
 pub mod option_file;
-mod session;
+mod settings;
 mod url;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 pub use error::{Hinted, cause};
-
-use option_file::Entry;
-use session::SESSION;
+use settings::PORT;
+pub use settings::{Secret, Settings, SslMode};
 
 /// How long a TCP connection is tried.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The default port of MySQL and MariaDB.
-const PORT: u16 = 3306;
-
-/// The sockets that the packages of MySQL and MariaDB create.
-const SOCKETS: [&str; 4] =
-    ["/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
-
-/// A value that no output shows.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-/// How a connection over TCP uses TLS. The names and the default are those of MySQL's clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum)]
-#[value(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SslMode {
-    /// Without TLS
-    Disabled,
-    /// With TLS if the server supports it
-    #[default]
-    Preferred,
-    /// With TLS
-    Required,
-    /// With TLS, and only if an authority has signed the certificate of the server
-    VerifyCa,
-    /// As VERIFY_CA, and only if the certificate is for the host name
-    VerifyIdentity,
-}
-
-/// What a source says about a connection: a URL, an option file, or options of the command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct Settings {
-    /// The host name or IP address [default: the socket, or 127.0.0.1]
-    #[arg(short, long)]
-    pub host: Option<String>,
-
-    /// The TCP port [default: 3306]
-    #[arg(short = 'P', long)]
-    pub port: Option<u16>,
-
-    /// The Unix socket
-    #[arg(short = 'S', long, value_name = "FILE")]
-    pub socket: Option<PathBuf>,
-
-    /// The account [default: the name of your account on this machine]
-    #[arg(short, long, value_name = "NAME")]
-    pub user: Option<String>,
-
-    /// The database
-    #[arg(short = 'D', long, value_name = "NAME")]
-    pub database: Option<String>,
-
-    /// How TCP uses TLS [default: PREFERRED]
-    #[arg(long, value_name = "MODE", ignore_case = true)]
-    pub ssl_mode: Option<SslMode>,
-
-    /// Certificates of authorities in PEM, in addition to the public authorities
-    #[arg(long, value_name = "FILE")]
-    pub ssl_ca: Option<PathBuf>,
-
-    /// The certificate of the account in PEM, with --ssl-key
-    #[arg(long, value_name = "FILE")]
-    pub ssl_cert: Option<PathBuf>,
-
-    /// The private key of --ssl-cert in PEM
-    #[arg(long, value_name = "FILE")]
-    pub ssl_key: Option<PathBuf>,
-
-    /// The password of the account.
-    #[arg(skip)]
-    pub password: Option<Secret>,
-
-    /// Whether TCP is used even for the host `localhost`.
-    #[arg(skip)]
-    pub tcp: Option<bool>,
-}
+/// What the tool depends on in a session, whatever the defaults of the server are. A change that is not committed is lost at
+/// the end (autocommit), a limit truncates results (sql_select_limit, group_concat_max_len), a mode changes the text of views and of strings
+/// (sql_mode), and a short idle time ends the session during a load (wait_timeout). The time zone stays that of the server, as in the
+/// sessions of an application that does not set one: start_date is a DATETIME.
+/// Source: MySQL manual, "Server System Variables"; MariaDB documentation, "Server System Variables".
+const SESSION: &str = "\
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
+    SESSION autocommit = 1,
+    SESSION completion_type = 'NO_CHAIN',
+    SESSION foreign_key_checks = 1,
+    SESSION group_concat_max_len = 16777216,
+    SESSION max_join_size = 18446744073709551615,
+    SESSION sql_auto_is_null = 0,
+    SESSION sql_big_selects = 1,
+    SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    SESSION sql_safe_updates = 0,
+    SESSION sql_select_limit = 18446744073709551615,
+    SESSION unique_checks = 1,
+    SESSION wait_timeout = 28800
+    /*!80000 , SESSION max_execution_time = 0,
+    SESSION transaction_isolation = 'REPEATABLE-READ',
+    SESSION transaction_read_only = 0 */
+    /*M!100300 , SESSION check_constraint_checks = 1,
+    SESSION idle_readonly_transaction_timeout = 0,
+    SESSION idle_transaction_timeout = 0,
+    SESSION idle_write_transaction_timeout = 0,
+    SESSION max_statement_time = 0,
+    SESSION tx_isolation = 'REPEATABLE-READ',
+    SESSION tx_read_only = 0 */";
 
 impl Settings {
-    /// These settings, and those of `other` for what they do not say.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            host: self.host.or(other.host),
-            port: self.port.or(other.port),
-            socket: self.socket.or(other.socket),
-            tcp: self.tcp.or(other.tcp),
-            user: self.user.or(other.user),
-            password: self.password.or(other.password),
-            database: self.database.or(other.database),
-            ssl_mode: self.ssl_mode.or(other.ssl_mode),
-            ssl_ca: self.ssl_ca.or(other.ssl_ca),
-            ssl_cert: self.ssl_cert.or(other.ssl_cert),
-            ssl_key: self.ssl_key.or(other.ssl_key),
-        }
-    }
-
-    /// Sets an option of an option file. Returns whether there is such an option. The error does not contain the value.
-    fn set(&mut self, name: &str, value: Option<&str>) -> Result<bool, Hinted> {
-        let invalid = || option_file::incorrect(format!("in an option file: the value of {name} is not valid"));
-        let text = || value.map(str::to_owned).ok_or_else(invalid);
-        let on = || matches!(value.map(str::to_lowercase).as_deref(), None | Some("1" | "on" | "true"));
-        match name {
-            "host" => self.host = Some(text()?),
-            "port" => self.port = Some(text()?.parse().map_err(|_| invalid())?),
-            "socket" => self.socket = Some(text()?.into()),
-            "protocol" => self.tcp = Some(text()?.eq_ignore_ascii_case("tcp")),
-            "user" => self.user = Some(text()?),
-            "password" => self.password = value.map(Secret::from),
-            "database" => self.database = Some(text()?),
-            "ssl-mode" => self.ssl_mode = Some(SslMode::from_str(&text()?, true).map_err(|_| invalid())?),
-            "ssl-ca" => self.ssl_ca = Some(text()?.into()),
-            "ssl-cert" => self.ssl_cert = Some(text()?.into()),
-            "ssl-key" => self.ssl_key = Some(text()?.into()),
-            // MariaDB's clients have these in place of ssl-mode.
-            "skip-ssl" => self.ssl_mode = Some(SslMode::Disabled),
-            // Whichever of the two lines comes first.
-            "ssl" if on() => self.ssl_mode = self.ssl_mode.max(Some(SslMode::Required)),
-            "ssl-verify-server-cert" if on() => self.ssl_mode = Some(SslMode::VerifyIdentity),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// The settings in the groups that MySQL's and MariaDB's clients read, and in `[slotted]`. A later line overrides an earlier one.
-    ///
-    /// # Errors
-    /// A value is not valid, or `[slotted]` has an unknown option. The other groups can have options of other programs.
-    pub fn of_entries(entries: &[Entry]) -> Result<Self, Hinted> {
-        let mut settings = Self::default();
-        let read = ["client", "client-server", "client-mariadb", "slotted"];
-        for Entry { group, name, value } in entries.iter().filter(|entry| read.contains(&entry.group.as_str())) {
-            if !settings.set(name, value.as_deref())? && group == "slotted" {
-                return Err(option_file::incorrect(format!("in an option file: unknown option {name}")));
-            }
-        }
-        Ok(settings)
-    }
-
-    /// The account and where the connection goes, for a message: `user@host:port` or `user@` and the path of a socket.
-    pub fn account(&self) -> String {
-        format!("{}@{}", self.user_name(), self.place())
-    }
-
-    fn place(&self) -> String {
-        match self.socket_path() {
-            Some(path) => path.display().to_string(),
-            None => format!("{}:{}", self.address(), self.port.unwrap_or(PORT)),
-        }
-    }
-
-    /// The clients use the name of the account that runs them.
-    fn user_name(&self) -> String {
-        let of_system = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-        self.user.clone().or_else(of_system).unwrap_or_else(|| "root".into())
-    }
-
-    fn address(&self) -> &str {
-        self.host.as_deref().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1")
-    }
-
-    /// The socket, as the clients choose it: the host `localhost` is the socket, unless a port or the protocol TCP is
-    /// given.
-    fn socket_path(&self) -> Option<&Path> {
-        let local = matches!(self.host.as_deref(), None | Some("" | "localhost"));
-        if !local || self.tcp == Some(true) {
-            return None;
-        }
-        self.socket.as_deref().or_else(|| {
-            let sockets = SOCKETS.iter().map(Path::new);
-            sockets.filter(|_| self.port.is_none()).find(|path| path.exists())
-        })
-    }
-
     fn options(&self, tls: bool) -> Opts {
         let socket = self.socket_path();
         let mode = self.ssl_mode.unwrap_or_default();
@@ -246,5 +89,38 @@ impl Settings {
             opened => opened,
         };
         opened.map_err(|error| self.failed(&error))
+    }
+
+    /// Why a connection with these settings failed, and what to do.
+    fn failed(&self, error: &mysql::Error) -> Hinted {
+        Hinted::new(format!("cannot connect to {}: {}", self.place(), cause(error)), self.hint(error))
+    }
+
+    fn hint(&self, error: &mysql::Error) -> String {
+        let certificate = "give the certificate of the authority that signed the server's certificate with --ssl-ca; --ssl-mode VERIFY_CA does not check \
+             the host name, and REQUIRED checks no certificate";
+        match error {
+            mysql::Error::MySqlError(error) => match error.code {
+                1045 | 1698 if self.password.is_none() => {
+                    format!("{} needs a password: add -p, which asks for it", self.account())
+                }
+                1044 | 1049 => "create the database, name another one with -D, or grant the account privileges on it".into(),
+                3159 | 4031 => "the server requires TLS: use --ssl-mode REQUIRED".into(),
+                1045 | 1698 | 1130 => "check --user and --password, and the host from which the account may connect; an account with REQUIRE SSL needs \
+                         --ssl-mode REQUIRED, one with REQUIRE X509 --ssl-cert and --ssl-key"
+                    .into(),
+                _ => "the server says why; --host, --port, --socket and --url connect to another one".into(),
+            },
+            mysql::Error::DriverError(DriverError::UnknownAuthPlugin(plugin)) => format!(
+                "check --user: MySQL answers with any plugin if the account does not exist. The plugin {plugin} of an account is not \
+                 supported: ALTER USER ... IDENTIFIED WITH caching_sha2_password BY ..."
+            ),
+            mysql::Error::DriverError(DriverError::TlsNotSupported) => {
+                "enable TLS on the server, or use --ssl-mode DISABLED if you trust the network".into()
+            }
+            mysql::Error::TlsError(_) => certificate.into(),
+            mysql::Error::CodecError(error) if error.to_string().contains("certificate") => certificate.into(),
+            _ => "check that the server is running; --host and --port, --socket or --url say where it is, and --user who connects".into(),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use super::Hinted;
+use super::error::Hinted;
 
 /// An option of a group: its name with dashes, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]

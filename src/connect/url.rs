@@ -2,7 +2,8 @@
 
 use mysql::Opts;
 
-use super::{Hinted, Secret, Settings};
+use super::error::Hinted;
+use super::settings::{Secret, Settings};
 
 /// What to do about a URL that cannot be used.
 const ENCODE: &str = "percent-encode the special characters of user and password: # is %23, / is %2F, ? is %3F, @ is %40, : is %3A, % is %25; \

@@ -2,9 +2,9 @@
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use serde::Serialize;
 
-use super::{OF_TABLE, preflight};
+use super::error::Problem;
+use super::preflight;
 use crate::package::{Collation, Columns, Definer, Ident, Key, Package, SqlStr, Subject, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
@@ -16,20 +16,6 @@ pub struct Parent {
     pub collation: Option<Collation>,
     /// The columns with ON UPDATE CURRENT_TIMESTAMP.
     pub on_update: Vec<Ident>,
-}
-
-/// A table that cannot have a package, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    /// The problem.
-    #[serde(rename = "problem")]
-    pub what: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
-    Problem { what: what.into(), remedy: remedy.into() }
 }
 
 /// A table as information_schema describes it.
@@ -96,7 +82,7 @@ impl ParentTable {
     fn on_update(&self) -> Result<Vec<Ident>, Problem> {
         let names = self.columns.iter().filter(|column| column.on_update).map(|column| Ident::new(&column.name));
         names.collect::<Result<_, _>>().map_err(|error| {
-            problem(
+            Problem::new(
                 format!("{} has a column with ON UPDATE CURRENT_TIMESTAMP that --keep cannot name: {error}", self.name),
                 "rename the column with ALTER TABLE",
             )
@@ -110,12 +96,12 @@ impl ParentTable {
         match &collations[..] {
             [] => Ok(None),
             [one] => one.parse().map(Some).map_err(|error| {
-                problem(
+                Problem::new(
                     format!("the key of {} has the collation {one}: {error}", self.name),
                     "change the collation with ALTER TABLE",
                 )
             }),
-            _ => Err(problem(
+            _ => Err(Problem::new(
                 format!("the columns of the key of {} have the collations {}", self.name, collations.join(" and ")),
                 "give them one collation with ALTER TABLE",
             )),
@@ -124,7 +110,7 @@ impl ParentTable {
 
     fn parent(&self) -> Result<Parent, Problem> {
         let Some(names) = self.unique.first() else {
-            return Err(problem(
+            return Err(Problem::new(
                 format!("{} has no primary key, and no unique index whose columns are NOT NULL", self.name),
                 "add a primary key",
             ));
@@ -135,7 +121,7 @@ impl ParentTable {
         let definitions = columns.iter().map(definition).collect::<Vec<_>>().join(", ");
         Ok(Parent {
             key: definitions.parse().map_err(|error| {
-                problem(
+                Problem::new(
                     format!("the key of {} ({definitions}) cannot be the key of a package: {error}", self.name),
                     "give the table another unique index, whose columns are NOT NULL",
                 )
@@ -149,13 +135,11 @@ impl ParentTable {
 /// Reads the table of a column in the current database. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
     let table = ParentTable::read(connection, column.table.name())?;
-    Ok(table.map_or_else(
-        || {
-            let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
-            Err(problem(what, "give TABLE.COLUMN of a table in --database, as an account that can read it"))
-        },
-        |table| table.parent(),
-    ))
+    let missing = || {
+        let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
+        Problem::new(what, "give TABLE.COLUMN of a table in --database, as an account that can read it")
+    };
+    Ok(table.ok_or_else(missing).and_then(|table| table.parent()))
 }
 
 /// The columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up of the package changes.
@@ -180,7 +164,7 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     let remedy = format!("run {}", preflight::command(connection, &options)?);
     let what =
         |name| format!("each roll-up changes {}.{name}, which has ON UPDATE CURRENT_TIMESTAMP", column.table.plain());
-    Ok(changed.into_iter().map(|name| problem(what(name), &*remedy)).collect())
+    Ok(changed.into_iter().map(|name| Problem::new(what(name), &*remedy)).collect())
 }
 
 /// The status, the definer and the schedule of an event, and why it does not run now: it has ended, or does not begin within a day.
@@ -219,7 +203,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     // Without the clause, the event would run as the account that changes it. A role is no account.
     let Ok(account) = definer.parse::<Definer>() else {
         let what = format!("the definer {definer} of the event {} is no account", name.name());
-        return Ok(Some(problem(what, format!("DROP EVENT {name}; create it again"))));
+        return Ok(Some(Problem::new(what, format!("DROP EVENT {name}; create it again"))));
     };
     let alter = format!("ALTER DEFINER = {account} EVENT {name}");
     // MariaDB keeps the end of an event whose next schedule has none, unless it is one of another kind.
@@ -227,14 +211,17 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     let remedy = if late.is_some() { again } else { format!("{alter} ENABLE") };
     let why = late.or((status != "ENABLED").then(|| format!("is {status}")));
     if let Some(why) = why {
-        return Ok(Some(problem(format!("the event {} {why}: it does not call the roll-up", name.name()), remedy)));
+        return Ok(Some(Problem::new(
+            format!("the event {} {why}: it does not call the roll-up", name.name()),
+            remedy,
+        )));
     }
     if let Some(problem) = definer_problem(connection, name, &definer)? {
         return Ok(Some(problem));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
     Ok((scheduler.as_deref() != Some("ON")).then(|| {
-        problem(
+        Problem::new(
             format!("the event scheduler is not ON: the event {} does not call the roll-up", name.name()),
             "SET GLOBAL event_scheduler = ON; also write event_scheduler = ON into my.cnf",
         )
@@ -269,7 +256,7 @@ fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql:
         ("does not exist".to_owned(), format!("DROP EVENT {name}; create it again, as the page on columns says"))
     };
     let what = format!("the event {} runs as {definer}, which {what}", name.name());
-    Ok((!lacks.is_empty()).then(|| problem(what, remedy)))
+    Ok((!lacks.is_empty()).then(|| Problem::new(what, remedy)))
 }
 
 /// Whether the server is a replica: it has a source, or, if the account cannot see that, it is read-only.
@@ -280,18 +267,4 @@ fn is_replica(connection: &mut Conn) -> mysql::Result<bool> {
         }
     }
     Ok(connection.query_first("SELECT @@GLOBAL.read_only")? == Some(true))
-}
-
-/// The number of the records that have counts in the slots, and the sum of these.
-///
-/// # Errors
-/// The connection fails, or the account cannot read the table of the package.
-pub fn remaining(connection: &mut Conn, package: &Package) -> mysql::Result<(u64, String)> {
-    let key: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
-    let (table, key) = (&package.options.table, key.join(", "));
-    let remaining = connection.query_first(format!(
-        "SELECT COUNT(*), CAST(COALESCE(SUM(counts), 0) AS CHAR)
-           FROM (SELECT SUM(`count`) AS counts FROM {table} {OF_TABLE} GROUP BY {key} HAVING SUM(`count`) <> 0) AS remaining"
-    ))?;
-    Ok(remaining.unwrap_or_default())
 }

@@ -11,10 +11,9 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use serde::Serialize;
 
-pub use super::installed::installed;
-use super::installed::text;
+use super::installed::{installed, text};
 use super::stored::Stored;
-use crate::package::{Ident, Package, SqlStr, Subject};
+use crate::package::{Ident, Package, Subject};
 use crate::render::{self, Task};
 
 /// How an object in a database differs from the object of the package.
@@ -129,7 +128,7 @@ fn routine_states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec
     let stranger = created.iter().find(|one| !is_ours(one));
     let mut states = Vec::new();
     for step in render::plan(package, Task::Replace) {
-        let Some(object) = step.routine() else { continue };
+        let Some(object) = step.created_routine() else { continue };
         let (kind, name) = (object.kind.to_lowercase(), object.name.name());
         let found = created.iter().find(|one| one.kind == kind && same(&one.name, name));
         let state = match (found, stranger) {
@@ -183,13 +182,12 @@ impl Created {
 
 /// The routines with names of the package that exist, read with one packet.
 fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Created>> {
-    let names = package.routines().map(|(_, name)| SqlStr(name.name()).to_string());
     let query = format!(
         "SELECT LOWER(ROUTINE_TYPE), CAST(ROUTINE_NAME AS CHAR)
            FROM information_schema.ROUTINES
           WHERE ROUTINE_SCHEMA = DATABASE()
             AND ROUTINE_NAME IN ({})",
-        names.collect::<Vec<_>>().join(", ")
+        package.names()
     );
     let existing: Vec<(String, String)> = connection.query(query)?;
     let statement = |(kind, name): &(String, String)| format!("SHOW CREATE {kind} {}", Ident::stored(name));

@@ -1,9 +1,12 @@
 //! Why a package cannot be installed or uninstalled.
 
 use mysql::MySqlError;
+use serde::Serialize;
 
-use super::LOCK_TIMEOUT;
 use crate::connect::cause;
+
+/// The time to wait for another installation in the same database, in seconds.
+pub(super) const LOCK_TIMEOUT: u32 = 600;
 
 /// A package that cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
@@ -47,4 +50,20 @@ pub enum InstallError {
     /// Another session installs a package in this database.
     #[error("another installation in this database has not ended within {LOCK_TIMEOUT} s")]
     Locked,
+}
+
+/// What keeps a package from being installed or from working, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The problem.
+    #[serde(rename = "problem")]
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Problem {
+    pub(super) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: remedy.into() }
+    }
 }

@@ -3,7 +3,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::InstallError;
+use super::error::InstallError;
 use crate::package::SqlStr;
 use crate::render::Object;
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod column;
 pub(crate) mod compare;
+mod counts;
 mod error;
 mod grants;
 mod installed;
@@ -9,7 +10,8 @@ pub(crate) mod preflight;
 mod stored;
 mod trial;
 
-pub use error::InstallError;
+pub use counts::{OF_TABLE, remaining, sum};
+pub use error::{InstallError, Problem};
 pub use installed::{Installed, installed};
 
 use std::collections::BTreeSet;
@@ -19,12 +21,10 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use crate::package::{Ident, Package, Subject};
+use crate::package::{Ident, Package};
 use crate::render::{self, Purpose, Step, Task};
 use compare::{ObjectState, State};
-
-/// The time to wait for another installation in the same database, in seconds.
-const LOCK_TIMEOUT: u32 = 600;
+use error::LOCK_TIMEOUT;
 
 /// How often a statement that waits for transactions is executed, and the pause between two times, in which the calls go on.
 const TRIES: u32 = 20;
@@ -32,10 +32,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a statement of the last roll-up waits for a row, in seconds.
 const ROW_TIMEOUT: u32 = 1;
-
-/// After the name of the table, in a query: a view has no index, so the server rejects one that its owner has put in the place of the table since
-/// the comparison (1176), instead of executing the functions that it calls.
-pub(crate) const OF_TABLE: &str = "FORCE INDEX (PRIMARY)";
 
 /// The error with which a script rejects the server or a table.
 const REJECTED: u16 = 30022;
@@ -100,22 +96,7 @@ pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Resu
     lock(connection)?;
     let states = check_removal(connection, package, false)?;
     connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
-    execute(connection, package, &states, &render::plan(package, Task::REMOVE), say)
-}
-
-/// The sum of the counts in a table of the package, of a column without their signs.
-///
-/// # Errors
-/// The connection fails, or the account cannot read the table.
-pub fn sum(connection: &mut Conn, package: &Package, table: &Ident) -> mysql::Result<String> {
-    let count = match package.options.subject {
-        Subject::Named { .. } | Subject::Bounded => "counter",
-        Subject::Records { .. } => "`count`",
-        Subject::Column { .. } => "ABS(`count`)",
-    };
-    let sum =
-        connection.query_first(format!("SELECT CAST(COALESCE(SUM({count}), 0) AS CHAR) FROM {table} {OF_TABLE}"))?;
-    Ok(sum.unwrap_or_default())
+    execute(connection, package, &states, &render::plan(package, Task::Remove), say)
 }
 
 /// Drops the table of a package whose routines were dropped, unless its counts have changed: those of a column must have been moved, and others
@@ -124,7 +105,7 @@ pub fn sum(connection: &mut Conn, package: &Package, table: &Ident) -> mysql::Re
 /// # Errors
 /// The connection fails, the counts have changed, or the server rejects a statement.
 pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say<'_>) -> Result<(), InstallError> {
-    let (table, hidden) = (&package.options.table, render::temporary(package));
+    let (table, hidden) = (&package.options.table, package.temporary());
     let rename = |from: &Ident, to: &Ident| [format!("RENAME TABLE {from} TO {to}")];
     connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
     sent(connection, &rename(table, &hidden), &[], &format!("drop table {}", table.name()), say)?;
@@ -183,7 +164,7 @@ fn execute(
         let action = step.action(exists);
         let mut grants = Vec::new();
         // MariaDB replaces a routine in one statement, which keeps the privileges.
-        if let Some(routine) = step.routine().filter(|_| !package.options.mariadb() && exists) {
+        if let Some(routine) = step.created_routine().filter(|_| !package.options.mariadb() && exists) {
             grants = grants::read(connection, routine)?;
             // The server answers now whether this account can grant them, before it drops the routine.
             sent(connection, &grants, &[], &format!("keep the privileges to {action}"), say)?;
@@ -215,7 +196,7 @@ fn after(mut error: InstallError, connection: &mut Conn, package: &Package, step
         }
         InstallError::Check(_) => {
             // The routine that has rejected the server or the table. MariaDB needs none.
-            let dropped = connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", render::temporary(package)));
+            let dropped = connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", package.temporary()));
             return dropped.map_or_else(InstallError::from, |()| error);
         }
         _ => {}

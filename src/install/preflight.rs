@@ -1,19 +1,19 @@
 //! What a server must have, although an installation would succeed without it, or has succeeded.
 
+use clap::ValueEnum;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::column::Problem;
-use crate::package::{Family, Ident, Options, Package, SqlStr, shell_word};
-use crate::server::{Version, account};
+use super::error::Problem;
+use crate::package::{Family, Options, Package, Security, SqlStr, shell_word};
+use crate::server::{self, Version, account};
 
 /// A version whose server accepts the scripts, and on which the routines would fail or count wrong.
 pub fn version(connection: &mut Conn) -> mysql::Result<Option<Problem>> {
     let version = Version::of(connection)?;
     let number = (version.major, version.minor, version.patch);
-    let upgrade = |to: &str| {
-        Some(Problem { what: format!("{version} is too old"), remedy: format!("upgrade the server to {to} or later") })
-    };
+    let upgrade =
+        |to: &str| Some(Problem::new(format!("{version} is too old"), format!("upgrade the server to {to} or later")));
     Ok(match version.family {
         Family::Mysql if number < (8, 0, 16) => upgrade("MySQL 8.0.16"),
         Family::Mariadb if number < (10, 11, 8) || ((11, 0, 0)..(11, 4, 2)).contains(&number) => {
@@ -33,14 +33,10 @@ pub fn command(connection: &mut Conn, options: &Options) -> mysql::Result<String
     Ok(format!("slotted install {} --database {}", options.arguments(), shell_word(&database(connection)?)))
 }
 
-/// The statement that grants an account what it needs in the current database, without the wildcards that `%` and `_` would be. If the account has
-/// a row with these wildcards, that is the one which the statement extends, because the server would read only the new one.
-/// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
+/// The statement that grants an account privileges on the current database.
 pub fn grant(connection: &mut Conn, privileges: &str, account: &str) -> mysql::Result<String> {
-    let query = "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY DATABASE()";
-    let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"),))?;
-    let database = database(connection)?.replace('%', "\\%").replace('_', "\\_");
-    Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(row.unwrap_or(database))))
+    let database = database(connection)?;
+    server::grant(connection, privileges, &database, account)
 }
 
 /// Whether this account sees each view of the current database: the servers list those on which an account has a privilege.
@@ -100,7 +96,6 @@ pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option
 
 /// The definers of the routines and views of a package, that of most objects first.
 pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<String>> {
-    let routines: Vec<_> = package.routines().map(|(_, name)| SqlStr(name.name()).to_string()).collect();
     connection.query(format!(
         "SELECT DEFINER
            FROM (SELECT DEFINER FROM information_schema.ROUTINES
@@ -111,10 +106,23 @@ pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<S
           WHERE DEFINER <> ''
           GROUP BY DEFINER
           ORDER BY COUNT(*) DESC, DEFINER",
-        routines.join(", "),
+        package.names(),
         SqlStr(package.totals.name()),
         SqlStr(package.package.name())
     ))
+}
+
+/// SQL SECURITY of most routines of a package. None without routines.
+pub fn security(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Security>> {
+    let found: Option<String> = connection.query_first(format!(
+        "SELECT SECURITY_TYPE
+           FROM information_schema.ROUTINES
+          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})
+          GROUP BY SECURITY_TYPE
+          ORDER BY COUNT(*) DESC",
+        package.names()
+    ))?;
+    Ok(found.and_then(|found| Security::from_str(&found, true).ok()))
 }
 
 /// Routines and views of several accounts, although the options name none: one of them could be dropped, or lack a privilege.

@@ -3,7 +3,7 @@
 use crate::script::tokens;
 
 /// A stored routine as the server reads its CREATE statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Stored {
     /// The account in `DEFINER = `, or nothing.
     definer: String,
@@ -32,11 +32,9 @@ impl Stored {
         let mut stored = Self {
             definer: before.iter().skip_while(|token| **token != "=").skip(1).copied().collect(),
             parameters: parameters[..end].iter().map(|token| token.to_lowercase()).collect(),
-            returns: String::new(),
             data_access: "CONTAINS SQL".into(),
             security: "DEFINER".into(),
-            comment: String::new(),
-            body: Vec::new(),
+            ..Self::default()
         };
         let body = stored.read_characteristics(&parameters[end + 1..]);
         // MySQL stores the semicolon after a body of one statement.

@@ -6,7 +6,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::InstallError;
+use super::error::InstallError;
 use crate::package::{KeyType, Package, Routine as R, SqlStr};
 
 /// Calls the routines with a counter or a record that does not exist. Returns why it has not called them, if it has not.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::ident::{Ident, OptionsError};
 use super::key::split_outside_backticks;
-use super::{Ident, OptionsError};
 
 /// A column of a table, written as `articles.views`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -184,10 +184,17 @@ impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
     }
 }
 
+/// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
+/// Source: Unicode Standard Annex 9, "Directional Formatting Characters".
+pub(crate) fn is_executed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// A text that a server has returned, as a literal in a line of a statement that a reader copies: in hexadecimal digits if it has
-/// characters of control, which a terminal or a client would change.
+/// characters that a terminal executes, which are printed as escape sequences.
 pub(crate) fn literal(text: &str) -> String {
-    if text.contains(char::is_control) {
+    if text.contains(is_executed) {
         let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
         return format!("_utf8mb4 X'{digits}'");
     }

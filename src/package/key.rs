@@ -3,8 +3,10 @@
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use super::NAME_MAX;
 use super::ident::{Ident, OptionsError};
+
+/// The maximum length of a counter's name, in characters.
+pub const NAME_MAX: u32 = 100;
 
 /// A column of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,28 +9,13 @@ mod subject;
 mod values;
 
 pub use column::{Columns, TableColumn};
-pub(crate) use ident::literal;
 pub use ident::{Definer, IDENT_MAX, Ident, OptionsError, Prefix, SqlStr, USER_MAX};
-pub use key::{Key, KeyColumn, KeyType, TAKEN};
+pub(crate) use ident::{is_executed, literal};
+pub use key::{Key, KeyColumn, KeyType, NAME_MAX, TAKEN};
 pub(crate) use options::shell_word;
 pub use options::{DEFAULT_SLOTS, FIXED_SLOTS, Options, RECORD_SLOTS};
 pub use subject::Subject;
-pub use values::{Collation, Family, Security, Slots, slot_count};
-
-/// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
-pub const MAX_SLOTS: u32 = 10_000;
-
-/// The maximum length of a counter's name, in characters.
-pub const NAME_MAX: u32 = 100;
-
-/// The default of `p_slots` in a roll-up: the slots after which a transaction ends.
-pub const BATCH: u32 = 100;
-
-/// The maximum number of entries of `p_amounts` in `add_many`. All their rows are locked until the transaction ends.
-pub const ENTRIES_MAX: u32 = 10_000;
-
-/// The maximum length of a counter's description, in characters.
-pub const DESCRIPTION_MAX: u32 = 255;
+pub use values::{BATCH, Collation, DESCRIPTION_MAX, ENTRIES_MAX, Family, MAX_SLOTS, Security, Slots, slot_count};
 
 /// A routine of the package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,7 +72,7 @@ enum Caller {
     /// Administrators.
     Admin,
     /// Other routines of the package.
-    Routine,
+    Package,
 }
 
 /// The end of the name of a routine, its callers, and whether a package contains it.
@@ -99,15 +84,15 @@ const ROUTINES: [Spec; 21] = {
     use Caller::{Admin, Application};
     use Routine as R;
     [
-        (R::Fail, "fail", Caller::Routine, |_| true),
-        (R::MustExist, "must_exist", Caller::Routine, Options::is_named),
-        (R::AddElsewhere, "add_elsewhere", Caller::Routine, Options::is_named),
-        (R::Collect, "collect", Caller::Routine, Options::is_bounded),
-        (R::TakeElsewhere, "take_elsewhere", Caller::Routine, Options::is_bounded),
-        (R::Steps, "steps", Caller::Routine, Options::in_steps),
-        (R::Begin, "begin", Caller::Routine, Options::in_transactions),
-        (R::Move, "move", Caller::Routine, |o| o.column().is_some()),
-        (R::Maintain, "maintain", Caller::Routine, Options::in_transactions),
+        (R::Fail, "fail", Caller::Package, |_| true),
+        (R::MustExist, "must_exist", Caller::Package, Options::is_named),
+        (R::AddElsewhere, "add_elsewhere", Caller::Package, Options::is_named),
+        (R::Collect, "collect", Caller::Package, Options::is_bounded),
+        (R::TakeElsewhere, "take_elsewhere", Caller::Package, Options::is_bounded),
+        (R::Steps, "steps", Caller::Package, Options::in_steps),
+        (R::Begin, "begin", Caller::Package, Options::in_transactions),
+        (R::Move, "move", Caller::Package, |o| o.column().is_some()),
+        (R::Maintain, "maintain", Caller::Package, Options::in_transactions),
         (R::Setup, "setup", Admin, Options::is_named),
         (R::Increment, "increment", Application, |_| true),
         (R::Add, "add", Application, |_| true),
@@ -140,7 +125,7 @@ impl Routine {
 
     /// Whether only routines of the package call it. Its name begins with an underscore.
     pub fn is_private(self) -> bool {
-        self.spec().2 == Caller::Routine
+        self.spec().2 == Caller::Package
     }
 
     /// Whether applications call the routine. Administrators call all of them. An application deletes the counts of its rows, with
@@ -215,6 +200,11 @@ impl Package {
         self.names.iter().map(|(routine, name)| (*routine, name))
     }
 
+    /// The names of the routines as strings of SQL, with commas between them.
+    pub(crate) fn names(&self) -> String {
+        self.names.iter().map(|(_, name)| SqlStr(name.name()).to_string()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The procedures that applications call, and the private ones with SQL SECURITY INVOKER: then the caller needs EXECUTE on both.
     pub fn of_applications(&self) -> impl Iterator<Item = &Ident> {
         self.procedures(true)
@@ -245,6 +235,11 @@ impl Package {
         self.names.iter().find(|(r, _)| *r == routine).map(|(_, name)| name)
     }
 
+    /// The name of a routine that a script creates, calls and drops, and of a table that is about to be dropped.
+    pub fn temporary(&self) -> Ident {
+        Ident::new(format!("_{}script", self.options.prefix.name())).expect("shorter than the names of other routines")
+    }
+
     /// The folder of this package in the output folder, such as `mysql/counters`. With a table of another name, it is that name.
     pub fn folder(&self) -> String {
         format!("{}/{}", self.options.family.slug(), self.own_name())
@@ -260,8 +255,7 @@ impl Package {
 
 /// The packages whose files are committed under `generated/`, for each family.
 pub fn committed() -> Vec<Package> {
-    let all = [Options::default(), Options::counters_fixed(), Options::slotted_counters(), Options::bounded_counters()];
-    let packages = all.map(|options| Package::new(options).expect("committed options are sound"));
+    let packages = Options::NAMED.map(|(.., options)| Package::new(options()).expect("committed options are sound"));
     let families = [Family::Mysql, Family::Mariadb];
     packages.into_iter().flat_map(|package| families.map(|family| package.clone().of_family(family))).collect()
 }

@@ -41,6 +41,9 @@ pub struct Options {
     pub function: bool,
 }
 
+/// The name of a package, its help on the command line, and its options.
+type Named = (&'static str, &'static str, fn() -> Options);
+
 /// The options of the package `counters`.
 impl Default for Options {
     fn default() -> Self {
@@ -49,6 +52,23 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The packages that have a name of their own.
+    pub const NAMED: [Named; 4] = [
+        ("counters", "Counters with a name, each with its own number of slots", Self::default),
+        ("counters-fixed", "The same with --slots 20: every counter has 20 slots", Self::counters_fixed),
+        ("slotted_counters", "Counters of records, identified by key columns", Self::slotted_counters),
+        (
+            "bounded_counters",
+            "Counters with a name that never fall below 0: stock, seats, quotas",
+            Self::bounded_counters,
+        ),
+    ];
+
+    /// The options of a package that has a name of its own.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|(one, ..)| *one == name).map(|(.., options)| options())
+    }
+
     fn of(subject: Subject, table: &str, prefix: &str) -> Option<Self> {
         Some(Self {
             subject,

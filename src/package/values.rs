@@ -1,10 +1,21 @@
-//! The values of options. The documentation of a value is its help on the command line.
+//! The values of options, and their limits. The documentation of a value is its help on the command line.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::MAX_SLOTS;
 use clap::ValueEnum;
+
+/// The maximum number of slots of a counter. A read sums all slots, so its time grows with their number.
+pub const MAX_SLOTS: u32 = 10_000;
+
+/// The default of `p_slots` in a roll-up: the slots after which a transaction ends.
+pub const BATCH: u32 = 100;
+
+/// The maximum number of entries of `p_amounts` in `add_many`. All their rows are locked until the transaction ends.
+pub const ENTRIES_MAX: u32 = 10_000;
+
+/// The maximum length of a counter's description, in characters.
+pub const DESCRIPTION_MAX: u32 = 255;
 
 /// The number of slots of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

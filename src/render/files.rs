@@ -1,13 +1,21 @@
-//! The files of a package: the scripts that a DBA sources, and the plain statements.
+//! The files of a package: the scripts that a DBA sources, the plain statements, and the files for migration tools, which send statements
+//! through a driver: DELIMITER is a command of the client.
 
-use super::plan::Task;
-use super::sql::Sql;
-use super::{filters, text};
-use crate::package::{
-    BATCH, DESCRIPTION_MAX, ENTRIES_MAX, Ident, KeyType, MAX_SLOTS, NAME_MAX, Options, Package, Routine as R, Security,
-};
+use super::plan::plan;
+use super::sql::{COLUMN_DIFFERS, DDL_TIMEOUT, KEY_NOT_UNIQUE, NOT_KEPT, Sql, TABLE_DIFFERS, filters, text};
+use super::step::Task;
+use crate::package::{DESCRIPTION_MAX, NAME_MAX, Options, Package, Routine as R, Security};
 
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How the files of a package separate statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// With DELIMITER, for the command-line client.
+    Client,
+    /// Without DELIMITER: one text with many statements, for a tool that sends a file as it is.
+    Plain,
+    /// A JSON array of statements, for a tool that sends one statement at a time.
+    Statements,
+}
 
 /// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,56 +24,6 @@ pub struct File {
     pub name: &'static str,
     /// All of it.
     pub text: String,
-}
-
-/// The sql_mode that the server stores with each routine. Without NO_ZERO_DATE: a roll-up changes rows of people, which can contain zero
-/// dates.
-pub const SQL_MODE: &str = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
-
-/// How long a statement of a script or of an installation waits for transactions that have used an object, in seconds. New calls
-/// of the object wait behind it. Source: MySQL manual, "Metadata Locking".
-pub const DDL_TIMEOUT: u32 = 2;
-
-const NAMED: bool = true;
-const RECORDS: bool = false;
-
-/// The CREATE statement of a routine of the package.
-pub(super) fn routine(sql: Sql<'_>, of: R) -> String {
-    let of_column = sql.package.options.column().is_some();
-    match (sql.package.options.is_named(), of) {
-        (_, R::Fail) => text!(sql, path = "counters/fail.sql"),
-        (NAMED, R::MustExist) => text!(sql, path = "counters/must_exist.sql"),
-        (NAMED, R::AddElsewhere) => text!(sql, path = "counters/add_elsewhere.sql"),
-        (NAMED, R::Steps) => text!(sql, path = "cluster/counter_steps.sql"),
-        (NAMED, R::Setup) => text!(sql, path = "counters/setup.sql"),
-        (NAMED, R::Increment) => text!(sql, path = "counters/increment.sql"),
-        (NAMED, R::Add) => text!(sql, path = "counters/add.sql"),
-        (_, R::Take) => text!(sql, path = "bounded/take.sql"),
-        (_, R::Collect) => text!(sql, path = "bounded/collect.sql"),
-        (_, R::TakeElsewhere) => text!(sql, path = "bounded/take_elsewhere.sql"),
-        (NAMED, R::Reset) => text!(sql, path = "counters/reset.sql"),
-        (NAMED, R::Resize) => text!(sql, path = "counters/resize.sql"),
-        (NAMED, R::Delete) => text!(sql, path = "counters/delete.sql"),
-        (_, R::Drop) => text!(sql, path = "counters/drop.sql"),
-        (NAMED, R::Get) => text!(sql, path = "counters/get.sql"),
-        (RECORDS, R::Steps) => text!(sql, path = "cluster/record_steps.sql"),
-        (RECORDS, R::Increment) => text!(sql, path = "records/increment.sql"),
-        (RECORDS, R::Add) => text!(sql, path = "records/add.sql"),
-        (_, R::AddMany) => text!(sql, path = "records/add_many.sql"),
-        (RECORDS, R::Reset) if of_column => text!(sql, path = "column/reset.sql"),
-        (RECORDS, R::Reset) => text!(sql, path = "records/reset.sql"),
-        (_, R::Compact) if of_column => text!(sql, path = "column/compact.sql"),
-        (_, R::Compact) => text!(sql, path = "records/compact.sql"),
-        (_, R::Begin) => text!(sql, path = "records/begin.sql"),
-        (_, R::Maintain) if of_column => text!(sql, path = "column/maintain.sql"),
-        (_, R::Maintain) => text!(sql, path = "records/maintain.sql"),
-        (_, R::Move) => text!(sql, path = "column/move.sql"),
-        (_, R::Rollup) => text!(sql, path = "column/rollup.sql"),
-        (RECORDS, R::Delete) => text!(sql, path = "records/delete.sql"),
-        (RECORDS, R::Get) if of_column => text!(sql, path = "column/get.sql"),
-        (RECORDS, R::Get) => text!(sql, path = "records/get.sql"),
-        (_, of) => unreachable!("{of:?} is not in such a package"),
-    }
 }
 
 /// All files of a package.
@@ -91,28 +49,30 @@ pub fn files(package: &Package) -> Vec<File> {
     files.into_iter().map(|(name, text)| File { name, text: text.trim_end().to_owned() + "\n" }).collect()
 }
 
-/// A file that every package has, such as `create_procedures.sql`.
-pub fn file(package: &Package, name: &str) -> String {
-    let mut files = files(package).into_iter();
-    files.find(|file| file.name == name).expect("every package has it").text
-}
-
 /// A SELECT that returns how the table in the current database, or that of the column, differs: a sentence, or NULL.
 pub fn table_check(package: &Package) -> String {
     text!(Sql::of(package, Task::Replace), path = "files/_table_check.sql")
 }
 
-/// The name of a routine that a script creates, calls and drops, and of a table that is about to be dropped.
-pub fn temporary(package: &Package) -> Ident {
-    Ident::new(format!("_{}script", package.options.prefix.name())).expect("shorter than the names of other routines")
+/// The files of a package in a format.
+pub fn files_of(package: &Package, format: Format) -> Vec<File> {
+    let statements = |task| -> Vec<_> { plan(package, task).into_iter().flat_map(|step| step.statements).collect() };
+    let banner = Sql::of(package, Task::Create).banner();
+    let (up, down) = (Task::Create, Task::RemoveAll);
+    let plain = |name, purpose: &str, task| {
+        let text = format!("{banner}\n-- {purpose}\n\n{};\n", statements(task).join(";\n\n"));
+        File { name, text }
+    };
+    let json = |name, task| {
+        let text = serde_json::to_string_pretty(&statements(task)).expect("strings") + "\n";
+        File { name, text }
+    };
+    match format {
+        Format::Client => files(package),
+        Format::Plain => vec![
+            plain("up.sql", "Creates the table, the routines and the views.", up),
+            plain("down.sql", "Drops the routines, the views and the table, unless the table has counts.", down),
+        ],
+        Format::Statements => vec![json("up.json", up), json("down.json", down)],
+    }
 }
-
-/// What the scripts and the program say of a table that is not that of the package.
-pub(super) const TABLE_DIFFERS: &str =
-    "the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it";
-pub(super) const COLUMN_DIFFERS: &str =
-    "the column is missing, generated or not an integer, or its table is not InnoDB or has another key: render again";
-pub(super) const KEY_NOT_UNIQUE: &str =
-    "the key is not unique: a roll-up would add the counts to several rows. Render it with a unique key";
-pub(super) const NOT_KEPT: &str =
-    "each roll-up would change a column with ON UPDATE CURRENT_TIMESTAMP: render again with it in --keep";

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Version;
+use super::version::Version;
 use crate::connect::Hinted;
 use crate::package::Family;
 
@@ -68,9 +68,8 @@ pub fn find() -> Result<Program, Hinted> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(OTHER_FOLDERS.map(PathBuf::from));
     let program = programs(folders).next().or_else(|| provided().into_iter().next());
-    let nowhere = "no mysqld or mariadbd found";
-    let error = format!("{nowhere}: {SERVER_VARIABLE} is not set, and neither the PATH nor the cache has a server");
-    program.ok_or_else(|| Hinted::new(error, INSTALL))
+    let nowhere = format!("{SERVER_VARIABLE} is not set, and neither the PATH nor the cache has a server");
+    program.ok_or_else(|| Hinted::new(format!("no mysqld or mariadbd found: {nowhere}"), INSTALL))
 }
 
 /// The path in an environment variable. An empty one is as good as none, as for a shell.

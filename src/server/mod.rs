@@ -2,61 +2,31 @@
 
 mod find;
 mod private;
+mod version;
 
-use std::fmt;
-
+use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::{Family, SqlStr};
+use crate::package::{Ident, SqlStr};
 
 pub use find::{Program, cache_folder, find, provided};
 pub use private::{PrivateServer, StartError};
-
-/// The family and version of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Version {
-    /// The server family.
-    pub family: Family,
-    /// The first number of the version.
-    pub major: u16,
-    /// The second number of the version.
-    pub minor: u16,
-    /// The third number of the version.
-    pub patch: u16,
-}
-
-impl Version {
-    /// Parses the result of `SELECT VERSION()` or the output of `mysqld --version`. None if it contains no version.
-    pub fn parse(text: &str) -> Option<Self> {
-        let family = if text.to_lowercase().contains("mariadb") { Family::Mariadb } else { Family::Mysql };
-        let number = text
-            .split_whitespace()
-            .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.split('.').count() >= 3)?;
-        let mut numbers = number.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
-        Some(Self { family, major: numbers.next()?, minor: numbers.next()?, patch: numbers.next()? })
-    }
-
-    /// Queries the version of a server.
-    ///
-    /// # Errors
-    /// The connection fails, or the version cannot be parsed.
-    pub fn of(connection: &mut mysql::Conn) -> Result<Self, mysql::Error> {
-        let text: String = connection.query_first("SELECT VERSION()")?.unwrap_or_default();
-        Self::parse(&text).ok_or_else(|| std::io::Error::other(format!("unknown version '{text}'")).into())
-    }
-}
-
-/// The family and the release series.
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}.{}", self.family, self.major, self.minor)
-    }
-}
+pub use version::Version;
 
 /// The account of a connection, quoted for a statement.
-pub fn account(connection: &mut mysql::Conn) -> mysql::Result<String> {
+pub fn account(connection: &mut Conn) -> mysql::Result<String> {
     let account: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let account = account.unwrap_or_default();
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
     Ok(format!("{}@{}", SqlStr(user), SqlStr(host)))
+}
+
+/// The statement that grants an account privileges on a database, without the wildcards that `%` and `_` would be. If the account has a row
+/// with these wildcards, that is the one which the statement extends, because the server would read only the new one.
+/// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
+pub fn grant(connection: &mut Conn, privileges: &str, database: &str, account: &str) -> mysql::Result<String> {
+    let query = "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY ?";
+    let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"), database))?;
+    let place = row.unwrap_or_else(|| database.replace('%', "\\%").replace('_', "\\_"));
+    Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(place)))
 }

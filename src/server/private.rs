@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use mysql::{Conn, OptsBuilder};
 use tempfile::TempDir;
 
-use super::Program;
+use super::find::Program;
 use crate::package::Family;
 
 /// The timeout until a server accepts connections. A machine under load takes much longer than an idle one.

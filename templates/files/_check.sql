@@ -2,7 +2,7 @@
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
-CREATE{{ sql.definer() }} PROCEDURE {{ sql.temporary() }}()
+CREATE{{ sql.definer() }} PROCEDURE {{ package.temporary() }}()
 {%- if o.definer.is_some() %}
   -- An account that may not name this definer fails here (1227), before a routine is dropped.
   SQL SECURITY INVOKER{% endif %}

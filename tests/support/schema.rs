@@ -109,7 +109,8 @@ impl<'a> Schema<'a> {
 
     /// A file of a package for this server.
     pub fn file(&self, package: &Package, name: &str) -> String {
-        render::file(&package.clone().of_family(self.server.version.family), name)
+        let files = render::files(&package.clone().of_family(self.server.version.family));
+        files.into_iter().find(|file| file.name == name).expect("every package has it").text
     }
 
     /// Runs a script through the driver.
