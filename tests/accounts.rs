@@ -1,10 +1,9 @@
 //! Accounts of promises, and what those of grants.sql can do: the table in docs/operations.md, cell by cell.
 
-use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
+use mysql::Row;
 use slotted::package::{Package, Routine};
 
-use crate::support::{Account, Module, Server, bounded, error_of, grants, keyed, of_column, package, root};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module.plain(the_table_contains_each_routine).on_servers(each_account_can_do_what_the_table_says);
@@ -17,16 +16,13 @@ struct Cells {
     of_accounts: [String; 2],
 }
 
-fn table() -> Vec<Cells> {
-    let page = std::fs::read_to_string(root().join("docs/operations.md")).expect("the page");
-    let head = "| action | packages | `'app'@'%'` | `'dba'@'%'` |\n|---|---|---|---|\n";
-    let (_, rows) = page.split_once(head).expect("the table");
-    let cells = |row: &str| {
-        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
-        let [action, packages, app, dba] = cells.try_into().expect(row);
+fn cells() -> Vec<Cells> {
+    let rows = table("docs/operations.md", "action | packages | `'app'@'%'` | `'dba'@'%'`").into_iter();
+    let cells = |row: Vec<String>| {
+        let [action, packages, app, dba] = row.try_into().expect("four cells");
         Cells { action, packages, of_accounts: [app, dba] }
     };
-    rows.lines().take_while(|row| row.starts_with('|')).map(cells).collect()
+    rows.map(cells).collect()
 }
 
 impl Cells {
@@ -96,7 +92,7 @@ pub fn packages() -> [Package; 4] {
 
 /// As for production: the routines and views run as a locked account. Each call is rolled back.
 fn each_account_can_do_what_the_table_says(server: &Server) {
-    let table = table();
+    let table = cells();
     assert_eq!(table.len(), 15);
     for mut package in packages() {
         let schema = server.schema();
@@ -139,7 +135,7 @@ fn each_account_can_do_what_the_table_says(server: &Server) {
 
 /// No routine that is not private is missing in the table.
 fn the_table_contains_each_routine() {
-    let actions: String = table().into_iter().map(|row| row.action).collect();
+    let actions: String = cells().into_iter().map(|row| row.action).collect();
     for routine in Routine::all().filter(|routine| !routine.is_private()) {
         assert!(actions.contains(&format!("`{}`", routine.suffix())), "{}", routine.suffix());
     }

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use mysql::Value;
-use mysql::prelude::Queryable;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::support::{Module, Schema, Server, at_once, calls, error_of, keyed, records};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

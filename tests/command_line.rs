@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use slotted::render;
 
-use crate::support::{Module, parsed, printed, root, write_program};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -6,10 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mysql::prelude::Queryable;
 use slotted::connect::option_file;
 
-use crate::support::{Module, Network, Server, exits, interrupt, printed, slotted};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -58,12 +57,9 @@ impl Network {
     fn account(&self, user: &str, password: &str) -> impl Fn(&[&str]) -> Command {
         let password = password.replace('\\', "\\\\").replace('\'', "''");
         let (user, port) = (user.to_owned(), self.port.clone());
-        for statement in [
-            format!("CREATE USER '{user}'@'localhost' IDENTIFIED BY '{password}'"),
-            format!("GRANT ALL ON *.* TO '{user}'@'localhost' WITH GRANT OPTION"),
-        ] {
-            self.server.connect().query_drop(statement).expect("an account");
-        }
+        let create = format!("CREATE USER '{user}'@'localhost' IDENTIFIED BY '{password}'");
+        let grant = format!("GRANT ALL ON *.* TO '{user}'@'localhost' WITH GRANT OPTION");
+        run_all(&mut self.server.connect(), &[create, grant]).expect("an account");
         move |arguments| advise(&[&["-h", "127.0.0.1", "-P", &port, "-u", &user], arguments].concat())
     }
 }

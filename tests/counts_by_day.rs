@@ -2,15 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
+use mysql::Row;
 use rand::Rng;
 use slotted::package::Package;
 use slotted::script;
 
-use crate::support::{
-    Account, Module, Schema, Server, beside, grants, keyed, records, run, run_all, sql_blocks, until,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -10,13 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::prelude::Queryable;
-use mysql::{Conn, Error, OptsBuilder};
+use mysql::{Error, OptsBuilder};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, SetOnDrop, as_slotted, bounded, of_column, package, root, source, until};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -165,10 +164,9 @@ fn promise(server: &Server, errors: &'static [u16], until: &[u16], strike: Strik
 
 /// Whether the table of errors in docs/routines.md says the same of an error.
 fn is_documented(number: u16) -> bool {
-    let page = std::fs::read_to_string(root().join("docs/routines.md")).expect("the page");
     let said = if UNKNOWN.contains(&number) { "unknown" } else { "no" };
-    let mut rows = page.lines().map(|row| row.split(" | ").collect::<Vec<_>>());
-    rows.any(|row| row[0].contains(&number.to_string()) && row.get(2) == Some(&said))
+    let mut rows = table("docs/routines.md", ERRORS).into_iter();
+    rows.any(|row| row[0].contains(&number.to_string()) && row[2] == said)
 }
 
 /// The amounts that a call or a transaction adds.

@@ -6,10 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mysql::prelude::Queryable;
 use tempfile::TempDir;
 
-use crate::support::{Module, Network, Schema, Server, provided, root};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -7,16 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use serde_json::Value;
 use slotted::install;
 use slotted::package::Routine;
 
-use crate::support::{
-    Account, Module, SESSIONS, Schema, Server, beside, ends, exits, has, package, parsed, printed, rest_of_line,
-    run_all, until,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -40,7 +35,6 @@ pub fn promises(mut module: Module<'_>) {
         .on(|name| name.starts_with("mysql"), an_upgrade_that_is_killed_while_it_waits_loses_nothing)
         .private()
         .on(|name| name.starts_with("mysql"), status_names_a_group_that_has_several_primaries_since_the_installation)
-        .waits()
         .on_families(calls_go_on_while_an_upgrade_waits);
 }
 
@@ -392,10 +386,9 @@ fn upgrade_waits_for(server: &Server, blocks: &[&str], call: &str, kills: bool) 
     let schema = server.schema();
     let account = Account::new(&schema, "a", "USAGE");
     schema.install(&package(|_| {}));
+    let grant = format!("GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'", account.name);
     schema.run(&format!(
-        "CALL counter_setup('hits', NULL, 64, NULL); GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%';
-         ALTER PROCEDURE counter_add COMMENT 'old'",
-        account.name
+        "{grant}; ALTER PROCEDURE counter_add COMMENT 'old'; CALL counter_setup('hits', NULL, 64, NULL)"
     ));
     let grants = routine_grants(&schema, &account.name);
     let mut blocking = schema.after(blocks);
@@ -486,10 +479,8 @@ fn a_definer_that_does_not_exist_is_rejected_before_anything_is_created(server: 
     }
     let install = format!("install bounded_counters --no-function --definer {}_d@localhost", schema.name);
     has(&ends_as(&account, &schema, 2, &install), &["ERROR 1449", "hint: name a definer that exists, or create it"]);
-    has(
-        &ends_as(&account, &schema, 1, "status"),
-        &[&format!("the definer {}_d@localhost does not exist", schema.name)],
-    );
+    let missing = format!("the definer {}_d@localhost does not exist", schema.name);
+    has(&ends_as(&account, &schema, 1, "status"), &[&missing]);
 }
 
 fn each_missing_privilege_is_named_by_the_server_with_a_hint(server: &Server) {
@@ -544,8 +535,7 @@ fn the_owner_of_one_schema_installs(server: &Server) {
     for table in ["counters", "bounded_counters", "slotted_counters", "articles.views"] {
         ends_as(&account, &schema, 0, &format!("uninstall {table} --with-data --yes"));
     }
-    let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
-    assert_eq!(schema.first::<u64>(tables), 1);
+    assert_eq!(schema.objects(), 1);
 }
 
 /// An account that cannot read the privileges on a routine, and one that cannot grant them.
@@ -558,10 +548,8 @@ fn privileges_that_cannot_be_kept_stop_an_upgrade(server: &Server) {
         assert_eq!(schema.first::<String>(query), comment);
     };
     install(0, "Add", "");
-    schema.run(&format!(
-        "GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'; ALTER PROCEDURE counter_add COMMENT 'old'",
-        caller.name
-    ));
+    let grant = format!("GRANT EXECUTE ON PROCEDURE counter_add TO '{}'@'%'", caller.name);
+    schema.run(&format!("{grant}; ALTER PROCEDURE counter_add COMMENT 'old'"));
     install(2, "old", "GRANT SELECT ON mysql.procs_priv");
     schema.run(&format!("GRANT SELECT ON mysql.procs_priv TO '{}'@'%'", account.name));
     install(2, "old", "cannot keep the privileges to replace procedure counter_add: ERROR 1");

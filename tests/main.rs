@@ -25,9 +25,9 @@ macro_rules! promises {
 
 promises! {
     accounts add_many advise article bad_input bench bounded clusters columns command_line connect counts_by_day
-    demo documents dumps exactness examples faults frameworks hostile install installing locks migrations
+    demo documents exactness examples faults frameworks hostile install installing locks migrations
     model monitoring once queries races recipes rendering replication resize rollup security
-    server_defaults slotted_counters surroundings without_function
+    server_defaults slotted_counters surroundings
 }
 
 fn main() {

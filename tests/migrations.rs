@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use mysql::prelude::Queryable;
 use slotted::package::{Family, committed};
 use slotted::render::{Format, files_of};
 
 use crate::frameworks::Application;
-use crate::support::{Module, Server, of_column, root};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -38,16 +37,13 @@ fn follows(application: &Application<'_>, section: &str) {
             _ => panic!("{section}: a block without the name of its file"),
         }
     }
-    let runs =
-        |command: &str| application.runs(&format!("export DATABASE_URL={}\n{command}", application.url("mysql")));
+    let runs = |line: &str| application.runs(&format!("export DATABASE_URL={}\n{line}", application.url("mysql")));
     let [first @ .., up, down] = &commands[..] else { panic!("{section}: up and down") };
     first.iter().for_each(|command| runs(command));
     for _ in 0..2 {
         runs(&format!("{up}\nslotted status --url $DATABASE_URL"));
         runs(down);
-        // The tool leaves a table of its own.
-        let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'counter%'";
-        assert_eq!(schema.first::<u64>(tables) + schema.first::<u64>(ROUTINES), 0, "{section}");
+        assert_eq!(schema.objects(), 1, "{section}: the tool leaves a table of its own");
     }
 }
 
@@ -56,8 +52,6 @@ fn write(application: &Application<'_>, name: &str, text: &str) {
     fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     fs::write(path, text).expect("a file");
 }
-
-const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()";
 
 fn each_tool_of_the_page_goes_up_and_down_and_up_again(server: &Server) {
     for section in ["dbmate", "sqlx", "Alembic"] {
@@ -103,34 +97,26 @@ fn each_format_creates_and_drops_everything(server: &Server) {
     for package in committed.chain([of_column]) {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 100)");
-        let tables = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
-        let objects = || schema.first::<usize>(tables) + schema.first::<usize>(ROUTINES);
         let is_column = package.options.column().is_some();
         for format in [Format::Plain, Format::Statements] {
             let execute = |name: &str| {
                 let files = files_of(&package, format);
                 let file = files.iter().find(|file| file.name.starts_with(name)).expect("the file");
-                let statements = match format {
+                let statements: Vec<String> = match format {
                     Format::Statements => serde_json::from_str(&file.text).expect("JSON"),
                     _ => vec![file.text.clone()],
                 };
                 let mut connection = schema.connect();
-                // All results of a text of several statements are read: an error can be in each.
-                for statement in statements {
-                    let mut results = connection.query_iter(&statement).expect(&statement);
-                    while let Some(result) = results.iter() {
-                        result.for_each(|row| drop(row.expect(&statement)));
-                    }
-                }
+                statements.iter().for_each(|text| send(&mut connection, text).expect(text));
             };
             execute("up.");
             // The table of the application, that of the package, two views and the routines.
-            assert_eq!(objects(), 4 + package.routines().count(), "{format:?}");
+            assert_eq!(schema.objects(), 4 + package.routines().count(), "{format:?}");
             if is_column {
                 schema.run("CALL articles_views_increment(1)");
             }
             execute("down.");
-            assert_eq!(objects(), 1, "{format:?}");
+            assert_eq!(schema.objects(), 1, "{format:?}");
             // After a migration that has failed at once.
             execute("down.");
         }

@@ -12,13 +12,11 @@ use std::fmt::Debug;
 use std::time::Duration;
 use std::{env, thread};
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
 use slotted::package::{Options, Package};
 
-use crate::support::{Module, Schema, Server, bounded, cases, error_of, keyed, of_column, package};
+use crate::support::*;
 
 /// The sequences of a promise in a test run. They take a few seconds.
 const CASES: u32 = 40;
@@ -375,10 +373,12 @@ impl<'a> Subject<'a> {
     fn restart(&mut self, isolation: Isolation) {
         self.script.clear();
         for (number, (caller, level)) in self.callers.iter_mut().zip(isolation).enumerate() {
-            let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
-            caller.query_drop("ROLLBACK").expect("a rollback");
-            caller.query_drop(&level).expect("an isolation level");
-            self.script += &format!("{number}: {level};\n");
+            // With safe updates, a session rejects a change of rows that are not chosen by a key (1175).
+            let safe = format!("SET SESSION sql_safe_updates = {}", number == 2);
+            for setting in [format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"), safe] {
+                caller.query_drop(format!("ROLLBACK; {setting}")).expect("a setting");
+                self.script += &format!("{number}: {setting};\n");
+            }
         }
         self.schema.run(&format!("DELETE FROM {}", self.table));
         if self.form == Form::Column {

@@ -3,12 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
+use mysql::Row;
 
-use crate::support::{
-    Module, Network, Schema, Server, bounded, exits, keyed, of_column, package, slotted, sql_statements, until,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -1,17 +1,15 @@
-//! queries.sql: the plain statements of a package count as its routines do, for applications that prepare them.
+//! Plain statements: those of queries.sql count as the routines do, and reads need no function.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
-use mysql::prelude::{FromRow, Queryable};
-use mysql::{Conn, Params, Row, TxOpts, Value};
+use mysql::prelude::FromRow;
+use mysql::{Params, Row, TxOpts, Value};
 use slotted::package::{Options, Package};
 use slotted::script::statements;
 
-use crate::support::{
-    Module, Schema, Server, at_once, beside, bounded, calls, keyed, of_column, package, records, repeat, repeatable,
-    variants,
-};
+use crate::accounts::packages;
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -19,7 +17,8 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(queries_and_calls_count_in_the_same_rows)
         .on_servers(totals_are_exact_during_resizes)
         .on_servers(queries_after_a_select_in_the_same_transaction_work_and_lock_one_record)
-        .on_servers(a_json_escape_is_its_character_in_a_session_without_the_character);
+        .on_servers(a_json_escape_is_its_character_in_a_session_without_the_character)
+        .on_servers(each_read_has_its_form_without_the_function);
 }
 
 /// A named statement of queries.sql, with a question mark for each parameter.
@@ -233,4 +232,42 @@ fn a_json_escape_is_its_character_in_a_session_without_the_character(server: &Se
     queries.exec(&mut connection, "add_many", vec![r#"[["\u0416", 5]]"#.into()]).expect("add_many");
     let totals = schema.query::<(String, i64)>("SELECT name, total FROM slotted_counter_totals");
     assert_eq!(totals, [("\u{416}".to_owned(), 6)]);
+}
+
+/// The rows that a statement returns, or the value that it assigns.
+fn value(connection: &mut Conn, statement: &str) -> Vec<Vec<Value>> {
+    let mut query = statement;
+    if statement.contains("@total") {
+        connection.query_drop(statement).expect(statement);
+        query = "SELECT @total";
+    }
+    connection.query_map(query, Row::unwrap).expect(query)
+}
+
+/// For accounts without SUPER on a server with a binary log: the table of docs/migrations.md.
+fn each_read_has_its_form_without_the_function(server: &Server) {
+    let rows = table("docs/migrations.md", "with the function | without");
+    assert_eq!(rows.len(), 6);
+    let schema = server.schema();
+    schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 10), (2, 20), (3, 5)");
+    packages().iter().for_each(|package| schema.install(package));
+    schema.run(
+        "CALL counter_setup('downloads', NULL, NULL, 41); CALL counter_increment('downloads'); CALL slotted_counter_add(123, 456, 7); \
+         CALL bounded_counter_setup('seats', NULL, NULL, 8); CALL articles_views_add(1, 3); CALL articles_views_add(3, 1)",
+    );
+    let mut connection = schema.connect();
+    for row in rows {
+        let [with, without] = [0, 1].map(|cell| row[cell].trim_matches('`'));
+        assert!(with.contains("_get(") && !without.contains("_get("), "{row:?}");
+        let wanted = value(&mut connection, with);
+        let is_zero = |value: &Value| [Value::NULL, Value::from("0")].contains(value);
+        assert!(!wanted.iter().flatten().any(is_zero), "{with}: {wanted:?}");
+        connection.query_drop("SET @total = NULL").expect("a variable");
+        assert_eq!(value(&mut connection, without), wanted, "{without}");
+    }
+    // A record without rows.
+    let none = "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals WHERE record_type = 9 AND record_id = 9";
+    let page = std::fs::read_to_string(root().join("docs/migrations.md")).expect("the page");
+    assert!(page.contains(&none.replace("record_type = 9 AND record_id = 9", "record_type = 123 AND record_id = 456")));
+    assert_eq!(value(&mut connection, none), value(&mut connection, "SELECT slotted_counter_get(9, 9)"));
 }

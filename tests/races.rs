@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
-use std::{panic, thread};
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use slotted::package::Package;
 
-use crate::support::{Module, Schema, Server, bounded, error_of, keyed, package, run};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -290,7 +288,7 @@ impl Stage<'_> {
 fn are_serializable(server: &Server, package: &Package, races: &[Race]) {
     for isolation in ["REPEATABLE READ", "READ COMMITTED"] {
         let todo = Mutex::new(races.iter());
-        let work = || {
+        at_once(WORKERS, || {
             let schema = server.installed([package]);
             let session = |slot| {
                 let mut connection = schema.connect_with_id(slot, 6);
@@ -302,11 +300,6 @@ fn are_serializable(server: &Server, package: &Package, races: &[Race]) {
             while let Some(race) = next() {
                 stage.race(race);
             }
-        };
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-            // The message of a worker is that of the promise.
-            workers.into_iter().for_each(|worker| worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
         });
     }
 }

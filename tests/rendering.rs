@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slotted::package::{Family, Package, SqlStr, TAKEN, committed};
 use slotted::render::{self, Format, Task};
 
-use crate::support::{Module, parsed as package, root};
+use crate::support::{ERRORS, Module, parsed as package, table};
 
 pub fn promises(mut module: Module<'_>) {
     module
@@ -16,7 +16,6 @@ pub fn promises(mut module: Module<'_>) {
         .plain(a_manual_has_at_most_15_lines_and_says_whether_its_routine_is_private)
         .plain(the_numbers_of_errors_are_those_of_the_reference)
         .plain(a_manual_lists_the_numbers_that_its_routine_can_signal)
-        .plain(the_numbers_in_each_manual_are_as_reviewed)
         .plain(sql_for_one_server_has_no_words_for_the_other)
         .plain(no_routine_does_what_a_routine_must_not)
         .plain(scripts_need_no_client_command_but_delimiter_and_no_backslash);
@@ -182,13 +181,9 @@ fn numbers(text: &str) -> BTreeSet<u32> {
 
 /// Neither a number nor the words of its message change within a major version: an application may have only the text to compare.
 fn the_numbers_of_errors_are_those_of_the_reference() {
-    let page = std::fs::read_to_string(root().join("docs/routines.md")).expect("the page");
-    let (_, rows) = page.split_once("| has it counted? | what to do |\n|---|---|---|---|\n").expect("the table");
-    let cells = rows.lines().map_while(|row| row.strip_prefix("| ")?.split_once(" | "));
-    let rows: BTreeMap<u32, &str> = cells
-        .filter_map(|(number, rest)| Some((number.parse().ok()?, rest.split(" | ").next()?)))
-        .filter(|(number, _)| *number > 30000)
-        .collect();
+    let table = table("docs/routines.md", ERRORS);
+    let rows = table.iter().filter_map(|row| Some((row[0].parse::<u32>().ok()?, &row[1])));
+    let rows: BTreeMap<_, _> = rows.filter(|(number, _)| *number > 30000).collect();
     let scripts: String = packages().iter().flat_map(render::files).map(|file| file.text).collect();
     assert_eq!(numbers(&scripts), rows.keys().copied().collect(), "docs/routines.md, Errors");
     for (number, message) in rows {
@@ -232,18 +227,6 @@ fn a_manual_lists_the_numbers_that_its_routine_can_signal() {
             assert_eq!(numbers(manual), can, "{} of {}", routine.name, package.options.arguments());
         }
     }
-}
-
-/// Limits, defaults and errors of the server, too. A change of one changes the reference and the code.
-fn the_numbers_in_each_manual_are_as_reviewed() {
-    let of = |package: &Package| {
-        let line = |routine: Created| {
-            let words = routine.manual.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
-            format!("{}: {}\n", routine.name, words.collect::<Vec<_>>().join(" "))
-        };
-        format!("# {}\n{}", package.folder(), created(package).into_iter().map(line).collect::<String>())
-    };
-    insta::assert_snapshot!("numbers", packages().iter().map(of).collect::<String>());
 }
 
 fn sql_for_one_server_has_no_words_for_the_other() {

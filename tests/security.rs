@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use mysql::prelude::Queryable;
-
-use crate::support::{Account, Module, Server, error_of, package, root, run_all};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -4,9 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::Row;
-use mysql::prelude::Queryable;
 
-use crate::support::{Module, Schema, Server, as_slotted, bounded, ends, error_of, has, keyed, package, run_all};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -3,9 +3,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::{panic, thread};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use mysql::prelude::Queryable;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
@@ -13,7 +12,7 @@ use super::{
     CONNECTIONS, Call, FIXED, Form, Isolation, Key, Outcome, Step, Steps, Subject, Transaction, Verb, control,
     first_seed, sequences, setting, steps,
 };
-use crate::support::{Server, cases};
+use crate::support::*;
 
 /// The sequences of a promise. Each waits for some locks for a second.
 const CASES: u32 = 24;
@@ -147,23 +146,17 @@ fn run(subject: &mut Subject<'_>, isolation: Isolation, steps: &Steps) -> TestCa
 
 pub fn equals_the_model(server: &Server, form: Form) {
     let all = setting("SLOTTED_MODEL_CASES").map_or(cases(CASES), |cases| cases as u32);
-    thread::scope(|scope| {
-        let worker = |number: u64| {
-            scope.spawn(move || {
-                let mut subject = Subject::new(server, form);
-                for caller in &mut subject.callers {
-                    caller.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a timeout");
-                }
-                let subject = RefCell::new(subject);
-                let isolation = prop::array::uniform3(prop::sample::select(vec!["READ COMMITTED", "REPEATABLE READ"]));
-                let (seed, steps) = (first_seed() * WORKERS + number, steps(calls(form), 8));
-                sequences(all.div_ceil(WORKERS as u32), seed, &(isolation, steps), |(isolation, steps)| {
-                    run(&mut subject.borrow_mut(), isolation, &steps)
-                });
-            })
-        };
-        let workers: Vec<_> = (0..WORKERS).map(worker).collect();
-        // The message of a worker is that of the promise.
-        workers.into_iter().for_each(|worker| worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+    let next = AtomicU64::new(first_seed() * WORKERS);
+    at_once(WORKERS as usize, || {
+        let mut subject = Subject::new(server, form);
+        for caller in &mut subject.callers {
+            caller.query_drop("SET SESSION innodb_lock_wait_timeout = 1").expect("a timeout");
+        }
+        let subject = RefCell::new(subject);
+        let isolation = prop::array::uniform3(prop::sample::select(vec!["READ COMMITTED", "REPEATABLE READ"]));
+        let (seed, steps) = (next.fetch_add(1, SeqCst), steps(calls(form), 8));
+        sequences(all.div_ceil(WORKERS as u32), seed, &(isolation, steps), |(isolation, steps)| {
+            run(&mut subject.borrow_mut(), isolation, &steps)
+        });
     });
 }

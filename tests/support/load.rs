@@ -1,8 +1,8 @@
 //! Statements, sessions that execute them at the same time, and what these wait for.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{panic, thread};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -78,9 +78,12 @@ pub fn beside<T>(
     })
 }
 
-/// Runs `work` at the same time in a number of threads.
+/// Runs `work` at the same time in a number of threads. The message of one that fails is that of the promise.
 pub fn at_once(threads: usize, work: impl Fn() + Sync) {
-    thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(&work)));
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+    });
 }
 
 /// Runs a check until it is true.

@@ -15,9 +15,12 @@ pub use client::Client;
 pub use cluster::{Cluster, NODES, clusters, free_ports};
 pub use load::{SetOnDrop, at_once, beside, calls, cases, reads, repeat, repeatable, run, run_all, until};
 pub use promises::{Module, Promises};
-pub use schema::{SESSIONS, Schema, error_of, source};
+pub use schema::{SESSIONS, Schema, error_of, number_of, send, source};
 pub use servers::{Network, Server, servers_of_this_run, stop_servers};
 pub use tool::{ends, exits, has, interrupt, printed, rest_of_line, slotted};
+
+pub use mysql::Conn;
+pub use mysql::prelude::Queryable;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -77,6 +80,17 @@ pub fn sql_blocks(page: &str, section: &str) -> Vec<String> {
     let (_, rest) = page.split_once(&format!("\n## {section}\n")).expect("the section");
     let blocks = rest.split("\n## ").next().into_iter().flat_map(|text| text.split("```sql\n").skip(1));
     blocks.filter_map(|block| Some(block.split("```").next()?.to_owned())).collect()
+}
+
+/// The head of the table of errors in docs/routines.md.
+pub const ERRORS: &str = "number | message or cause | has it counted? | what to do";
+
+/// The rows of the table of a document that has this head, each with its cells.
+pub fn table(page: &str, head: &str) -> Vec<Vec<String>> {
+    let page = std::fs::read_to_string(root().join(page)).expect("the page");
+    let (_, rows) = page.split_once(&format!("| {head} |\n|---|")).expect("the table");
+    let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
+    rows.lines().skip(1).take_while(|row| row.starts_with('|')).map(cells).collect()
 }
 
 /// The statements of the SQL blocks in a section of a document.

@@ -166,7 +166,7 @@ impl Module<'_> {
         self
     }
 
-    /// The next promise waits most of its time, for locks, time-outs or a pause. It runs while others compute.
+    /// The further promises of this module wait most of their time, for locks, time-outs or a pause. They run while others compute.
     pub fn waits(&mut self) -> &mut Self {
         self.waits = true;
         self
@@ -199,7 +199,6 @@ impl Module<'_> {
             promise();
             Ok(())
         });
-        self.waits = false;
         self
     }
 
@@ -231,7 +230,6 @@ impl Module<'_> {
                 Ok(())
             });
         }
-        self.waits = false;
         self
     }
 

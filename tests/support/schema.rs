@@ -31,13 +31,22 @@ pub fn error_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> (u16, String) {
     }
 }
 
+/// The number of the error that the server returned, or 0.
+#[track_caller]
+pub fn number_of<T: std::fmt::Debug>(result: mysql::Result<T>) -> u16 {
+    if result.is_ok() { 0 } else { error_of(result).0 }
+}
+
 /// Executes a script as the client does: what stands between two delimiters in one packet.
 pub fn source(connection: &mut Conn, text: &str) -> mysql::Result<()> {
-    for packet in script::statements(text) {
-        let mut results = connection.query_iter(packet)?;
-        while let Some(result) = results.iter() {
-            result.into_iter().try_for_each(|row| row.map(drop))?;
-        }
+    script::statements(text).into_iter().try_for_each(|packet| send(connection, &packet))
+}
+
+/// Executes the statements of a packet, and returns the first error.
+pub fn send(connection: &mut Conn, packet: &str) -> mysql::Result<()> {
+    let mut results = connection.query_iter(packet)?;
+    while let Some(result) = results.iter() {
+        result.into_iter().try_for_each(|row| row.map(drop))?;
     }
     Ok(())
 }
@@ -143,6 +152,15 @@ impl<'a> Schema<'a> {
     pub fn first<T: FromRow>(&self, query: &str) -> T {
         let first = self.query(query).into_iter().next();
         first.unwrap_or_else(|| panic!("no row: {query}"))
+    }
+
+    /// The number of tables, views, routines and events.
+    pub fn objects(&self) -> usize {
+        self.first(
+            "SELECT (SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE())
+                  + (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE())
+                  + (SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE())",
+        )
     }
 
     /// All rows of a table, in the order of its key.

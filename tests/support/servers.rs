@@ -201,12 +201,6 @@ impl Server {
         }
     }
 
-    /// Whether innodb_snapshot_isolation is on by default, as on MariaDB 11.8. Such a server rejects the change of a row
-    /// that another connection has changed since the snapshot of the transaction (1020).
-    pub fn has_snapshot_isolation(&self) -> bool {
-        !self.is_mysql() && (self.version.major, self.version.minor) >= (11, 7)
-    }
-
     /// The options to connect as an account with all privileges.
     pub fn options(&self) -> OptsBuilder {
         OptsBuilder::from_opts(self.options.clone())
