@@ -8,9 +8,9 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold a row or a slot, it commits, then waits for it alone; after the first 1205 it waits no more.
-  A wait for an index of the column or in a trigger holds what the transaction has moved. In an open transaction or
-  with autocommit = 0, it waits for no row and no slot, keeps its locks, and can leave counts without an error.
+  If others hold a row or a slot, it commits, then waits for it alone, or for row and slots if the row rejects a part;
+  after the first 1205 no more. A wait for an index of the column or in a trigger holds what it has moved.
+  In a transaction or with autocommit = 0, it waits for no row and no slot, keeps its locks, and can leave counts.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
@@ -24,7 +24,7 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- Of a record, it moves what is free (-2); then it waits for the row (-1) or a held slot, and moves what is free.
+  -- The step for a record: -2 moves what is free, -1 waits for its row, 0 to 65535 for this slot, 65536 for all.
   DECLARE v_next, v_wait INT DEFAULT -2;
   DECLARE v_pending, v_slots, v_moved, v_done, v_errors, v_unused, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
@@ -44,12 +44,11 @@ BEGIN
   WHILE NOT v_end DO
     IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots; END IF;
     BEGIN
-      -- All queries here return a row: only KILL QUERY is NOT FOUND, and the handler above would take it for the end.
+      -- All queries return a row, so that only KILL QUERY is NOT FOUND. After 1213, all since COMMIT is undone.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- The move of this record is undone; after 1213, all since the last COMMIT. Ends after ten such errors.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_errors = v_errors + 1;
           SET v_done = 0, v_wait = -2, v_end = v_end OR v_errors >= 10;
@@ -60,21 +59,22 @@ BEGIN
       END IF;
       IF NOT v_end THEN
         IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
-        IF v_wait = -1 THEN
+        IF v_wait IN (-1, 65536) THEN
           SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        END IF;
+        IF v_wait = 65536 THEN
+          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} FOR UPDATE;
         ELSEIF v_wait >= 0 THEN
           SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
         IF v_message IS NOT NULL OR COALESCE(v_moved, 0) < v_pending THEN
-          SELECT COUNT(*), IF(v_moved IS NULL, -1, MIN(IF(slot > v_wait, slot, NULL))) INTO v_pending, v_next
-            FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
-          -- The row rejects all that is pending, or, after a wait for each held slot, all that was free.
-          IF v_message IS NOT NULL AND (v_moved >= v_pending OR v_own AND v_errors = 0 AND v_next IS NULL) THEN
-            SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-            SET v_next = -2;
-          END IF;
+          SELECT IF(v_message IS NOT NULL, 65536, IF(v_moved IS NULL, IF(COUNT(*), -1, -2), MIN(slot))) INTO v_next
+            FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
+        END IF;
+        IF v_message IS NOT NULL AND IF(v_own AND v_errors = 0, v_wait = 65536, v_moved >= v_pending) THEN
+          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
         END IF;
         SET v_done = v_done + v_slots, v_wait = IF(v_own AND v_errors = 0 AND v_next > v_wait, v_next, -2), v_next = -2;
       END IF;
