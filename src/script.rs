@@ -46,7 +46,7 @@ pub fn statements(script: &str) -> Vec<String> {
 
 /// The tokens of a statement as a server reads it: without comments, and with string literals as one quote and their value, and with a space before a parenthesis
 /// that does not follow a word at once. Two
-/// statements with the same tokens are the same statement to the server. An executable comment, which no package contains, is one token.
+/// statements with the same tokens are the same statement to the server. An executable comment or a hint, which no package contains, is one token.
 pub fn tokens(statement: &str) -> Vec<String> {
     let is_word = |c: char| c.is_alphanumeric() || "_@$".contains(c);
     let mut tokens: Vec<String> = Vec::new();
@@ -54,7 +54,7 @@ pub fn tokens(statement: &str) -> Vec<String> {
     while let Some(c) = rest.chars().next() {
         let length = if is_word(c) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { token(rest, c) };
         let (text, following) = rest.split_at(length);
-        let is_executed = text.starts_with("/*!") || text.starts_with("/*M!");
+        let is_executed = ["/*!", "/*M!", "/*+"].iter().any(|begin| text.starts_with(begin));
         let is_skipped = space(c) || text.starts_with("/*") || line_comment(text) > 0;
         if let Some(value) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
             let value = unescaped(value);

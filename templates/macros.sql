@@ -1,30 +1,25 @@
 {#- Texts that several templates need, and in which a difference between them would be a bug. -#}
 
-{#- The slot of the connection, as an expression. `first` is the number of the first slot with a plus, `slots` the
-    number of slots. -#}
+{#- The slot of the connection. `first`: the number of the first slot with a plus; `slots`: their number. -#}
 {% macro slot(o, first, slots) -%}
 {%- if o.cluster -%}
 {{ first }}MOD(CONNECTION_ID() * @@GLOBAL.auto_increment_increment + @@GLOBAL.auto_increment_offset - 1,
     {{ slots }} - MOD({{ slots }}, LEAST({{ slots }}, @@GLOBAL.auto_increment_increment)))
 {%- else -%}
-{{ first }}MOD(CONNECTION_ID(), {{ slots }})
-{%- endif -%}
+{{ first }}MOD(CONNECTION_ID(), {{ slots }}){%- endif -%}
 {%- endmacro %}
 
 {#- Sets v_slot to the slot of the connection of a named counter, or to NULL. -#}
 {% macro select_slot(sql, o) -%}
-{%- if o.per_counter() -%}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
   SELECT {{ slot(o, "1 + ", "MAX(counter_id)") }}
     INTO v_slot
     FROM {{ o.table }}
    WHERE counter_name = p_counter_name;
-{%- endif -%}
 {%- endmacro %}
 
 {#- Rejects a number of slots. -#}
-{% macro check_slots(sql, o, slots) -%}
-{%- if o.per_counter() -%}
+{% macro check_slots(sql, o, slots) -%}{% if o.per_counter() -%}
 IF {{ slots }} NOT BETWEEN 1 AND {{ MAX_SLOTS }} THEN
     CALL {{ sql.routine(R::Fail) }}(30005,
       CONCAT('{{ sql.name.name() }}: p_slots must be between 1 and {{ MAX_SLOTS }}, not ', COALESCE(p_slots, 'NULL')));

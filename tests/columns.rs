@@ -387,7 +387,7 @@ fn status_names_what_a_column_has_lost_and_uninstall_stops(server: &Server) {
     let event = event.trim_end_matches(';').replace(" DO ", " STARTS NOW() + INTERVAL 1 HOUR DO ");
     schema.after(&[&event, "CALL articles_views_add(1, 3)"]);
     let scheduler_is_on = schema.first::<String>("SELECT @@GLOBAL.event_scheduler") == "ON";
-    let (differs, not_unique) = ("table articles_views: differs: ", "the key is not unique");
+    let (differs, not_unique) = ("table articles_views: differs: ", "articles is not a table with a key");
     let [renamed, back] = [("views", "seen"), ("seen", "views")]
         .map(|(from, to)| format!("ALTER TABLE articles RENAME COLUMN {from} TO {to}"));
     let viewed = "RENAME TABLE articles_views TO moved; CREATE VIEW articles_views AS SELECT * FROM moved";
@@ -424,8 +424,9 @@ fn status_names_an_event_that_cannot_run_with_the_statement_that_helps(server: &
     let schema = server.schema();
     schema.run(ARTICLES);
     ends(&schema, 0, INSTALL);
-    let definer = Account::new(&schema, "d", "SELECT, INSERT, UPDATE, DELETE, EXECUTE, EVENT");
-    let (place, name) = (schema.ident(), format!("'{}'@'%'", definer.name));
+    let definer = Account::new(&schema, "d", "USAGE");
+    let (place, name) = (format!("`{}`", schema.name.replace('_', "\\_")), format!("'{}'@'%'", definer.name));
+    schema.run(&format!("GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE, EVENT ON {place}.* TO {name}"));
     let event = format!("DEFINER = {name} EVENT articles_views_rollup");
     schema.run(&format!("CREATE {event} ON SCHEDULE EVERY 7 HOUR DO CALL articles_views_rollup(NULL)"));
     let sees = Account::new(&schema, "s", "SELECT, SHOW VIEW, EVENT, EXECUTE");

@@ -42,6 +42,11 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         (false, "DROP PROCEDURE counter_increment; CREATE PROCEDURE counter_increment(p_name TEXT) SQL SECURITY INVOKER DO pwned()".into()),
         (false, "DROP FUNCTION counter_get; CREATE FUNCTION counter_get(p_name TEXT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA SQL SECURITY INVOKER RETURN pwned()".into()),
         (false, format!("RENAME TABLE counters TO hidden; CREATE {view} counters AS SELECT counter_name, counter_id, description, start_date, pwned() AS counter FROM hidden")),
+        // To read the columns of these from information_schema, MariaDB executes the function.
+        (false, format!("CREATE {view} p_package AS SELECT ROUND(1.5, pwned()) AS version, '[]' AS options")),
+        (false, format!("CREATE OR REPLACE {view} counter_totals AS SELECT ROUND(1.5, pwned()) AS total FROM counters")),
+        (false, format!("RENAME TABLE counters TO hidden; CREATE {view} counters AS SELECT counter_name, ROUND(1.5, pwned()) AS counter FROM hidden")),
+        (true, format!("RENAME TABLE articles TO hidden; CREATE {view} articles AS SELECT id, ROUND(1.5, pwned()) AS views FROM hidden")),
         (true, "CREATE TRIGGER planted BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = NEW.views + 0 * pwned()".into()),
         (true, "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE articles_views_rollup(p_records INT) SQL SECURITY INVOKER DO pwned()".into()),
         (true, "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE `articles_views_roll\u{fa}p`(p_records INT) SQL SECURITY INVOKER DO pwned()".into()),
@@ -51,7 +56,7 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)");
         schema.run(SPY);
         schema.install(if of_column { &column } else { &counters });
-        schema.run(&plant);
+        schema.run(&format!("{plant}; TRUNCATE pwned_by"));
         // A roll-up is called by an uninstallation, before an installation replaces its routines.
         let commands = if of_column {
             let [install, dry_run] = ["install --column articles.views", "install --column articles.views --dry-run"];

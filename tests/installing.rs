@@ -213,7 +213,7 @@ fn status_tells_differences_apart(server: &Server) {
     for (object, difference) in routines.map(|(name, .., difference)| (name, difference)).into_iter().chain([
         ("counter_increment", "missing"),
         ("counter_package", "version 0.0.9 instead of"),
-        ("counter_totals", "the columns differ"),
+        ("counter_totals", "the query differs"),
     ]) {
         let is_named = |line: &str| line.contains(&format!(" {object}: ")) && line.contains(difference);
         assert!(status.lines().any(is_named), "{object}: {difference}: {status}");

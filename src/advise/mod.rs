@@ -96,8 +96,10 @@ impl Watched {
                 }
                 _ => {
                     options.subject.set_slots(needed);
-                    advice.sentence += ": source create_procedures.sql of";
-                    format!("slotted generate {} --out more-slots", options.arguments())
+                    // An installation keeps the definer of the routines. The view can name another one.
+                    options.definer = None;
+                    advice.sentence += ": install them with";
+                    format!("slotted install {} --database {}", options.arguments(), shell_word(&advice.database))
                 }
             });
         }

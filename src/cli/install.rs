@@ -12,7 +12,8 @@ use super::output::{Outcome, hinted, in_line, note, out, outln};
 use super::package::installed;
 use crate::install::{self, Problem, column, compare, preflight};
 use crate::package::{
-    Columns, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, Subject, TableColumn, shell_word,
+    Columns, Definer, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, Subject, TableColumn,
+    shell_word,
 };
 use crate::render;
 use crate::server::Version;
@@ -105,9 +106,6 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
         if flags.collation.is_none() && options.column().is_none() {
             options.collation = before.collation;
         }
-        if flags.security.is_none() {
-            options.security = before.security;
-        }
         described = before.definer;
     }
     let package = Package::new(options.clone())?;
@@ -115,21 +113,34 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
         options.security = preflight::security(connection, &package)?.unwrap_or(options.security);
     }
     if flags.definer.is_none() {
-        if let Some(problem) = preflight::mixed(connection, &package)? {
-            return Err(rejected(problem));
-        }
-        let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-        let found = preflight::definers(connection, &package)?.pop();
-        let definer = found.as_ref().and_then(|definer| definer.parse().ok());
-        // The owner of the database can write any account into the view, but not into a routine.
-        if let Some(described) = described.as_ref().filter(|one| Some(*one) != definer.as_ref()) {
-            let what =
-                format!("the view of the package names the definer {}, and its routines do not", described.plain());
-            return Err(rejected(Problem { what, remedy: "add --definer".to_owned() }));
-        }
-        options.definer = definer.filter(|_| described.is_some() || found != own);
+        options.definer = found_definer(connection, &package, described)?;
     }
     Ok(())
+}
+
+/// The definer of the routines, unless it is this account and the view of the package names none. The owner of the database can write any
+/// account into the view, but not into a routine.
+fn found_definer(
+    connection: &mut Conn,
+    package: &Package,
+    described: Option<Definer>,
+) -> anyhow::Result<Option<Definer>> {
+    if let Some(problem) = preflight::mixed(connection, package)? {
+        return Err(rejected(problem));
+    }
+    let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
+    let found = preflight::definers(connection, package)?.pop();
+    let definer = found.as_deref().and_then(Definer::stored);
+    let what = match &described {
+        Some(described) if Some(described) != definer.as_ref() => {
+            format!("the view of the package names the definer {}, and its routines do not", described.plain())
+        }
+        None if definer.is_none() && found != own && found.is_some() => {
+            format!("no option can name the definer {} of the routines", found.unwrap_or_default())
+        }
+        _ => return Ok(definer.filter(|_| described.is_some() || found != own)),
+    };
+    Err(rejected(Problem { what, remedy: "add --definer".to_owned() }))
 }
 
 fn rejected(Problem { what, remedy }: Problem) -> anyhow::Error {

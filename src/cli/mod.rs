@@ -134,7 +134,7 @@ fn described(error: &anyhow::Error) -> String {
 fn exit_code(error: &anyhow::Error) -> ExitCode {
     let interrupted = interrupt::stop().load(Ordering::Relaxed);
     let word = if interrupted { "interrupted" } else { "error" };
-    note!("{word}: {}", described(error));
+    note!("{word}: {}", output::in_line(&described(error)));
     if let Some(Hinted { hint, .. }) = error.downcast_ref() {
         note!("hint: {hint}");
     }

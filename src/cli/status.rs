@@ -14,7 +14,7 @@ use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Problem, column, preflight};
-use crate::package::{KeyType, Options, Package, SqlStr};
+use crate::package::{Definer, KeyType, Options, Package, SqlStr};
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
@@ -106,8 +106,12 @@ impl Status {
 }
 
 impl PackageReport {
-    fn read(connection: &mut Conn, (package, version): (Package, String)) -> anyhow::Result<Self> {
+    fn read(connection: &mut Conn, (mut package, version): (Package, String)) -> anyhow::Result<Self> {
         let mut objects = compare::states(connection, &package)?;
+        // The owner of the database can write any account into the view, but not into a routine.
+        let found = preflight::definers(connection, &package)?;
+        let is_found = |definer: &Definer| found.iter().any(|one| Definer::stored(one).as_ref() == Some(definer));
+        package.options.definer = package.options.definer.filter(is_found);
         compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
         let stores = objects.iter().any(|object| object.kind == "table" && object.state == State::Same);
@@ -222,17 +226,13 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     if install::steps(package, objects).is_err() {
         return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
     }
-    // The owner of the database can write any account into the view, but not into a routine.
-    let found = preflight::definers(connection, package)?;
-    let definer = package.options.definer.clone().filter(|definer| found.contains(&definer.plain()));
-    let options = Options { definer, ..package.options.clone() };
-    let command = preflight::command(connection, &options)?;
+    let command = preflight::command(connection, &package.options)?;
     let rejects = "SELECT @@GLOBAL.log_bin AND NOT @@GLOBAL.log_bin_trust_function_creators";
     if let [ObjectState { kind, .. }] = differing[..]
         && kind == "function"
         && connection.query_first(rejects)? == Some(true)
     {
-        let options = Options { function: false, ..options };
+        let options = Options { function: false, ..package.options.clone() };
         let without = preflight::command(connection, &options)?;
         return Ok(vec![
             format!("To do without the function, with the same connection: {without}"),

@@ -3,6 +3,7 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
+use super::compare::{State, hold};
 use super::error::Problem;
 use super::preflight;
 use crate::package::{Collation, Columns, Definer, Ident, Key, Package, SqlStr, Subject, TableColumn};
@@ -37,45 +38,43 @@ struct ParentColumn {
 
 impl ParentTable {
     /// None if the database has no such table, or this account cannot see it.
-    fn read(connection: &mut Conn, name: &str) -> mysql::Result<Option<Self>> {
+    fn read(connection: &mut Conn, table: &Ident) -> mysql::Result<Option<Self>> {
+        let name = table.name().to_owned();
+        match hold(connection, [table])? {
+            State::Same => {}
+            State::Changed(_) => return Ok(Some(Self { name, columns: vec![], unique: vec![] })),
+            _ => return Ok(None),
+        }
         type Fields = (String, String, Option<String>, bool, bool);
         let columns = connection.exec_map(
             "SELECT COLUMN_NAME, UPPER(IF(DATA_TYPE LIKE '%int', CONCAT(DATA_TYPE, IF(COLUMN_TYPE LIKE '%unsigned%', ' unsigned', '')), COLUMN_TYPE)),
                     COLLATION_NAME, IS_NULLABLE = 'YES', LOWER(EXTRA) LIKE '%on update%'
                FROM information_schema.COLUMNS
-              WHERE TABLE_SCHEMA = DATABASE()
-                AND TABLE_NAME = ?
+              WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?
               ORDER BY ORDINAL_POSITION",
-            (name,),
+            (table.name(),),
             |(name, kind, collation, null, on_update): Fields| ParentColumn { name, kind, collation, null, on_update },
         )?;
-        if columns.is_empty() {
-            return Ok(None);
-        }
         // MariaDB adds the end of a row's version to each unique index of a system-versioned table: only current rows are read. A part of
         // an index on an expression has no column.
         let parts: Vec<(String, Option<String>)> = connection.exec(
             "SELECT INDEX_NAME, COLUMN_NAME
                FROM information_schema.STATISTICS
-              WHERE TABLE_SCHEMA = DATABASE()
-                AND TABLE_NAME = ?
-                AND NON_UNIQUE = 0
+              WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND NON_UNIQUE = 0
                 AND COALESCE(COLUMN_NAME, '') NOT IN (
-                  SELECT COLUMN_NAME
-                    FROM information_schema.COLUMNS
-                   WHERE TABLE_SCHEMA = DATABASE()
-                     AND TABLE_NAME = ?
-                     AND GENERATION_EXPRESSION = 'ROW END'
+                  SELECT COLUMN_NAME FROM information_schema.COLUMNS
+                   WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND GENERATION_EXPRESSION = 'ROW END'
                 )
               ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX",
-            (name, name),
+            (table.name(), table.name()),
         )?;
+        connection.query_drop("COMMIT")?;
         let is_part = |name: &String| columns.iter().any(|column| column.name == *name && !column.null);
         let indexes = parts.chunk_by(|one, next| one.0 == next.0);
         let names =
             |index: &[(_, Option<String>)]| index.iter().map(|(_, name)| name.clone().filter(is_part)).collect();
         let unique = indexes.filter_map(names).collect();
-        Ok(Some(Self { name: name.to_owned(), columns, unique }))
+        Ok(Some(Self { name, columns, unique }))
     }
 
     /// The columns with ON UPDATE CURRENT_TIMESTAMP.
@@ -134,7 +133,7 @@ impl ParentTable {
 
 /// Reads the table of a column in the current database. What does not fit a package is the inner error.
 pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Result<Parent, Problem>> {
-    let table = ParentTable::read(connection, column.table.name())?;
+    let table = ParentTable::read(connection, &column.table)?;
     let missing = || {
         let what = format!("the database has no table {}, or this account cannot see it", column.table.plain());
         Problem::new(what, "give TABLE.COLUMN of a table in --database, as an account that can read it")
@@ -147,7 +146,7 @@ pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<P
     let Some(column) = package.options.column() else {
         return Ok(Vec::new());
     };
-    let table = ParentTable::read(connection, column.table.name())?;
+    let table = ParentTable::read(connection, &column.table)?;
     let on_update = match table.map_or(Ok(Vec::new()), |table| table.on_update()) {
         Ok(names) => names,
         Err(problem) => return Ok(vec![problem]),
@@ -201,20 +200,21 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
         return Ok(None);
     }
     // Without the clause, the event would run as the account that changes it. A role is no account.
-    let Ok(account) = definer.parse::<Definer>() else {
+    let Some(account) = Definer::stored(&definer) else {
         let what = format!("the definer {definer} of the event {} is no account", name.name());
         return Ok(Some(Problem::new(what, format!("DROP EVENT {name}; create it again"))));
     };
-    let alter = format!("ALTER DEFINER = {account} EVENT {name}");
+    let wanted = package.options.definer.as_ref().filter(|wanted| **wanted != account);
+    let alter = format!("ALTER DEFINER = {} EVENT {name}", wanted.unwrap_or(&account));
     // MariaDB keeps the end of an event whose next schedule has none, unless it is one of another kind.
     let again = format!("{alter} ON SCHEDULE AT NOW() + INTERVAL 1 DAY; {alter} ON SCHEDULE {schedule} ENABLE");
     let remedy = if late.is_some() { again } else { format!("{alter} ENABLE") };
     let why = late.or((status != "ENABLED").then(|| format!("is {status}")));
-    if let Some(why) = why {
-        return Ok(Some(Problem::new(
-            format!("the event {} {why}: it does not call the roll-up", name.name()),
-            remedy,
-        )));
+    let why = why.map(|why| format!("{why}: it does not call the roll-up"));
+    // Whoever may replace the roll-up would execute as the definer of the event.
+    let other = wanted.map(|wanted| format!("runs as {definer} instead of {}", wanted.plain()));
+    if let Some(why) = why.or(other) {
+        return Ok(Some(Problem::new(format!("the event {} {why}", name.name()), remedy)));
     }
     if let Some(problem) = definer_problem(connection, name, &definer)? {
         return Ok(Some(problem));
@@ -231,7 +231,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
 /// A definer that does not exist, or lacks a privilege: the server says so in its error log alone. That of this account is not asked for.
 fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql::Result<Option<Problem>> {
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-    let Some(account) = definer.parse::<Definer>().ok().filter(|_| own.as_deref() != Some(definer)) else {
+    let Some(account) = Definer::stored(definer).filter(|_| own.as_deref() != Some(definer)) else {
         return Ok(None);
     };
     let (text, routine) = (SqlStr(definer), SqlStr(name.name()));

@@ -1,8 +1,8 @@
 //! Compares the objects of a package in a database with the rendered ones.
 //!
-//! Routines are compared token by token: the server prints them with their original body. It rewrites the query of a view, of which the names
-//! and types of the columns are compared. The checks of the scripts compare the table. Nothing that is found is executed: the account can
-//! have privileges that its owner does not have.
+//! Routines are compared token by token: the server prints them with their original body. It rewrites the query of a view, of which the words
+//! are compared. The checks of the scripts compare the table. Nothing that is found is executed: the account can have privileges that its
+//! owner does not have.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,8 +13,9 @@ use serde::Serialize;
 
 use super::installed::{installed, text};
 use super::stored::Stored;
-use crate::package::{Ident, Package, Subject};
+use crate::package::{Definer, Ident, Package};
 use crate::render::{self, Task};
+use crate::script::tokens;
 
 /// How an object in a database differs from the object of the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -85,7 +86,7 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
     ] {
         let mut state = if exists(connection, name)? { compare(connection, package)? } else { State::Missing };
         if kind == "view" && state == State::Same {
-            state = definer_state(connection, package, name)?;
+            state = account_state(connection, package, name)?;
         }
         states.push(of(kind, name.name(), state));
     }
@@ -93,15 +94,17 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
     Ok(states)
 }
 
-/// Compares the definer of a view, if the options name one.
-fn definer_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql::Result<State> {
-    let Some(wanted) = &package.options.definer else {
-        return Ok(State::Same);
-    };
-    let query = "SELECT DEFINER FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND DEFINER <> ''";
-    let found: Option<String> = connection.exec_first(query, (view.name(),))?;
-    let other = found.filter(|found| found.parse().as_ref() != Ok(wanted));
-    Ok(State::of(other.map(|found| format!("the definer is {found} instead of {}", wanted.plain()))))
+/// Compares the account that a view runs as: its SQL SECURITY, and its definer, if the options name one.
+fn account_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql::Result<State> {
+    let query = "SELECT DEFINER, SECURITY_TYPE FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let found: Option<(String, String)> = connection.exec_first(query, (view.name(),))?;
+    let (definer, security) = found.unwrap_or_default();
+    let wanted = package.options.security.sql();
+    let other = (security != wanted).then(|| format!("SQL SECURITY {security} instead of {wanted}"));
+    let is_other = |wanted: &&Definer| !definer.is_empty() && Definer::stored(&definer).as_ref() != Some(*wanted);
+    let wanted = package.options.definer.as_ref().filter(is_other);
+    let definer = wanted.map(|wanted| format!("the definer is {definer} instead of {}", wanted.plain()));
+    Ok(State::of(other.into_iter().chain(definer)))
 }
 
 /// Tells missing objects from those that the account cannot see: the server answers as if neither existed. An account that sees a part of the
@@ -208,18 +211,6 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
     Ok(created)
 }
 
-/// The columns of a table or a view with their data types, in order.
-fn columns(connection: &mut Conn, name: &Ident) -> mysql::Result<Vec<(String, String)>> {
-    connection.exec(
-        "SELECT COLUMN_NAME, LOWER(DATA_TYPE)
-           FROM information_schema.COLUMNS
-          WHERE TABLE_SCHEMA = DATABASE()
-            AND TABLE_NAME = ?
-          ORDER BY ORDINAL_POSITION",
-        (name.name(),),
-    )
-}
-
 fn exists(connection: &mut Conn, name: &Ident) -> mysql::Result<bool> {
     let query = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
     Ok(connection.exec_first(query, (name.name(),))? != Some(0))
@@ -227,25 +218,58 @@ fn exists(connection: &mut Conn, name: &Ident) -> mysql::Result<bool> {
 
 /// The check of the script compares the table.
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    // An account with SHOW VIEW alone sees the table, and no column.
-    if columns(connection, &package.options.table)?.is_empty() {
-        return Ok(State::Hidden);
+    let parent = package.options.column().map(|column| &column.table);
+    let held = hold(connection, [&package.options.table].into_iter().chain(parent))?;
+    if held != State::Same {
+        return Ok(held);
     }
     let problem: Option<Option<String>> = connection.query_first(render::table_check(package))?;
+    connection.query_drop("COMMIT")?;
     Ok(State::of(problem.flatten()))
 }
 
-/// The names of the columns are compared, and the type of the total: a restore that stopped leaves views of the number 1.
+/// Begins a transaction that holds tables: on MariaDB, information_schema.COLUMNS executes functions of a view that its owner puts in the place.
+/// A view has no index, so that the server rejects it unopened (1176).
+pub(super) fn hold<'a>(connection: &mut Conn, tables: impl IntoIterator<Item = &'a Ident>) -> mysql::Result<State> {
+    connection.query_drop("START TRANSACTION")?;
+    for table in tables {
+        let query =
+            "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+        let index: Option<String> = connection.exec_first(query, (table.name(),))?;
+        let index = Ident::stored(index.unwrap_or_else(|| "PRIMARY".to_owned()));
+        let state = match connection.query_drop(format!("SELECT 1 FROM {table} FORCE INDEX ({index}) LIMIT 0")) {
+            Ok(()) => continue,
+            Err(mysql::Error::MySqlError(error)) => match error.code {
+                1142 | 1143 => State::Hidden,
+                1146 => State::Missing,
+                1176 => State::of([format!("{} is not a table with a key", table.name())]),
+                _ => return Err(error.into()),
+            },
+            Err(error) => return Err(error),
+        };
+        connection.query_drop("COMMIT")?;
+        return Ok(state);
+    }
+    Ok(State::Same)
+}
+
+/// The words of the query are compared, whose names the server qualifies with the database: a restore that stopped leaves views of the number 1.
 fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    let more: &[_] = match package.options.subject {
-        Subject::Named { .. } | Subject::Bounded => &["description", "start_date", "slots", "total"],
-        Subject::Records { .. } => &["slots", "total"],
-        Subject::Column { .. } => &["total"],
+    let query = "SELECT VIEW_DEFINITION, LOWER(DATABASE()) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    let found: Option<(Option<Vec<u8>>, String)> = connection.exec_first(query, (package.totals.name(),))?;
+    let (found, database) = found.unwrap_or_default();
+    let (wanted, found) = (tokens(&render::totals(package)), tokens(&text(found.unwrap_or_default())));
+    if found.is_empty() {
+        return Ok(State::Hidden);
+    }
+    let words = |tokens: &[String]| {
+        let words = tokens.iter().map(|token| token.trim_matches('`').to_lowercase());
+        let words = words.skip_while(|word| word != "select");
+        words.filter(|word| word.contains(char::is_alphabetic) && *word != database).collect::<BTreeSet<_>>()
     };
-    let key = package.options.key().iter().map(|column| column.name.name());
-    let (names, types): (Vec<_>, Vec<_>) = columns(connection, &package.totals)?.into_iter().unzip();
-    let same = key.chain(more.iter().copied()).eq(names) && types.last().is_some_and(|kind| kind == "bigint");
-    Ok(State::of((!same).then(|| "the columns differ".to_owned())))
+    // The server prints the name of a stored function in backticks.
+    let calls = found.windows(2).any(|pair| pair[0].starts_with('`') && pair[1].trim() == "(");
+    Ok(State::of((calls || words(&wanted) != words(&found)).then(|| "the query differs".to_owned())))
 }
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {

@@ -22,8 +22,8 @@ pub struct Installed {
 
 /// The packages of the current database, or of all databases, from their views such as `counter_package`.
 ///
-/// The values are read from the text of the view: to select from it would execute the functions that a planted view calls, with the
-/// privileges of the account of the connection.
+/// The values are read from the text of the view: to select from it, and on MariaDB to read its columns from information_schema, would execute
+/// the functions that a planted view calls, with the privileges of the account of the connection.
 pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
     let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
     type View = (String, String, Option<Vec<u8>>);
@@ -32,32 +32,30 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
            FROM information_schema.VIEWS
           WHERE {place}
             AND TABLE_NAME LIKE '%package'
-            AND 2 = (
-              SELECT COUNT(*)
-                FROM information_schema.COLUMNS AS one
-               WHERE one.TABLE_SCHEMA = VIEWS.TABLE_SCHEMA
-                 AND one.TABLE_NAME = VIEWS.TABLE_NAME
-                 AND one.COLUMN_NAME IN ('version', 'options')
-            )
           ORDER BY TABLE_SCHEMA, TABLE_NAME"
     ))?;
     let installed = |(schema, view, query): View| {
+        // Without SHOW VIEW, the server returns no text.
         let tokens = tokens(&text(query.unwrap_or_default()));
         let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
         let package = options
             .and_then(|options| Package::new(options).ok())
             .filter(|package| package.package.name().to_lowercase() == view.to_lowercase());
         let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
-        Installed { schema, view, version, package }
+        let is_package = tokens.is_empty() || ["version", "options"].iter().all(|name| alias(&tokens, name).is_some());
+        is_package.then_some(Installed { schema, view, version, package })
     };
-    Ok(views.into_iter().map(installed).collect())
+    Ok(views.into_iter().filter_map(installed).collect())
+}
+
+/// The place of a name that a query gives to a value.
+fn alias(tokens: &[String], name: &str) -> Option<usize> {
+    tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && pair[1].trim_matches('`') == name)
 }
 
 /// The string that a query selects under a name: the last one before the name.
 fn selected(tokens: &[String], name: &str) -> Option<String> {
-    let end =
-        tokens.windows(2).position(|pair| pair[0].eq_ignore_ascii_case("AS") && pair[1].trim_matches('`') == name)?;
-    let before = tokens[..end].iter().rev();
+    let before = tokens[..alias(tokens, name)?].iter().rev();
     before.take_while(|token| *token != ",").find_map(|token| token.strip_prefix('\'')).map(str::to_owned)
 }
 

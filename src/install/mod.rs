@@ -65,10 +65,13 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
 /// same.
 ///
 /// # Errors
-/// The table was renamed or dropped. An empty one would hide that its counts are missing.
+/// The table differs, or it was renamed or dropped: an empty one would hide that its counts are missing.
 pub fn steps(package: &Package, states: &[ObjectState]) -> Result<Vec<Step>, InstallError> {
     let exists = |object: &&ObjectState| object.state != State::Missing;
-    if states.iter().filter(exists).any(|object| object.kind == "table") {
+    if let Some(table) = states.iter().filter(exists).find(|object| object.kind == "table") {
+        if let State::Changed(why) = &table.state {
+            return Err(InstallError::Check(why.join("; ")));
+        }
         let mut steps = render::plan(package, Task::Replace);
         steps.retain(|step| !step.is_of_routine() || state(step, states) != Some(&State::Same));
         return Ok(steps);

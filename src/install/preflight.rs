@@ -5,7 +5,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::error::Problem;
-use crate::package::{Family, Options, Package, Security, SqlStr, shell_word};
+use crate::package::{Definer, Family, Options, Package, Security, SqlStr, shell_word};
 use crate::server::{self, Version, account};
 
 /// A version whose server accepts the scripts, and on which the routines would fail or count wrong.
@@ -53,13 +53,21 @@ pub fn sees(connection: &mut Conn) -> mysql::Result<bool> {
 /// How this account gets what it needs to see the objects of the packages in the current database, also what the definer of an event may do.
 pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     let account = account(connection)?;
-    let routines = match Version::of(connection)?.family {
-        _ if event => "SELECT ON mysql.*",
+    let mut grants = vec![match Version::of(connection)?.family {
         Family::Mysql => "SHOW_ROUTINE ON *.*",
         Family::Mariadb => "SELECT ON mysql.proc",
-    };
-    let views = grant(connection, "SELECT, SHOW VIEW", &account)?;
-    Ok(format!("run as an administrator: {views}; GRANT {routines} TO {account}"))
+    }];
+    if event {
+        // Not the passwords.
+        grants.extend([
+            "SELECT (User, Host, Event_priv, Execute_priv) ON mysql.user",
+            "SELECT (User, Host, Db, Event_priv, Execute_priv) ON mysql.db",
+            "SELECT (User, Host, Db, Routine_name, Proc_priv) ON mysql.procs_priv",
+        ]);
+        grants.extend((grants[0] == "SHOW_ROUTINE ON *.*").then_some("SELECT ON mysql.default_roles"));
+    }
+    let grants: String = grants.iter().map(|what| format!("; GRANT {what} TO {account}")).collect();
+    Ok(format!("run as an administrator: {}{grants}", grant(connection, "SELECT, SHOW VIEW", &account)?))
 }
 
 /// What the definer of a package needs.
@@ -71,7 +79,7 @@ pub fn of_definer(package: &Package) -> &'static str {
 }
 
 /// A definer that does not exist: each call would fail (1449). If this account cannot see others, the view of an installed package, which
-/// reads no table, is corrupt then. CHECK TABLE opens the view and does not execute it.
+/// reads no table, is corrupt then. CHECK TABLE opens the view, so that MariaDB executes its functions: no administrator comes here.
 pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
     let Some(definer) = &package.options.definer else {
         return Ok(None);
@@ -131,7 +139,7 @@ pub fn mixed(connection: &mut Conn, package: &Package) -> mysql::Result<Option<P
     if package.options.definer.is_some() || definers.len() < 2 {
         return Ok(None);
     }
-    let options = Options { definer: definers[0].parse().ok(), ..package.options.clone() };
+    let options = Options { definer: Definer::stored(&definers[0]), ..package.options.clone() };
     let what =
         format!("the routines and views of {} have several definers: {}", package.own_name(), definers.join(", "));
     Ok(Some(Problem { what, remedy: format!("run {}", command(connection, &options)?) }))

@@ -134,6 +134,13 @@ impl FromStr for Definer {
 }
 
 impl Definer {
+    /// An account as a server returns it, in which quotes are a part of the name. None if no option can name it.
+    pub fn stored(text: &str) -> Option<Self> {
+        let (user, host) = text.rsplit_once('@')?;
+        let (user, host) = (Ident::new(user).ok()?, Ident::new(host).ok()?);
+        (user.name().chars().count() <= USER_MAX).then_some(Self { user, host })
+    }
+
     /// The account as the value of an option: a part that would be read as another one is in backticks.
     pub fn plain(&self) -> String {
         let part = |ident: &Ident| {
@@ -188,7 +195,7 @@ impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
 /// Source: Unicode Standard Annex 9, "Directional Formatting Characters".
 pub(crate) fn is_executed(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A text that a server has returned, as a literal in a line of a statement that a reader copies: in hexadecimal digits if it has

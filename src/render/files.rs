@@ -54,6 +54,11 @@ pub fn table_check(package: &Package) -> String {
     text!(Sql::of(package, Task::Replace), path = "files/_table_check.sql")
 }
 
+/// The statement that creates the view of the totals.
+pub fn totals(package: &Package) -> String {
+    text!(Sql::of(package, Task::Create), path = "files/_totals.sql")
+}
+
 /// The files of a package in a format.
 pub fn files_of(package: &Package, format: Format) -> Vec<File> {
     let statements = |task| -> Vec<_> { plan(package, task).into_iter().flat_map(|step| step.statements).collect() };

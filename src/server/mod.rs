@@ -22,11 +22,14 @@ pub fn account(connection: &mut Conn) -> mysql::Result<String> {
 }
 
 /// The statement that grants an account privileges on a database, without the wildcards that `%` and `_` would be. If the account has a row
-/// with these wildcards, that is the one which the statement extends, because the server would read only the new one.
+/// with these wildcards, it grants the privileges of this row, too, because the server would read only the new one.
 /// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
 pub fn grant(connection: &mut Conn, privileges: &str, database: &str, account: &str) -> mysql::Result<String> {
-    let query = "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY ?";
-    let row: Option<String> = connection.exec_first(query, (account.replace('`', "'"), database))?;
-    let place = row.unwrap_or_else(|| database.replace('%', "\\%").replace('_', "\\_"));
+    let query = "SELECT PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES
+                  WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY ? AND NOT FIND_IN_SET(PRIVILEGE_TYPE, ?) AND PRIVILEGE_TYPE <> 'USAGE'";
+    let known = (account.replace('`', "'"), database, privileges.replace(", ", ","));
+    let more: Vec<String> = connection.exec(query, known)?;
+    let privileges = [&[privileges.to_owned()], &more[..]].concat().join(", ");
+    let place = database.replace('%', "\\%").replace('_', "\\_");
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(place)))
 }

@@ -1,7 +1,7 @@
 {% if o.mariadb() -%}
 BEGIN NOT ATOMIC
 {%- else -%}
-CREATE PROCEDURE {{ package.temporary() }}()
+CREATE PROCEDURE {{ package.temporary() }}() SQL SECURITY INVOKER
 BEGIN{% endif %}
   DECLARE v_rows BIGINT;
   DECLARE v_left VARCHAR(128) CHARACTER SET utf8mb4;

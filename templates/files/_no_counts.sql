@@ -6,7 +6,7 @@
     FROM (
       SELECT CONCAT_WS(', ', {{ sql.key("{text}", ", ") }}) AS entry,
              SUM({% if o.is_named() %}counter{% else %}`count`{% endif %}) AS total
-        FROM {{ package.temporary() }}
+        FROM {{ package.temporary() }} FORCE INDEX (PRIMARY)
        GROUP BY {{ sql.key("{}", ", ") }}
       HAVING total <> 0
        LIMIT 5

@@ -7,8 +7,13 @@ CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
 ALTER USER {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column() %}
 GRANT SELECT ON {{ column.table }} TO {{ definer }};
-GRANT UPDATE ({{ sql.assigned() }}) ON {{ column.table }} TO {{ definer }};
--- On the database, so that the event of the roll-up runs.
-GRANT EVENT ON * TO {{ definer }};{% endif %}
+GRANT UPDATE ({{ sql.assigned() }}) ON {{ column.table }} TO {{ definer }};{% endif %}
 -- On the database, because routines call each other, and DROP PROCEDURE removes the privileges on one routine.
-GRANT EXECUTE ON * TO {{ definer }};
+-- Prepared, because a _ in the name of a database is any character in GRANT{% if !o.mariadb() -%}
+, unless partial_revokes is ON{% endif %}.
+SET @slotted_grant = CONCAT('GRANT EXECUTE{% if o.column().is_some() %}, EVENT{% endif %} ON `',
+  REPLACE(REPLACE(DATABASE(), '`', '``'), '_', {# -#}
+{% if o.mariadb() %}CONCAT(CHAR(92), '_'){% else %}IF(@@partial_revokes, '_', CONCAT(CHAR(92), '_')){% endif -%}
+  ), '`.* TO ', {{ definer.to_string()|sql_string }});
+PREPARE slotted_grant FROM @slotted_grant;
+EXECUTE slotted_grant;
