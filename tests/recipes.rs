@@ -19,7 +19,6 @@ use crate::support::{
 
 pub fn promises(mut module: Module<'_>) {
     module
-        .on_servers(a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers)
         .on_servers(a_stock_row_beside_old_and_new_takers_is_never_sold_twice)
         .on_servers(a_table_of_slots_is_moved_while_writers_go_over)
         .on_servers(the_table_of_the_article_is_changed_under_callers)
@@ -34,7 +33,7 @@ pub fn promises(mut module: Module<'_>) {
 
 const COLUMNS: &str = "docs/columns.md";
 const STOCK: &str = "docs/stock.md";
-const MOVES: &str = "examples/moves.md";
+const MIGRATIONS: &str = "docs/migrations.md";
 
 fn text(page: &str) -> String {
     fs::read_to_string(root().join(page)).expect("the page")
@@ -77,35 +76,10 @@ fn records(table: &str, prefix: &str, key: Option<&str>) -> Package {
     })
 }
 
-fn a_hot_row_is_moved_and_moved_back_beside_old_and_new_writers(server: &Server) {
-    let schema = server.installed([&records("page_hits", "page_hit_", Some("page_id BIGINT"))]);
-    let [create, insert, old, new, total] = &statements(MOVES, "Move a row", 0);
-    schema.run(&format!("{create}; {insert}"));
-    let counted = AtomicU64::new(1000);
-    let write = |connection: &mut Conn, statement| {
-        complete(connection, statement);
-        counted.fetch_add(1, SeqCst);
-    };
-    let [to, back] = ["move-row.sql", "row-back.sql"].map(|name| file(MOVES, name));
-    let write = |connection: &mut Conn, writer: usize| write(connection, &[old, new][writer % 2][..]);
-    beside((0..16).map(|_| schema.connect()), write, || {
-        let mut connection = schema.connect();
-        for number in calls(60) {
-            assert_eq!(complete(&mut connection, if number % 3 == 2 { &back } else { &to }), None);
-        }
-    });
-    let counted = counted.into_inner();
-    assert_eq!(schema.first::<u64>(total), counted);
-    for (moves, places) in [(to, (0, counted)), (back, (counted, 0))] {
-        complete(&mut schema.connect(), &moves);
-        assert_eq!(schema.first::<(u64, u64)>("SELECT hits, page_hit_get(1) FROM pages"), places);
-    }
-}
-
 fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
     const PIECES: i64 = 3_000;
     let schema = server.installed([&bounded(|_| {})]);
-    schema.run(&sql_blocks(MOVES, "Move a stock row")[0]);
+    schema.run(&sql_blocks(STOCK, "Move a stock row")[0]);
     schema.run(&format!("UPDATE stock SET qty = {PIECES}"));
     let sold = AtomicI64::new(0);
     let old = |connection: &mut Conn| {
@@ -127,7 +101,7 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
         }
     };
     let take = |connection: &mut Conn, taker: usize| if taker < 8 { old(connection) } else { new(connection) };
-    let [to, back] = ["move-stock.sql", "stock-back.sql"].map(|name| file(MOVES, name));
+    let [to, back] = ["move-stock.sql", "stock-back.sql"].map(|name| file(STOCK, name));
     let part = to.replace("SELECT qty", "SELECT LEAST(qty, 100)");
     assert_ne!(part, to);
     beside((0..16).map(|_| schema.connect()), take, || {
@@ -150,7 +124,13 @@ fn a_stock_row_beside_old_and_new_takers_is_never_sold_twice(server: &Server) {
 fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
     const RECORDS: usize = 40;
     let schema = server.schema();
-    schema.run(&script::statements(&sql_blocks(MOVES, "Move a slot table")[0])[0]);
+    // As in the article "The Slotted Counter Pattern".
+    schema.run(
+        "CREATE TABLE slotted_counters (
+           id INT AUTO_INCREMENT PRIMARY KEY, record_type INT NOT NULL, record_id INT NOT NULL, slot INT NOT NULL DEFAULT 0,
+           `count` INT, UNIQUE KEY records_and_slots (record_type, record_id, slot)
+         ) ENGINE = InnoDB",
+    );
     schema.install(&records("record_counters", "record_counter_", None));
     let slots = (0..500 * RECORDS).map(|row| format!("(123, {}, {}, 2)", row % RECORDS, row / RECORDS));
     let slots = slots.collect::<Vec<_>>().join(", ");
@@ -166,7 +146,7 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
         counted[record].fetch_add(1, SeqCst);
         thread::sleep(Duration::from_millis(2));
     };
-    let move_slots = file(MOVES, "move-slots.sql");
+    let move_slots = file(MIGRATIONS, "move-slots.sql");
     beside((0..12).map(|_| schema.connect()), write, || {
         for number in 1..=12 {
             over.store(number, SeqCst);
@@ -183,11 +163,16 @@ fn a_table_of_slots_is_moved_while_writers_go_over(server: &Server) {
 
 fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
     let schema = server.schema();
-    let [create, insert, alter] = &statements(MOVES, "Move a slot table", 2);
-    schema.run(&format!(
-        "{create}; {insert}; CREATE PROCEDURE counter_increment(IN p_counter_name VARCHAR(50))
-         UPDATE counters SET counter = counter + 1 WHERE counter_name = p_counter_name AND counter_id = 1 + MOD(CONNECTION_ID(), 2)"
-    ));
+    let [alter] = &statements("docs/operations.md", "Upgrade", 0);
+    schema.run(
+        "CREATE TABLE counters (
+           counter_name VARCHAR(50), counter_id INT, description VARCHAR(100), start_date DATETIME NOT NULL, counter INT NOT NULL,
+           PRIMARY KEY (counter_name, counter_id)
+         ) ENGINE = InnoDB DEFAULT CHARSET = latin1;
+         INSERT INTO counters VALUES ('test1', 1, 'first', '2012-05-02 07:44:49', 1000), ('test1', 2, 'first', '2012-05-02 07:44:49', 5);
+         CREATE PROCEDURE counter_increment(IN p_counter_name VARCHAR(50))
+         UPDATE counters SET counter = counter + 1 WHERE counter_name = p_counter_name AND counter_id = 1 + MOD(CONNECTION_ID(), 2)",
+    );
     let counted = AtomicU64::new(0);
     let caller = |connection: &mut Conn, _| {
         match connection.query_drop("CALL counter_increment('test1')") {
