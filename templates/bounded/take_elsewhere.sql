@@ -18,7 +18,7 @@ taking: BEGIN
 {%- else -%}
   {{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
 {%- endif %}
-  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock, then decide.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
   -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.

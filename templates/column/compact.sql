@@ -7,10 +7,11 @@ Moves the pending counts of a record into {{ of }}, if it has a row. Waits for t
   In a REPEATABLE READ transaction, first increments of neighbouring records wait until COMMIT: call it last.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
-Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; a value that does not fit is 1264, 1292 or 1406
+Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; if it does not fit, 1264, 1265, 1292, 1366 or 1406
 Errors: 30013 {{ of }} rejects the counts of the record, which stay pending
   1205, 1213
-{%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL, ROLLBACK: COMMIT would keep half a move.
+{%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL
+{%- if o.mariadb() %} or any error{% endif %}, ROLLBACK: COMMIT would keep half a move.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}

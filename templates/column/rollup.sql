@@ -15,8 +15,7 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
 Errors: 30013 {{ of }} rejects the counts of at least one record, which stay pending
-  1205, 1213
-{%- if o.cluster %}, 1180, 3101{% endif %}
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
   After KILL
 {%- if o.mariadb() %} or any error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN can keep half a move.

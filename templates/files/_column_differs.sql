@@ -9,4 +9,4 @@
   OR NOT EXISTS (SELECT * FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME) = (DATABASE(), {{ column.table.name()|sql_string -}}
        , {{ column.column.name()|sql_string }})
-       AND NUMERIC_SCALE = 0 AND COALESCE(GENERATION_EXPRESSION, '') = '')
+       AND NUMERIC_SCALE = 0 AND DATA_TYPE NOT IN ('float', 'double') AND COALESCE(GENERATION_EXPRESSION, '') = '')

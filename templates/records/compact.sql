@@ -10,7 +10,7 @@ Moves the counts of a record to its lowest slot and deletes the slots that are 0
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
   After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
-Errors: 1264, 1292, 1406 an argument is invalid; 1264 the total is out of range; 1205, 1213
+Errors: 1264, 1265, 1292, 1366, 1406 invalid argument; 1264 the total is out of range; 1205, 1213
 {%- if o.cluster %}, 3101, 1180{% endif %} call again
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}

@@ -12,7 +12,7 @@ Deletes all slots of a record
   In REPEATABLE READ, it can wait for slots of neighbouring records, and their first increments for it, until COMMIT.
 {%- endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
-Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213
+Errors: 1264, 1265, 1292, 1366, 1406 invalid argument; 1205, 1213
 {%- if o.cluster %}, 3101, 1180{% endif %} repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}

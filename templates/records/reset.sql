@@ -10,7 +10,7 @@ Sets the total of a record:
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
   After KILL, a transaction can be open: ROLLBACK.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_value, the new total, NULL means 0
-Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1205, 1213
+Errors: 1048, 1264, 1265, 1292, 1366, 1406 invalid argument; 1205, 1213
 {%- if o.cluster %}, 3101, 1180{% endif %} repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 0);
 {%- endfilter %}

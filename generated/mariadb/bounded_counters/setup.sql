@@ -135,7 +135,7 @@ taking: BEGIN
     -- In a trigger, a savepoint would keep what a statement has done that then fails (MariaDB).
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
-  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock, then decide.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
   -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.
   IF v_certain AND v_total < p_amount THEN

@@ -139,7 +139,7 @@ taking: BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED';
     SAVEPOINT slotted; RELEASE SAVEPOINT slotted;
   END;
-  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock, then decide.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
   -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN

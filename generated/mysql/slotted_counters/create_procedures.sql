@@ -118,7 +118,7 @@ CREATE PROCEDURE `slotted_counter_increment`(IN p_record_type INT,
   SQL SECURITY DEFINER
   COMMENT 'Adds 1 to a record, in the transaction of the caller, if there is one. Locks one slot until its end.
 Parameters: p_record_type, p_record_id, the key of the record
-Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
+Errors: 1048, 1264, 1265, 1292, 1366, 1406 invalid argument; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_increment(123, 456);'
 INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
 VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), 1)
@@ -132,7 +132,7 @@ CREATE PROCEDURE `slotted_counter_add`(IN p_record_type INT,
   SQL SECURITY DEFINER
   COMMENT 'Adds an amount to a record, in the transaction of the caller, if there is one. Locks one slot until its end.
 Parameters: p_record_type, p_record_id, the key of the record; p_amount, positive, negative or 0
-Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1690 count out of range; 1205, 1213 repeat the transaction
+Errors: 1048, 1264, 1265, 1292, 1366, 1406 invalid argument; 1690 count out of range; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_add(123, 456, 10);'
 INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
 VALUES (p_record_type, p_record_id, MOD(CONNECTION_ID(), 521), p_amount)
@@ -187,7 +187,7 @@ CREATE PROCEDURE `slotted_counter_reset`(IN p_record_type INT,
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
   After KILL, a transaction can be open: ROLLBACK.
 Parameters: p_record_type, p_record_id, the key of the record; p_value, the new total, NULL means 0
-Errors: 1048, 1264, 1292, 1406 an argument is invalid; 1205, 1213 repeat the transaction
+Errors: 1048, 1264, 1265, 1292, 1366, 1406 invalid argument; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_reset(123, 456, 0);'
 CALL `_slotted_counter_maintain`('reset', p_record_type, p_record_id, p_value);
 
@@ -200,7 +200,7 @@ CREATE PROCEDURE `slotted_counter_compact`(IN p_record_type INT,
   In a REPEATABLE READ transaction, the first increments of neighbouring records wait until COMMIT: call it last.
   After KILL, a transaction can be open: ROLLBACK.
 Parameters: p_record_type, p_record_id, the key of the record
-Errors: 1264, 1292, 1406 an argument is invalid; 1264 the total is out of range; 1205, 1213 call again
+Errors: 1264, 1265, 1292, 1366, 1406 invalid argument; 1264 the total is out of range; 1205, 1213 call again
 Example: CALL slotted_counter_compact(123, 456);'
 CALL `_slotted_counter_maintain`('compact', p_record_type, p_record_id, NULL);
 
@@ -212,7 +212,7 @@ CREATE PROCEDURE `slotted_counter_delete`(IN p_record_type INT,
   COMMENT 'Deletes all slots of a record; it is no error if there are none.
   In REPEATABLE READ, it can wait for slots of neighbouring records, and their first increments for it, until COMMIT.
 Parameters: p_record_type, p_record_id, the key of the record
-Errors: 1264, 1292, 1406 an argument is invalid; 1205, 1213 repeat the transaction
+Errors: 1264, 1265, 1292, 1366, 1406 invalid argument; 1205, 1213 repeat the transaction
 Example: CALL slotted_counter_delete(123, 456);'
 DELETE FROM `slotted_counters` WHERE `record_type` = p_record_type AND `record_id` = p_record_id;
 
