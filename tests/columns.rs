@@ -342,7 +342,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         let unchanged = if hint.is_empty() { "" } else { "has been changed" };
         has(&ends(&schema, 2, &format!("install --column {arguments}")), &[message, hint, unchanged]);
     }
-    assert_eq!((schema.objects(), schema.first::<i64>("SELECT count FROM users_n")), (13, 7));
+    assert_eq!((schema.objects(), schema.first::<i64>("SELECT count FROM users_n")), (14, 7));
     ends(&schema, 0, "install --column users.n --table users_slots");
 }
 
