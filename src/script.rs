@@ -1,4 +1,4 @@
-//! Splits a script with DELIMITER into statements. A driver accepts one statement at a time and no DELIMITER. Pure.
+//! Splits a script with DELIMITER into statements, because a driver accepts no DELIMITER, and a statement into tokens. Pure.
 
 /// The statements of a script as a command-line client sends them, without delimiters and without the comments before
 /// them. A delimiter in quotes, backticks or a comment does not end a statement.

@@ -61,7 +61,7 @@ const ROWS: &str = "the rows that sessions wait for";
 /// The installed packages with their databases. None is a package that the account cannot read.
 pub type Packages = [(String, Option<Package>)];
 
-/// The database, the table and the key of [`Advice`]. None is several rows.
+/// The database, the table and the key of [`Advice`]. None means several rows.
 pub(super) type Place = (String, String, Option<String>);
 
 /// The load of a server, its lock waits, and what to do about them.
@@ -195,7 +195,7 @@ impl Watched {
             "SHOW GLOBAL STATUS
              WHERE Variable_name IN ('Innodb_row_lock_current_waits', 'Threads_connected', 'Threads_running')",
         )?;
-        // A number of waits that a server has counted down below 0 is none.
+        // A number of waits that a server has counted down below 0 counts as 0.
         let status: BTreeMap<_, _> =
             status.into_iter().map(|(name, value)| (name, u32::try_from(value).unwrap_or(0))).collect();
         self.connected = self.connected.max(status["Threads_connected"].saturating_sub(1));

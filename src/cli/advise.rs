@@ -40,7 +40,7 @@ impl Advise {
         let (mut connection, _) = self.connection.open()?;
         let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
         let installed = install::installed(&mut connection, database.is_none())?;
-        // None is a package whose view this account cannot read. Another view is none of a package.
+        // None is a package whose view this account cannot read. Other views are not packages.
         let packages = installed.into_iter().filter(|one| one.version.is_none() || one.package.is_some());
         let packages: Vec<_> = packages.map(|one| (one.schema, one.package)).collect();
         note!("watching for {} s", self.seconds);

@@ -120,25 +120,21 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
 
 /// The definer of the routines, unless it is this account and the view of the package names none. The owner of the database can write any
 /// account into the view, but not into a routine.
-fn found_definer(
-    connection: &mut Conn,
-    package: &Package,
-    described: Option<Definer>,
-) -> anyhow::Result<Option<Definer>> {
+fn found_definer(connection: &mut Conn, package: &Package, named: Option<Definer>) -> anyhow::Result<Option<Definer>> {
     if let Some(problem) = preflight::mixed(connection, package)? {
         return Err(rejected(problem));
     }
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let found = preflight::definers(connection, package)?.pop();
     let definer = found.as_deref().and_then(Definer::stored);
-    let what = match &described {
-        Some(described) if Some(described) != definer.as_ref() => {
-            format!("the view of the package names the definer {}, and its routines do not", described.plain())
+    let what = match &named {
+        Some(named) if Some(named) != definer.as_ref() => {
+            format!("the view of the package names the definer {}, and its routines do not", named.plain())
         }
         None if definer.is_none() && found != own && found.is_some() => {
             format!("no option can name the definer {} of the routines", found.unwrap_or_default())
         }
-        _ => return Ok(definer.filter(|_| described.is_some() || found != own)),
+        _ => return Ok(definer.filter(|_| named.is_some() || found != own)),
     };
     Err(rejected(Problem { what, remedy: "add --definer".to_owned() }))
 }
@@ -155,9 +151,6 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     let Some(column) = package.options.column() else {
         return Ok(None);
     };
-    if let Some(problem) = column::problems(connection, package)?.into_iter().next() {
-        return Ok(Some(problem));
-    }
     let same = |other: &TableColumn| other.to_string().to_lowercase() == column.to_string().to_lowercase();
     for (other, _) in installed(connection)? {
         let Some(of_other) = other.options.column() else {

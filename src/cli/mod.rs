@@ -60,9 +60,6 @@ enum Command {
     },
 }
 
-/// The exit code of a command that failed.
-const FAILED: u8 = 2;
-
 /// `-pPASSWORD` as `--password=PASSWORD`: clap would read it as the flags -p, -P, -A and so on.
 fn with_long_password(argument: OsString) -> OsString {
     match argument.to_str().and_then(|text| text.strip_prefix("-p")) {
@@ -138,5 +135,5 @@ fn exit_code(error: &anyhow::Error) -> ExitCode {
     if let Some(Hinted { hint, .. }) = error.downcast_ref() {
         note!("hint: {hint}");
     }
-    if interrupted { Outcome::Interrupted.into() } else { ExitCode::from(FAILED) }
+    if interrupted { Outcome::Interrupted } else { Outcome::Incomplete }.into()
 }

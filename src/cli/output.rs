@@ -17,14 +17,14 @@ use crate::package::is_executed;
 /// when one is added.
 pub const JSON_VERSION: u32 = 1;
 
-/// The result of a command that did not fail, and its exit code. Commands print data to stdout and everything else to stderr.
+/// The result of a command, and its exit code. Commands print data to stdout and everything else to stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Success.
     Fine = 0,
     /// A difference was found, or a check failed.
     Differs = 1,
-    /// The result does not contain everything that was asked for.
+    /// The command failed, or the result does not contain everything that was asked for.
     Incomplete = 2,
     /// Ctrl-C stopped the command, and it has removed what it had created. Shells report Ctrl-C with this code.
     Interrupted = 130,

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use super::output::{hinted, in_line, note};
 use crate::install::{self, preflight};
@@ -30,14 +29,11 @@ impl Name {
             });
         }
         if found.is_empty() {
-            let query = "SELECT CONCAT('the table ', TABLE_NAME, ' has the comment \"', TABLE_COMMENT, '\": ') FROM information_schema.TABLES
-                          WHERE TABLE_SCHEMA = DATABASE() AND TABLE_COMMENT LIKE 'Version and options: view %' ORDER BY TABLE_NAME";
-            let table: Option<String> = connection.query_first(query)?;
             let mut error = format!("the database {database} has no package{what}");
-            let mut hint = in_line(&table.unwrap_or_default());
+            let mut hint = String::new();
             if !preflight::sees(connection)? {
                 error = format!("this account sees no package{what} in the database {database}");
-                hint += &format!("{}; without a package, ", preflight::sight(connection, false)?);
+                hint = format!("{}; without a package, ", preflight::sight(connection, false)?);
             }
             return Err(hinted(error, hint + "run slotted install PACKAGE, or give another --database"));
         }

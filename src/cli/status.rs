@@ -14,7 +14,7 @@ use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
 use crate::install::compare::{self, ObjectState, State};
 use crate::install::{self, Problem, column, preflight};
-use crate::package::{Definer, KeyType, Options, Package, SqlStr};
+use crate::package::{Definer, KeyType, Package, SqlStr};
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
@@ -123,7 +123,7 @@ impl PackageReport {
                 pending = Some(Pending { column: column.to_string(), records, counts });
             }
         }
-        let mut problems = column::problems(connection, &package)?;
+        let mut problems = Vec::new();
         match (column::event_problem(connection, &package), package.event()) {
             (Err(mysql::Error::MySqlError(error)), Some(event)) if error.code == 1142 => {
                 objects.push(compare::of("event", event.name(), State::Hidden));
@@ -227,18 +227,6 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
         return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
     }
     let command = preflight::command(connection, &package.options)?;
-    let rejects = "SELECT @@GLOBAL.log_bin AND NOT @@GLOBAL.log_bin_trust_function_creators";
-    if let [ObjectState { kind, .. }] = differing[..]
-        && kind == "function"
-        && connection.query_first(rejects)? == Some(true)
-    {
-        let options = Options { function: false, ..package.options.clone() };
-        let without = preflight::command(connection, &options)?;
-        return Ok(vec![
-            format!("To do without the function, with the same connection: {without}"),
-            format!("To install it, as an account with SUPER: {command}"),
-        ]);
-    }
     Ok(vec![format!("To install what differs, with the same connection: {command}")])
 }
 

@@ -6,7 +6,7 @@ use mysql::{Conn, Row};
 use super::compare::{State, hold};
 use super::error::Problem;
 use super::preflight;
-use crate::package::{Collation, Columns, Definer, Ident, Key, Package, SqlStr, Subject, TableColumn};
+use crate::package::{Collation, Definer, Ident, Key, Package, SqlStr, TableColumn};
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,32 +141,7 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
     Ok(table.ok_or_else(missing).and_then(|table| table.parent()))
 }
 
-/// The columns with ON UPDATE CURRENT_TIMESTAMP that a roll-up of the package changes.
-pub fn problems(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Problem>> {
-    let Some(column) = package.options.column() else {
-        return Ok(Vec::new());
-    };
-    let table = ParentTable::read(connection, &column.table)?;
-    let on_update = match table.map_or(Ok(Vec::new()), |table| table.on_update()) {
-        Ok(names) => names,
-        Err(problem) => return Ok(vec![problem]),
-    };
-    let is_kept = |name: &Ident| {
-        let mut keep = package.options.keep().iter();
-        keep.any(|one| one.name().to_lowercase() == name.name().to_lowercase())
-    };
-    let changed: Vec<_> = on_update.iter().filter(|name| !is_kept(name)).map(|name| name.name().to_owned()).collect();
-    let mut options = package.options.clone();
-    if let Subject::Column { keep, .. } = &mut options.subject {
-        *keep = Columns(on_update);
-    }
-    let remedy = format!("run {}", preflight::command(connection, &options)?);
-    let what =
-        |name| format!("each roll-up changes {}.{name}, which has ON UPDATE CURRENT_TIMESTAMP", column.table.plain());
-    Ok(changed.into_iter().map(|name| Problem::new(what(name), &*remedy)).collect())
-}
-
-/// The status, the definer and the schedule of an event, and why it does not run now: it has ended, or does not begin within a day.
+/// The status, the definer and the schedule of an event, and why it does not run now: it has ended, or does not start within a day.
 type Event = (String, String, String, Option<String>);
 
 /// The event that calls the roll-up. None if the database has no such event, or the account cannot see it.
@@ -228,7 +203,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
     }))
 }
 
-/// A definer that does not exist, or lacks a privilege: the server says so in its error log alone. That of this account is not asked for.
+/// A definer that does not exist, or lacks a privilege: the server says so only in its error log. This account itself is not checked.
 fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql::Result<Option<Problem>> {
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let Some(account) = Definer::stored(definer).filter(|_| own.as_deref() != Some(definer)) else {

@@ -77,18 +77,14 @@ impl fmt::Display for ObjectState {
 
 /// The states of the table, the views and the routines of a package.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
-    let mut states = Vec::new();
+    let mut states = vec![of("table", package.options.table.name(), table_state(connection, package)?)];
     type Compare = fn(&mut Conn, &Package) -> mysql::Result<State>;
-    for (kind, name, compare) in [
-        ("table", &package.options.table, table_state as Compare),
-        ("view", &package.totals, totals_state),
-        ("view", &package.package, package_state),
-    ] {
-        let mut state = if exists(connection, name)? { compare(connection, package)? } else { State::Missing };
-        if kind == "view" && state == State::Same {
-            state = account_state(connection, package, name)?;
-        }
-        states.push(of(kind, name.name(), state));
+    for (view, compare) in [(&package.totals, totals_state as Compare), (&package.package, package_state)] {
+        let state = match account_state(connection, package, view)? {
+            State::Same => compare(connection, package)?,
+            other => other,
+        };
+        states.push(of("view", view.name(), state));
     }
     states.extend(routine_states(connection, package)?);
     Ok(states)
@@ -97,8 +93,9 @@ pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Obj
 /// Compares the account that a view runs as: its SQL SECURITY, and its definer, if the options name one.
 fn account_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql::Result<State> {
     let query = "SELECT DEFINER, SECURITY_TYPE FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-    let found: Option<(String, String)> = connection.exec_first(query, (view.name(),))?;
-    let (definer, security) = found.unwrap_or_default();
+    let Some((definer, security)) = connection.exec_first::<(String, String), _, _>(query, (view.name(),))? else {
+        return Ok(State::Missing);
+    };
     let wanted = package.options.security.sql();
     let other = (security != wanted).then(|| format!("SQL SECURITY {security} instead of {wanted}"));
     let is_other = |wanted: &&Definer| !definer.is_empty() && Definer::stored(&definer).as_ref() != Some(*wanted);
@@ -188,8 +185,7 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
     let query = format!(
         "SELECT LOWER(ROUTINE_TYPE), CAST(ROUTINE_NAME AS CHAR)
            FROM information_schema.ROUTINES
-          WHERE ROUTINE_SCHEMA = DATABASE()
-            AND ROUTINE_NAME IN ({})",
+          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})",
         package.names()
     );
     let existing: Vec<(String, String)> = connection.query(query)?;
@@ -211,13 +207,12 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
     Ok(created)
 }
 
-fn exists(connection: &mut Conn, name: &Ident) -> mysql::Result<bool> {
-    let query = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-    Ok(connection.exec_first(query, (name.name(),))? != Some(0))
-}
-
 /// The check of the script compares the table.
 fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
+    let query = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+    if connection.exec_first(query, (package.options.table.name(),))? == Some(0) {
+        return Ok(State::Missing);
+    }
     let parent = package.options.column().map(|column| &column.table);
     let held = hold(connection, [&package.options.table].into_iter().chain(parent))?;
     if held != State::Same {

@@ -9,7 +9,7 @@ use crate::package::{Ident, Package, Subject};
 /// the comparison (1176), instead of executing the functions that it calls.
 pub const OF_TABLE: &str = "FORCE INDEX (PRIMARY)";
 
-/// The sum of the counts in a table of the package, of a column without their signs.
+/// The sum of the counts in a table of the package, of a column that of their absolute values.
 ///
 /// # Errors
 /// The connection fails, or the account cannot read the table.

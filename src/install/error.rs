@@ -8,7 +8,7 @@ use crate::connect::cause;
 /// The time to wait for another installation in the same database, in seconds.
 pub(super) const LOCK_TIMEOUT: u32 = 600;
 
-/// A package that cannot be installed or uninstalled.
+/// Why a package cannot be installed or uninstalled.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// The connection fails.

@@ -1,4 +1,4 @@
-//! Sources the files of a package in a database, statement by statement, as a DBA does with the client of the server.
+//! Installs and removes a package: executes the steps of its plan, each in one packet.
 
 pub(crate) mod column;
 pub(crate) mod compare;
@@ -26,7 +26,7 @@ use crate::render::{self, Purpose, Step, Task};
 use compare::{ObjectState, State};
 use error::LOCK_TIMEOUT;
 
-/// How often a statement that waits for transactions is executed, and the pause between two times, in which the calls go on.
+/// How often a statement that waits for transactions is executed, and the pause between two times, during which calls continue.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -170,7 +170,7 @@ fn execute(
         if let Some(routine) = step.created_routine().filter(|_| !package.options.mariadb() && exists) {
             grants = grants::read(connection, routine)?;
             // The server answers now whether this account can grant them, before it drops the routine.
-            sent(connection, &grants, &[], &format!("keep the privileges to {action}"), say)?;
+            sent(connection, &grants, &[], &format!("grant the privileges again, to {action}"), say)?;
         }
         if step.purpose == Purpose::Move
             && let Some((event, _)) = column::event(connection, package)?
@@ -184,14 +184,14 @@ fn execute(
         }
         match sent(connection, &step.statements, &grants, &action, say) {
             Ok(more) => rows.extend(more),
-            Err(error) => return Err(after(error, connection, package, step)),
+            Err(error) => return Err(cleaned_up(error, connection, package, step)),
         }
     }
     Ok(rows)
 }
 
 /// An error of a step, after which nothing is left that exists only during the script.
-fn after(mut error: InstallError, connection: &mut Conn, package: &Package, step: &Step) -> InstallError {
+fn cleaned_up(mut error: InstallError, connection: &mut Conn, package: &Package, step: &Step) -> InstallError {
     match &mut error {
         InstallError::Rejected { error, .. } if step.is_internal() => {
             // MySQL: "alter routine command denied to user 'a'@'%' for routine 'mydb._counter_script'".
@@ -263,7 +263,7 @@ fn packet(connection: &mut Conn, statements: &[String]) -> Result<Vec<Row>, (usi
     Ok(rows)
 }
 
-/// The sessions that can be the ones a statement waits for, those first that are in their state for the longest time. Only MySQL shows them;
+/// The sessions that can be the ones a statement waits for, the longest in their state first. Only MySQL shows them;
 /// MariaDB replaces a routine that a transaction has used.
 fn blockers(connection: &mut Conn) -> String {
     // A thread of the server has no user and no host.

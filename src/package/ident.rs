@@ -25,7 +25,7 @@ impl Ident {
     pub fn new(name: impl Into<String>) -> Result<Self, OptionsError> {
         let name = name.into();
         let length = name.chars().count();
-        // Servers accept most characters of control, but a reviewer of the SQL cannot see them.
+        // Servers accept most control characters, but a reviewer of the SQL cannot see them.
         let why = if let Some(c) = name.chars().find(|c| c.is_control()) {
             format!("a name must not contain the control character U+{:04X}", u32::from(c))
         } else if let Some(c) = name.chars().find(|c| u32::from(*c) > 0xFFFF) {
@@ -191,7 +191,7 @@ impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
     }
 }
 
-/// Characters that change how a terminal shows the text after them: those of control, and those of the direction.
+/// Characters that change how a terminal shows the text after them: control characters, and those of direction or without width.
 /// Source: Unicode Standard Annex 9, "Directional Formatting Characters".
 pub(crate) fn is_executed(c: char) -> bool {
     c.is_control()

@@ -17,7 +17,7 @@ pub fn plan(package: &Package, task: Task) -> Vec<Step> {
     let sql = Sql::of(package, task);
     let comment = text!(sql, path = "files/_begin.sql", block = "comment");
     let begin = text!(sql, path = "files/_begin.sql", block = "statement");
-    let mut steps = vec![Step::new(Purpose::Set, [begin]).after(comment)];
+    let mut steps = vec![Step::new(Purpose::Set, [begin]).preceded_by(comment)];
     match task {
         Task::Create | Task::Replace => create(sql, &mut steps),
         Task::Remove | Task::RemoveAll => remove(sql, &mut steps),
@@ -33,7 +33,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
         let mut statements = block(sql, text!(sql, path = "files/_check.sql"));
         statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", sql.package.temporary())));
         let comment = "-- Rejects what the routines do not support, before anything else is created.".to_owned();
-        steps.push(Step::new(Purpose::Check, statements).after(comment));
+        steps.push(Step::new(Purpose::Check, statements).preceded_by(comment));
     }
     let creation = |kind, name, statement| Step::new(Purpose::Create, [statement]).of(kind, name);
     if !sql.replaces() {
@@ -42,7 +42,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
     let procedures = package.routines().filter(|(of, _)| *of != R::Get);
     steps.extend(procedures.map(|(of, name)| create_routine(Sql { name, ..sql }, of)));
     let totals = creation("VIEW", &package.totals, text!(sql, path = "files/_totals.sql"));
-    steps.push(if sql.replaces() && !o.mariadb() { totals.after(SOURCE_GRANTS.to_owned()) } else { totals });
+    steps.push(if sql.replaces() && !o.mariadb() { totals.preceded_by(SOURCE_GRANTS.to_owned()) } else { totals });
     steps.push(creation("VIEW", &package.package, text!(sql, path = "files/_package.sql")));
     if let Some(name) = package.routine(R::Get) {
         let comment = text!(sql, path = "files/_function.sql");
@@ -54,9 +54,9 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
                 format!("CREATE FUNCTION {temporary}() RETURNS INT NO SQL RETURN 0"),
                 format!("DROP FUNCTION {temporary}"),
             ];
-            steps.extend([Step::new(Purpose::Try, statements).of(R::Get.kind(), name).after(comment), function]);
+            steps.extend([Step::new(Purpose::Try, statements).of(R::Get.kind(), name).preceded_by(comment), function]);
         } else {
-            steps.push(function.after(comment));
+            steps.push(function.preceded_by(comment));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::package::{Collation, DESCRIPTION_MAX, Ident, KeyColumn, KeyType, Pack
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The sql_mode that the server stores with each routine. Without NO_ZERO_DATE: a roll-up changes rows of people, which can contain zero
+/// The sql_mode that the server stores with each routine. Without NO_ZERO_DATE: a roll-up changes rows of users, which can contain zero
 /// dates.
 pub const SQL_MODE: &str = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
 
@@ -193,7 +193,7 @@ impl<'a> Sql<'a> {
         self.key_columns().into_iter().chain(others).chain(description).collect()
     }
 
-    /// The same of the key.
+    /// The same for the key.
     pub(super) fn key_columns(&self) -> Vec<String> {
         let o = &self.package.options;
         let column = |column: &KeyColumn| {

@@ -13,7 +13,7 @@ pub enum Task {
     Replace,
     /// Drops the views and the routines, after a last roll-up, and keeps the table.
     Remove,
-    /// Drops also the table, unless it has counts.
+    /// Also drops the table, unless it has counts.
     RemoveAll,
 }
 
@@ -74,7 +74,7 @@ impl Step {
         self
     }
 
-    pub(super) fn after(mut self, text: String) -> Self {
+    pub(super) fn preceded_by(mut self, text: String) -> Self {
         self.before = text + "\n";
         self
     }
