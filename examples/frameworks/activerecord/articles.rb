@@ -69,5 +69,6 @@ end
 class Comment < ActiveRecord::Base
   belongs_to :article
   after_create { Article.increment_counter(:comments_count, article_id) }
+  before_destroy { lock! }
   after_destroy { Article.decrement_counter(:comments_count, article_id) }
 end

@@ -9,13 +9,14 @@
 #   class Like < ApplicationRecord
 #     belongs_to :post                        # without counter_cache and touch, see below
 #     after_create { Post.increment_counter(:likes_count, post_id) }
+#     before_destroy { lock! }                # of two that destroy one like, the second finds none (RecordNotFound)
 #     after_destroy { Post.decrement_counter(:likes_count, post_id) }
 #   end
 #
 #   Post.update_counters(id, likes_count: 5)  # as before, also post.increment!(:likes_count)
 #   post.likes_count_total                    # the exact total; post.likes_count is the total up to the last roll-up
 #   Post.with_totals.order(likes_count: :desc)    # likes_count_total of each post, in the same query
-#   Post.roll_up                              # every few seconds, in a job, in place of an EVENT of the server
+#   Post.roll_up                              # every few seconds, in a job with EXECUTE on it, in place of an EVENT
 #   Post.recount(:likes_count, "SELECT COUNT(*) FROM likes WHERE post_id = posts.id")
 #   Post.truncate_slots                       # in a test that truncates the table
 #   SlottedCounter.transaction { ... }        # repeated after a deadlock
