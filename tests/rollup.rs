@@ -341,12 +341,12 @@ fn the_archive_of_a_column_delays_nobody(server: &Server) {
     let schema = installed(server, 20);
     let statements = sql_statements("docs/columns.md", "Reads");
     let from = statements.iter().position(|one| one.starts_with("CREATE TABLE archived_views")).expect("the archive");
-    let [create, autocommit, rollup, isolation, copy, views_of_the_day] = &statements[from..] else {
+    let [create, autocommit, rollup, rollback, isolation, copy, views_of_the_day] = &statements[from..] else {
         panic!("{statements:?}")
     };
     schema.run(&format!("{create}; INSERT INTO archived_views SELECT CURRENT_DATE - INTERVAL 5 DAY, id, views FROM articles WHERE id < 20"));
     schema.run("CALL articles_views_increment(1)");
-    let mut archive = schema.after(&[autocommit, rollup, isolation, "START TRANSACTION", copy]);
+    let mut archive = schema.after(&[autocommit, rollup, rollback, isolation, "START TRANSACTION", copy]);
     let mut other = schema.impatient();
     for id in 1..=21 {
         for statement in ["CALL articles_views_increment(?)", "UPDATE articles SET views = views + 1 WHERE id = ?"] {
