@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use mysql::Value;
-use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::support::*;

@@ -1,15 +1,10 @@
 //! `slotted advise` names what sessions wait for, and its recommendation ends the waits.
 
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
-use mysql::Conn;
 use serde_json::Value;
 
-use crate::support::{
-    Account, Module, Schema, Server, beside, exits, keyed, package, printed, repeatable, run, run_all, slotted,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

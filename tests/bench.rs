@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 use slotted::bench::BUILT_IN;

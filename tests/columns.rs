@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use slotted::package::Package;
 use slotted::render::{Format, files_of};

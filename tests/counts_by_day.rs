@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use mysql::Row;
-use rand::Rng;
 use slotted::package::Package;
 use slotted::script;
 

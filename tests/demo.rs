@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{Module, Server, has, interrupt, printed, slotted, write_program};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -16,7 +16,7 @@ use std::process::Command;
 use pulldown_cmark::{CodeBlockKind, Event, Options as Extensions, Parser, Tag, TagEnd};
 
 use crate::support::transcript::{expected, printed, timeless};
-use crate::support::{Module, Schema, Server, keyed, package, root, with_collation, write_program};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
-use rand::Rng;
 use slotted::package::Package;
 
 use crate::support::*;

@@ -9,17 +9,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::Duration;
 
-use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
 use slotted::package::Package;
 
-use crate::support::{
-    Module, Network, SESSIONS, Schema, Server, bounded, free_ports, of_column, package, provided, root, until,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

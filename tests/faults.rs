@@ -7,8 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use mysql::{Error, OptsBuilder};
 use rand::rngs::StdRng;

@@ -1,13 +1,10 @@
 //! A schema whose owner plants views, routines, triggers and tables for the administrator who runs the commands.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
-use mysql::prelude::Queryable;
 use slotted::package::{Options, SqlStr};
 
-use crate::support::{Module, Server, ends, error_of, has, of_column, package, printed, records};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

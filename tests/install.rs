@@ -3,17 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
 use rexpect::session::{PtySession, spawn_command};
 use slotted::package::{Family, Package, Routine, Security, committed};
 use slotted::render::{self, File, Task, plan};
 use tempfile::NamedTempFile;
 
-use crate::support::{
-    Account, Module, Schema, Server, as_slotted, bounded, ends, error_of, grants, has, keyed, of_column, package,
-    records, run_all, source, with_collation,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

@@ -4,8 +4,6 @@ use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use slotted::install;

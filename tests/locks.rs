@@ -2,8 +2,6 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
 
 use crate::support::*;
 

@@ -9,7 +9,6 @@ mod interleaved;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::time::Duration;
 use std::{env, thread};
 
 use proptest::prelude::*;

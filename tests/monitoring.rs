@@ -1,8 +1,5 @@
 //! Monitoring: the queries of docs/operations.md with its account.
 
-use std::thread;
-use std::time::Duration;
-
 use mysql::Row;
 
 use crate::support::*;

@@ -1,11 +1,8 @@
 //! Counting once: with the SQL of docs/application.md, an operation that is repeated until it is acknowledged counts once.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
 
 use mysql::Error;
-use rand::Rng;
 use slotted::script;
 
 use crate::support::*;

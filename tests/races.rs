@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, mpsc};
-use std::thread;
-use std::time::Duration;
 
 use slotted::package::Package;
 

@@ -2,20 +2,12 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
-use rand::Rng;
 use slotted::package::{Options, Package};
 use slotted::script;
 
 use crate::documents;
-use crate::support::{
-    Module, Server, at_once, beside, bounded, calls, error_of, keyed, of_column, package, reads, repeatable, root,
-    source, sql_blocks, sql_statements, until, with_collation,
-};
+use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {
     module

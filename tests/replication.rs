@@ -2,10 +2,8 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::time::Duration;
 
 use mysql::{Row, Value};
-use rand::Rng;
 
 use crate::support::*;
 

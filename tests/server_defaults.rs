@@ -1,8 +1,5 @@
 //! Commands and scripts on servers whose defaults are unusual. What they print is what another session sees.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use mysql::Row;
 
 use crate::support::*;

@@ -4,7 +4,6 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 
 use mysql::Row;
-use rand::Rng;
 use slotted::package::Key;
 
 use crate::support::*;

@@ -21,10 +21,12 @@ pub use tool::{ends, exits, has, interrupt, printed, rest_of_line, slotted};
 
 pub use mysql::Conn;
 pub use mysql::prelude::Queryable;
+pub use rand::Rng;
+pub use std::thread;
+pub use std::time::{Duration, Instant};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use slotted::package::{Columns, Key, Options, Package, RECORD_SLOTS, Subject, TableColumn};
 use slotted::script;
