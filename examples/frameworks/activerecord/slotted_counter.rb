@@ -9,7 +9,7 @@
 #   class Like < ApplicationRecord
 #     belongs_to :post                        # without counter_cache and touch, see below
 #     after_create { Post.increment_counter(:likes_count, post_id) }
-#     before_destroy { lock! }                # of two that destroy one like, the second finds none (RecordNotFound)
+#     before_destroy { lock! }                # of two that destroy one like, the second gets RecordNotFound: rescue it
 #     after_destroy { Post.decrement_counter(:likes_count, post_id) }
 #   end
 #
@@ -90,7 +90,8 @@ module SlottedCounter
       select(arel_table[Arel.star], *totals)
     end
 
-    # Adds what is missing. Exact also under load if each comment counts in its own transaction: one statement reads both.
+    # Adds what is missing. Exact also under load if each comment counts in its own transaction, because one statement reads both. On
+    # MariaDB, disable the event first, as docs/columns.md says.
     def recount(column, actual)
       difference = "(#{actual}) - (#{slotted_total(column)})"
       wrong = unscoped.where("#{difference} <> 0").pluck(primary_key, Arel.sql("CAST(#{difference} AS SIGNED)"))
