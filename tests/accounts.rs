@@ -103,7 +103,8 @@ fn each_account_can_do_what_the_table_says(server: &Server) {
         schema.install(&package);
         schema.run(&schema.file(&package, "accounts.sql"));
         // An underscore would be a wildcard.
-        assert_eq!(schema.first::<String>(&format!("SELECT Db FROM mysql.db WHERE User = '{own}_d'")), own.replace('_', "\\_"));
+        let on = schema.first::<String>(&format!("SELECT Db FROM mysql.db WHERE User = '{own}_d'"));
+        assert_eq!(on, own.replace('_', "\\_"));
         // MariaDB creates an account at GRANT, without a password, in a session without NO_AUTO_CREATE_USER.
         let early = schema.client().pipe(&["--force"], &format!("SET sql_mode = '';\n{}", grants(&schema, &package)));
         let created = format!("SELECT COUNT(*) FROM mysql.user WHERE User IN ('{own}_app', '{own}_dba')");

@@ -1,7 +1,5 @@
 //! slotted_counter_add_many: many counts in one call.
 
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-
 use mysql::Value;
 use rand::seq::SliceRandom;
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

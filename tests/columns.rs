@@ -1,7 +1,6 @@
 //! The commands for counts that belong to a column.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use slotted::package::Package;
 use slotted::render::{Format, files_of};

@@ -1,7 +1,5 @@
 //! Counts by day: the SQL of docs/application.md archives and removes old days while connections count today.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-
 use mysql::Row;
 use slotted::package::Package;
 use slotted::script;

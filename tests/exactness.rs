@@ -1,7 +1,5 @@
 //! Totals are exact while 64 connections count, and calls at the end of an old snapshot act on what is committed.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
-
 use slotted::package::Package;
 
 use crate::support::*;

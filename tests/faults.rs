@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use mysql::{Error, OptsBuilder};
 use rand::rngs::StdRng;

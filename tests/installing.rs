@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use serde_json::Value;
 use slotted::install;

@@ -1,7 +1,6 @@
 //! What a call locks, and that it leaves the transaction of its caller open.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::*;
 

@@ -1,7 +1,5 @@
 //! Counting once: with the SQL of docs/application.md, an operation that is repeated until it is acknowledged counts once.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
-
 use mysql::Error;
 use slotted::script;
 

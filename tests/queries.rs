@@ -1,7 +1,6 @@
 //! Plain statements: those of queries.sql count as the routines do, and reads need no function.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use mysql::prelude::FromRow;
 use mysql::{Params, Row, TxOpts, Value};

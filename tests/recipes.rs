@@ -1,7 +1,6 @@
 //! The recipes of the documents, while connections write: the SQL and the lines are those of the pages.
 
 use std::fs;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use slotted::package::{Options, Package};
 use slotted::script;

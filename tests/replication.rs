@@ -1,7 +1,6 @@
 //! Rows on other servers: a replica with the default format of the binary log, ROW on MySQL and MIXED on MariaDB, and a dump.
 
 use std::process::Command;
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 use mysql::{Row, Value};
 

@@ -1,7 +1,5 @@
 //! The number of slots changes from every state, and after every interruption. Beside writers: exactness and races.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-
 use slotted::package::Options;
 
 use crate::support::*;

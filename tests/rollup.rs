@@ -1,7 +1,5 @@
 //! Counts that belong to a column: the total is the column and the slots, and a roll-up moves the counts of the slots into the column.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
-
 use crate::support::*;
 
 pub fn promises(mut module: Module<'_>) {

@@ -1,7 +1,6 @@
 //! Counters of records: created by the first increment, exact, compacted, reset and deleted beside increments.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 
 use mysql::Row;
 use slotted::package::Key;

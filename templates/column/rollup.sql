@@ -8,8 +8,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold a row or a slot, it commits, then waits for it alone, or for row and slots if the row rejects a part;
-  after the first 1205 no more. A wait for an index of the column or in a trigger holds what it has moved.
+  If others hold a row or a slot, it commits, then waits for it alone; for row and slots together if the row rejects a
+  part or others hold it again. After the first 1205 no more. A wait for an index or in a trigger holds what it moved.
   In a transaction or with autocommit = 0, it waits for no row and no slot, keeps its locks, and can leave counts.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
@@ -23,7 +23,7 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- The step for a record: -2 moves what is free, -1 waits for its row, 0 to 65535 for this slot, 65536 for all.
+  -- The step for a record: -2 moves what is free, -1 waits for its row, 0 to 65535 for this slot, 65536 for both.
   DECLARE v_next, v_wait INT DEFAULT -2;
   DECLARE v_pending, v_slots, v_moved, v_done, v_errors, v_unused, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
@@ -69,8 +69,8 @@ BEGIN
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
         IF v_message IS NOT NULL OR COALESCE(v_moved, 0) < v_pending THEN
-          SELECT IF(v_message IS NOT NULL, 65536, IF(v_moved IS NULL, IF(COUNT(*), -1, -2), MIN(slot))) INTO v_next
-            FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
+          SELECT IF(v_message IS NOT NULL OR v_moved IS NULL AND v_wait >= 0, 65536, IF(v_moved IS NULL, -1, MIN(slot)))
+            INTO v_next FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
         END IF;
         IF v_message IS NOT NULL AND IF(v_own AND v_errors = 0, v_wait = 65536, v_moved >= v_pending) THEN
           SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));

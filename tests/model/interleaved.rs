@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;

@@ -22,6 +22,7 @@ pub use tool::{ends, exits, has, interrupt, printed, rest_of_line, slotted};
 pub use mysql::Conn;
 pub use mysql::prelude::Queryable;
 pub use rand::Rng;
+pub use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 pub use std::thread;
 pub use std::time::{Duration, Instant};
 
