@@ -483,7 +483,8 @@ impl Model {
         match found {
             // No total has changed. A killed session enters no handler, such as those of a setup (1062), SAVEPOINT (1305) and a roll-up.
             Err(30021 | 1062 | 1305 | RANGE) if killed => Ok(vec![before]),
-            Err(1317 | 1105 | 1329) if killed => Ok(vec![before, after]),
+            // A KILL that ends MySQL's search for a key is 1175 with safe updates.
+            Err(1317 | 1105 | 1329 | 1175) if killed => Ok(vec![before, after]),
             Ok(_) if killed && hides_kills && !counts => Ok(vec![after, before]),
             _ if found == expected => Ok(vec![after]),
             _ => Err(expected),
