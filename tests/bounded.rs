@@ -354,8 +354,8 @@ fn a_take_of_nearly_all_beside_increments_succeeds(server: &Server) {
         for _ in calls(60) {
             let amount = total(&schema) * 99 / 100;
             run(&mut taker, &call("take", amount));
-            run(&mut taker, &call("add", amount / 2));
-            taken += amount - amount / 2;
+            run(&mut taker, &call("add", amount * 9 / 10));
+            taken += amount - amount * 9 / 10;
         }
         taken
     });
