@@ -113,7 +113,7 @@ impl Uninstall {
     }
 }
 
-/// Refuses to drop the table of another package, also of one that this version cannot read.
+/// An error if the table belongs to another package, also to one that this version cannot read.
 fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
     let others = install::installed(connection, false)?;
     let mut others = others.iter().filter(|other| other.view.to_lowercase() != package.package.name().to_lowercase());
