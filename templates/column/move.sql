@@ -1,6 +1,7 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
+{%- let sums = sql.on_mariadb(", v_sum, p_slots") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
@@ -9,7 +10,7 @@
 {{ indent }}  WHERE {{ record }};
 {%- endmacro -%}
 {%- macro add_to_row(o, of, record) %}
-  IF v_sum <> 0 THEN
+  IF {{ sql.on_mariadb("v_found > 0 AND ") }}v_sum <> 0 THEN
     BEGIN
       -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {# -#}
@@ -19,7 +20,7 @@
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-          SET v_end = TRUE, p_rejected = COALESCE(p_rejected, 'no message');
+          SET v_found = 0, p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
@@ -34,22 +35,28 @@
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
+  IN p_count INT,
   OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: the number of slots that it has moved or the row has rejected, or
-  NULL without a row or if others hold the row. p_rejected: the error of the row; then nothing is moved.'
-moving: BEGIN
-  DECLARE v_slot, v_count BIGINT;
+  p_idle: deletes the slots that are 0. p_count: the number of its slots, if known. p_slots: the number of slots that
+  it has moved or the row has rejected; NULL without a row or if others hold it. p_rejected: the error of the row.'
+BEGIN
+  DECLARE v_slot, v_count, v_found BIGINT DEFAULT 2;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
-  DECLARE v_end BOOLEAN DEFAULT FALSE;
   DECLARE v_slots CURSOR FOR
-    SELECT slot, `count`{% if o.mariadb() %}, SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER (){% endif %}
+    SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER ()") }}
       FROM {{ o.table }}
-     WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }}
-       FOR UPDATE SKIP LOCKED;
-  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = TRUE;
+     WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
+{%- if o.mariadb() %}
+  -- After a wait or a deadlock, there is nothing to take back.
+  DECLARE EXIT HANDLER FOR 1205, 1206, 1213 RESIGNAL;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+      ROLLBACK TO SAVEPOINT slotted_move;
+{%- else %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
       BEGIN
@@ -57,19 +64,24 @@ moving: BEGIN
         DECLARE CONTINUE HANDLER FOR 1181, 1305 BEGIN END;
         ROLLBACK TO SAVEPOINT slotted_move;
       END;
+{%- endif %}
       RESIGNAL;
     END;
 
   SAVEPOINT slotted_move;
-  SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF p_slots IS NULL THEN LEAVE moving; END IF;
-  OPEN v_slots;
-  FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum, p_slots{% endif %};
+  SELECT 0 INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  -- A single slot needs no cursor, which costs as much as an UPDATE. By now, there can be more: then v_found > 1.
+  IF p_count = 1 AND v_found > 0 THEN
+    SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`), COUNT(NULLIF(`count`, 0))") }}
+      INTO v_found, v_slot, v_count{{ sums }} FROM {{ o.table }}
+     WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
+  END IF;
+  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
   -- First the row, because some of its errors pass all handlers: they must not leave half a move.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
-  WHILE NOT v_end DO
+  WHILE v_found > 0 DO
     IF v_count = 0 THEN
       DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot AND `count` = 0;
     ELSE
@@ -83,7 +95,7 @@ moving: BEGIN
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;
 {%- endif %}
     END IF;
-    FETCH v_slots INTO v_slot, v_count{% if o.mariadb() %}, v_sum, p_slots{% endif %};
+    IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
 {%- call add_to_row(o, of, record) %}{% endcall %}

@@ -67,7 +67,7 @@ BEGIN
           SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
         END IF;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_moved, v_message);
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_slots, v_moved, v_message);
         IF v_message IS NOT NULL OR COALESCE(v_moved, 0) < v_pending THEN
           SELECT IF(v_message IS NOT NULL OR v_moved IS NULL AND v_wait >= 0, 65536, IF(v_moved IS NULL, -1, MIN(slot)))
             INTO v_next FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
