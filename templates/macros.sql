@@ -63,12 +63,6 @@ CREATE{% if sql.replaces() %} OR REPLACE{% endif %}{{ sql.definer() }} {# -#}
 SQL SECURITY {{ o.security.sql() }} VIEW {{ name }} AS
 {%- endmacro %}
 
-{#- What a script rejects. The sentence has at most 128 characters. -#}
-{% macro reject(sentence) -%}
-SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      {{ sentence|sql_string }};
-{%- endmacro %}
-
 {#- With --cluster, the condition that this node writes the slot. -#}
 {% macro own(o, slot) -%}
 {%- if o.cluster %} AND

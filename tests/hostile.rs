@@ -47,7 +47,7 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         (true, "CREATE TRIGGER planted BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = NEW.views + 0 * pwned()".into()),
         (true, "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE articles_views_rollup(p_records INT) SQL SECURITY INVOKER DO pwned()".into()),
         (true, "DROP PROCEDURE articles_views_rollup; CREATE PROCEDURE `articles_views_roll\u{fa}p`(p_records INT) SQL SECURITY INVOKER DO pwned()".into()),
-        (true, "DROP PROCEDURE _articles_views_move; CREATE PROCEDURE _articles_views_move(a INT, b INT, c INT, d INT) SQL SECURITY INVOKER DO pwned()".into()),
+        (true, "DROP PROCEDURE _articles_views_move; CREATE PROCEDURE _articles_views_move(a INT, b INT, c INT, d INT, e INT) SQL SECURITY INVOKER DO pwned()".into()),
     ] {
         let schema = server.schema();
         schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 5)");
@@ -77,6 +77,16 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
         schema.run("DO pwned()");
         assert_eq!(schema.first::<u64>("SELECT COUNT(*) FROM pwned_by"), 1);
     }
+    // The owner can replace a routine between the comparison and a call.
+    let schema = server.schema();
+    schema.run("CREATE USER app@localhost; SET GLOBAL general_log = 1");
+    for name in ["counters", "slotted_counters"] {
+        let output = schema.slotted(&format!("install {name} --definer app@localhost")).output().expect("slotted runs");
+        assert!(output.status.success(), "{}", printed(&output));
+    }
+    let calls =
+        "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'CALL %' OR argument LIKE 'SELECT `counter\\_get%'";
+    assert_eq!(schema.first::<u64>(calls), 0);
 }
 
 /// The owner can put the view there after the comparison of the table, and before it is read.

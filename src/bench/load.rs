@@ -75,16 +75,14 @@ pub(super) fn at(place: &str) -> impl Fn(mysql::Error) -> BenchError {
     move |error| BenchError::Server(place.to_owned(), error)
 }
 
-/// A connection that does not wait long for FLUSH TABLES WITH READ LOCK or LOCK TABLES of another session, so that Ctrl-C ends the
-/// load.
+/// A connection that does not wait long for FLUSH TABLES WITH READ LOCK or LOCK TABLES of another session, so that Ctrl-C ends the load.
 pub(super) fn connect(options: &Opts) -> Result<Conn, BenchError> {
     let mut connection = Conn::new(options.clone()).map_err(at("cannot connect"))?;
     connection.query_drop("SET SESSION lock_wait_timeout = 10").map_err(at("cannot connect"))?;
     Ok(connection)
 }
 
-/// Loads a server with a contender, in a schema that is created before and dropped afterwards. Setting `stop` ends the load
-/// early.
+/// Loads a server with a contender, in a schema that is created before and dropped afterwards. Setting `stop` ends the load early.
 ///
 /// # Errors
 /// The schema exists, the total differs from the acknowledged counts, and the first error of a statement after which an application

@@ -13,9 +13,8 @@ use crate::install;
 
 /// Say which counters and rows sessions wait for, and what to do.
 ///
-/// Samples the row locks that sessions wait for, while the server has its usual load. For each counter or row, prints how many
-/// sessions wait on average, with which statement, and one sentence: more slots, slots for a column, or to look at it. It changes
-/// nothing.
+/// Samples the row locks that sessions wait for, while the server has its usual load. For each counter or row, prints how many sessions
+/// wait on average, with which statement, and one sentence: more slots, slots for a column, or to look at it. It changes nothing.
 ///
 /// The account needs PROCESS on *.* and SELECT and SHOW VIEW on the databases, and on MySQL SELECT on performance_schema.*. If it cannot see
 /// everything, the report contains the GRANT statement. With --database, only rows of this database are reported.

@@ -186,8 +186,7 @@ impl Bench {
     }
 }
 
-/// Adds what to do to an error of the server.
-/// Source of the numbers: MySQL manual, "Server Error Message Reference".
+/// Adds what to do to an error of the server. Source of the numbers: MySQL manual, "Server Error Message Reference".
 fn explained(error: BenchError) -> anyhow::Error {
     let number = match &error {
         BenchError::Server(_, mysql::Error::MySqlError(error)) => error.code,

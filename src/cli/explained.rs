@@ -4,33 +4,27 @@ use mysql::Conn;
 
 use super::output::{hinted, in_line};
 use crate::install::{InstallError, preflight};
-use crate::package::{Ident, Package};
+use crate::package::Ident;
 use crate::server::account;
 
 /// What an account needs to install, upgrade and remove a package.
 const INSTALLS: &str =
     "CREATE, ALTER, DROP, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, SELECT, INSERT, UPDATE, DELETE";
 
-/// What to do about an error of the server: in a trial, the definer lacks it.
-fn help(code: u16, connection: &mut Conn, package: &Package, trial: bool) -> mysql::Result<Option<String>> {
-    let definer = package.options.definer.as_ref().filter(|_| trial);
-    Ok(Some(match (code, definer) {
-        (1044 | 1142 | 1143 | 1370, Some(definer)) => {
-            let grant = preflight::grant(connection, preflight::of_definer(package), &definer.to_string())?;
-            format!("run as an administrator: {grant}")
-        }
-        (1044 | 1142 | 1143 | 1370, None) => {
+/// What to do about an error of the server.
+fn help(code: u16, connection: &mut Conn) -> mysql::Result<Option<String>> {
+    Ok(Some(match code {
+        1044 | 1142 | 1143 | 1370 => {
             let account = account(connection)?;
             format!("run as an administrator: {}", preflight::grant(connection, INSTALLS, &account)?)
         }
-        (1227, _) => {
+        1227 => {
             "connect as an account with one of the privileges in the message, or as the one that installed the package"
                 .to_owned()
         }
-        (1418 | 1419, _) => {
+        1418 | 1419 => {
             "run as an administrator: SET GLOBAL log_bin_trust_function_creators = ON; or add --no-function".to_owned()
         }
-        (1449, _) => "name a definer that exists, or create it with accounts.sql of slotted generate".to_owned(),
         _ => return Ok(None),
     }))
 }
@@ -44,15 +38,14 @@ pub(super) fn lost(table: &str) -> String {
 }
 
 /// The error of an installation with what to do.
-pub(super) fn explained(error: InstallError, connection: &mut Conn, package: &Package) -> anyhow::Error {
+pub(super) fn explained(error: InstallError, connection: &mut Conn) -> anyhow::Error {
     let rest = "what has been done stays; run the command again: it does what is left";
     let hint = match &error {
         InstallError::Rejected { lost, .. } if !lost.is_empty() => {
             format!("the routine has lost its privileges; run as an administrator: {}", lost.join("; "))
         }
         InstallError::Rejected { error: cause, .. } | InstallError::Trial { error: cause, .. } => {
-            let trial = matches!(error, InstallError::Trial { .. });
-            match help(cause.code, connection, package, trial) {
+            match help(cause.code, connection) {
                 Ok(Some(help)) => format!("{help}; {rest}"),
                 _ => rest.to_owned(),
             }

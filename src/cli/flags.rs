@@ -59,9 +59,8 @@ pub struct Flags {
     #[arg(long)]
     cluster: bool,
 
-    /// A column of a table whose counts the package has, such as articles.views. The total of a record is the column and the counts
-    /// of its slots, which a roll-up adds to the column. The key is the primary key of the table. Table and prefix are named
-    /// after the column
+    /// A column of a table whose counts the package has, such as articles.views. The total of a record is the column and the counts of its
+    /// slots, which a roll-up adds to the column. The key is the primary key of the table. Table and prefix are named after the column
     #[arg(long, value_name = "TABLE.COLUMN", group = "subject")]
     column: Option<TableColumn>,
 

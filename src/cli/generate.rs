@@ -18,8 +18,7 @@ use crate::render::{self, Format};
 /// Without PACKAGE, renders the four packages that have a name.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// The output folder. Each package has its own folder in it, such as mysql/counters, or mysql/TABLE with
-    /// --table or --column
+    /// The output folder. Each package has its own folder in it, such as mysql/counters, or mysql/TABLE with --table or --column
     #[arg(long, value_name = "DIR", default_value = "generated")]
     out: PathBuf,
 

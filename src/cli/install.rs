@@ -23,7 +23,7 @@ use crate::server::Version;
 /// Executes a file that slotted generate renders: setup.sql, or create_procedures.sql if the table exists. Routines that are the same
 /// are left out: their calls never fail during an upgrade. On MySQL, a routine that is replaced does not exist for a moment (1305), and
 /// privileges on it are granted again. An existing table is never changed. At the end, calls the routines in a transaction that is rolled
-/// back: what does not work is an error.
+/// back, if they run as this account: what does not work is an error.
 ///
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]
@@ -58,14 +58,18 @@ impl Install {
                 return Ok(Outcome::Fine);
             }
             let steps = install::steps(&package, &states);
-            let steps = steps.map_err(|error| explained(error, &mut connection, &package))?;
+            let steps = steps.map_err(|error| explained(error, &mut connection))?;
             out!("{}", render::script(&steps))?;
             return Ok(Outcome::Fine);
         }
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
-        if !tried.map_err(|error| explained(error, &mut connection, &package))? {
+        if !tried.map_err(|error| explained(error, &mut connection))? {
             note!("{name} in {place} is already installed; nothing to do");
             return Ok(Outcome::Fine);
+        }
+        // An account that cannot see others learns it only from the view that exists now.
+        if let Some(Problem { what, remedy }) = preflight::definer(&mut connection, &package)? {
+            return Err(hinted(format!("the package is installed, but {}", in_line(&what)), remedy));
         }
         note!("installed {name} in {place}");
         outln!("{}", next_steps(&package, &database)?)?;
@@ -145,7 +149,8 @@ fn rejected(Problem { what, remedy }: Problem) -> anyhow::Error {
 
 /// Why a package must not be installed, although the server would accept its files.
 fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Problem>> {
-    if let Some(problem) = preflight::version(connection)?.or(preflight::definer(connection, package)?) {
+    let server = preflight::version(connection)?.or(preflight::cluster(connection, package)?);
+    if let Some(problem) = server.or(preflight::definer(connection, package)?) {
         return Ok(Some(problem));
     }
     let Some(column) = package.options.column() else {

@@ -49,7 +49,7 @@ impl Uninstall {
             ));
         };
         self.remove(&mut connection, package, &database).map_err(|error| match error.downcast() {
-            Ok(error) => explained(error, &mut connection, package),
+            Ok(error) => explained(error, &mut connection),
             Err(error) => error,
         })
     }

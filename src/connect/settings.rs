@@ -180,8 +180,7 @@ impl Settings {
         self.host.as_deref().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1")
     }
 
-    /// The socket, as the clients choose it: the host `localhost` is the socket, unless a port or the protocol TCP is
-    /// given.
+    /// The socket, as the clients choose it: the host `localhost` is the socket, unless a port or the protocol TCP is given.
     pub(super) fn socket_path(&self) -> Option<&Path> {
         let local = matches!(self.host.as_deref(), None | Some("" | "localhost"));
         if !local || self.tcp == Some(true) {

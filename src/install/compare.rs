@@ -218,9 +218,25 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
     if held != State::Same {
         return Ok(held);
     }
-    let problem: Option<Option<String>> = connection.query_first(render::table_check(package))?;
+    Ok(State::of(check(connection, package, Task::Replace)?))
+}
+
+/// Why no table of the package can be created: the table of the column differs. The check of the script, as a query.
+pub(super) fn rejected(connection: &mut Conn, package: &Package) -> mysql::Result<Option<String>> {
+    let Some(column) = package.options.column() else {
+        return Ok(None);
+    };
+    match hold(connection, [&column.table])? {
+        State::Same => check(connection, package, Task::Create),
+        other => Ok(Some(format!("table {}: {other}", column.table.name()))),
+    }
+}
+
+/// What the check of a script says, in a transaction that holds the tables.
+fn check(connection: &mut Conn, package: &Package, task: Task) -> mysql::Result<Option<String>> {
+    let why: Option<Option<String>> = connection.query_first(render::table_check(package, task))?;
     connection.query_drop("COMMIT")?;
-    Ok(State::of(problem.flatten()))
+    Ok(why.flatten())
 }
 
 /// Begins a transaction that holds tables: on MariaDB, information_schema.COLUMNS executes functions of a view that its owner puts in the place.

@@ -33,9 +33,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long a statement of the last roll-up waits for a row, in seconds.
 const ROW_TIMEOUT: u32 = 1;
 
-/// The error with which a script rejects the server or a table.
-const REJECTED: u16 = 30022;
-
 /// What an installation tells the user while it runs.
 pub type Say<'a> = &'a mut dyn FnMut(&str);
 
@@ -48,7 +45,9 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     let states = compare::states(connection, package)?;
     let changes = states.iter().any(|object| object.state != State::Same);
     if changes {
-        execute(connection, package, &states, &steps(package, &states)?, say)?;
+        let steps = steps(package, &states)?;
+        compare::rejected(connection, package)?.map_or(Ok(()), |why| Err(InstallError::Check(why)))?;
+        execute(connection, package, &states, &steps, say)?;
     }
     let states = compare::states(connection, package)?;
     if let Some(other) = states.iter().find(|object| object.state != State::Same) {
@@ -162,7 +161,8 @@ fn execute(
     say: Say<'_>,
 ) -> Result<Vec<Row>, InstallError> {
     let (mut rows, mut said) = (Vec::new(), BTreeSet::new());
-    for step in steps {
+    // The owner of the database could put another procedure in the place of the one that checks: this account would execute it.
+    for step in steps.iter().filter(|step| step.purpose != Purpose::Check) {
         let exists = state(step, states).is_some_and(|state| *state != State::Missing);
         let action = step.action(exists);
         let mut grants = Vec::new();
@@ -170,7 +170,7 @@ fn execute(
         if let Some(routine) = step.created_routine().filter(|_| !package.options.mariadb() && exists) {
             grants = grants::read(connection, routine)?;
             // The server answers now whether this account can grant them, before it drops the routine.
-            sent(connection, &grants, &[], &format!("grant the privileges again, to {action}"), say)?;
+            sent(connection, &grants, &[], &format!("grant the privileges on {routine} again"), say)?;
         }
         if step.purpose == Purpose::Move
             && let Some((event, _)) = column::event(connection, package)?
@@ -182,29 +182,9 @@ fn execute(
         if is_told && said.insert(action.clone()) {
             say(&action);
         }
-        match sent(connection, &step.statements, &grants, &action, say) {
-            Ok(more) => rows.extend(more),
-            Err(error) => return Err(cleaned_up(error, connection, package, step)),
-        }
+        rows.extend(sent(connection, &step.statements, &grants, &action, say)?);
     }
     Ok(rows)
-}
-
-/// An error of a step, after which nothing is left that exists only during the script.
-fn cleaned_up(mut error: InstallError, connection: &mut Conn, package: &Package, step: &Step) -> InstallError {
-    match &mut error {
-        InstallError::Rejected { error, .. } if step.is_internal() => {
-            // MySQL: "alter routine command denied to user 'a'@'%' for routine 'mydb._counter_script'".
-            error.message.truncate(error.message.find(" for routine").unwrap_or(error.message.len()));
-        }
-        InstallError::Check(_) => {
-            // The routine that has rejected the server or the table. MariaDB needs none.
-            let dropped = connection.query_drop(format!("DROP PROCEDURE IF EXISTS {}", package.temporary()));
-            return dropped.map_or_else(InstallError::from, |()| error);
-        }
-        _ => {}
-    }
-    error
 }
 
 /// Executes statements and then grants in one packet, and again those that wait for other sessions.
@@ -236,7 +216,6 @@ fn sent(
                     thread::sleep(PAUSE);
                 }
             }
-            REJECTED => return Err(InstallError::Check(error.message)),
             _ => {
                 // They have gone with the routine.
                 let from = if rest.len() < all.len() { rest.len().saturating_sub(grants.len()) } else { rest.len() };

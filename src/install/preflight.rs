@@ -53,10 +53,8 @@ pub fn sees(connection: &mut Conn) -> mysql::Result<bool> {
 /// How this account gets what it needs to see the objects of the packages in the current database, also what the definer of an event may do.
 pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     let account = account(connection)?;
-    let mut grants = vec![match Version::of(connection)?.family {
-        Family::Mysql => "SHOW_ROUTINE ON *.*",
-        Family::Mariadb => "SELECT ON mysql.proc",
-    }];
+    let is_mysql = Version::of(connection)?.family == Family::Mysql;
+    let mut grants = vec![if is_mysql { "SHOW_ROUTINE ON *.*" } else { "SELECT ON mysql.proc" }];
     if event {
         // Not the passwords.
         grants.extend([
@@ -64,7 +62,7 @@ pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
             "SELECT (User, Host, Db, Event_priv, Execute_priv) ON mysql.db",
             "SELECT (User, Host, Db, Routine_name, Proc_priv) ON mysql.procs_priv",
         ]);
-        grants.extend((grants[0] == "SHOW_ROUTINE ON *.*").then_some("SELECT ON mysql.default_roles"));
+        grants.extend(is_mysql.then_some("SELECT ON mysql.default_roles"));
     }
     let grants: String = grants.iter().map(|what| format!("; GRANT {what} TO {account}")).collect();
     Ok(format!("run as an administrator: {}{grants}", grant(connection, "SELECT, SHOW VIEW", &account)?))

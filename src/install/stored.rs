@@ -9,6 +9,7 @@ pub(super) struct Stored {
     definer: String,
     parameters: Vec<String>,
     returns: String,
+    deterministic: String,
     data_access: String,
     security: String,
     comment: String,
@@ -32,6 +33,7 @@ impl Stored {
         let mut stored = Self {
             definer: before.iter().skip_while(|token| **token != "=").skip(1).copied().collect(),
             parameters: parameters[..end].iter().map(|token| token.to_lowercase()).collect(),
+            deterministic: "NOT DETERMINISTIC".into(),
             data_access: "CONTAINS SQL".into(),
             security: "DEFINER".into(),
             ..Self::default()
@@ -58,7 +60,8 @@ impl Stored {
                 }
                 ["SQL", "SECURITY", word, after @ ..] => (&mut self.security, (*word).to_owned(), after),
                 ["COMMENT", literal, after @ ..] => (&mut self.comment, (*literal).to_owned(), after),
-                ["LANGUAGE" | "NOT", _, after @ ..] | ["DETERMINISTIC", after @ ..] => {
+                ["DETERMINISTIC", after @ ..] => (&mut self.deterministic, "DETERMINISTIC".to_owned(), after),
+                ["LANGUAGE" | "NOT", _, after @ ..] => {
                     rest = after;
                     continue;
                 }
@@ -77,6 +80,7 @@ impl Stored {
             instead("the definer is ", &self.definer, &found.definer).filter(|_| !self.definer.is_empty()),
             (self.parameters != found.parameters).then(|| "the parameters differ".into()),
             (self.returns != found.returns).then(|| "the return type differs".into()),
+            instead("", &self.deterministic, &found.deterministic),
             instead("", &self.data_access, &found.data_access),
             instead("SQL SECURITY ", &self.security, &found.security),
             (self.comment != found.comment).then(|| "the COMMENT differs".into()),

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The maximum length of the name of a table, view, routine or column, in characters.
-/// Source: MySQL manual, "Identifier Length Limits".
+/// The maximum length of the name of a table, view, routine or column, in characters. Source: MySQL manual, "Identifier Length Limits".
 pub const IDENT_MAX: usize = 64;
 
 /// An option that cannot be used. The message says why.
@@ -64,8 +63,7 @@ impl Ident {
         &self.0
     }
 
-    /// The name as the value of an option: in backticks if it has a character other than letters, digits and
-    /// underscores.
+    /// The name as the value of an option: in backticks if it has a character other than letters, digits and underscores.
     pub fn plain(&self) -> String {
         if self.0.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') { self.0.clone() } else { self.to_string() }
     }
@@ -104,8 +102,7 @@ pub struct Definer {
     host: Ident,
 }
 
-/// The maximum length of the name of a user or role on MySQL, in characters. MariaDB has 128.
-/// Source: MySQL manual, "Grant Tables".
+/// The maximum length of the name of a user or role on MySQL, in characters. MariaDB has 128. Source: MySQL manual, "Grant Tables".
 pub const USER_MAX: usize = 32;
 
 /// The quotes around the user and the host of an account.

@@ -49,9 +49,10 @@ pub fn files(package: &Package) -> Vec<File> {
     files.into_iter().map(|(name, text)| File { name, text: text.trim_end().to_owned() + "\n" }).collect()
 }
 
-/// A SELECT that returns how the table in the current database, or that of the column, differs: a sentence, or NULL.
-pub fn table_check(package: &Package) -> String {
-    text!(Sql::of(package, Task::Replace), path = "files/_table_check.sql")
+/// A SELECT that returns how the table of the column in the current database and, for `Task::Replace`, that of the package differ: a
+/// sentence, or NULL. A package without a column has conditions for `Task::Replace` only.
+pub fn table_check(package: &Package, task: Task) -> String {
+    format!("SELECT CASE{} END", text!(Sql::of(package, task), path = "files/_check.sql", block = "conditions"))
 }
 
 /// The statement that creates the view of the totals.

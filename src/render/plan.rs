@@ -30,10 +30,15 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
     let package = sql.package;
     let o = &package.options;
     if !o.cluster || o.column().is_some() || sql.replaces() {
-        let mut statements = block(sql, text!(sql, path = "files/_check.sql"));
-        statements.extend((!o.mariadb()).then(|| format!("DROP PROCEDURE {}", sql.package.temporary())));
+        let mut block = block(sql, text!(sql, path = "files/_check.sql"));
         let comment = "-- Rejects what the routines do not support, before anything else is created.".to_owned();
-        steps.push(Step::new(Purpose::Check, statements).preceded_by(comment));
+        let check = Step::new(Purpose::Check, block.pop());
+        if o.mariadb() {
+            steps.push(check.preceded_by(comment));
+        } else {
+            let drop = Step::new(Purpose::Drop, [format!("DROP PROCEDURE {}", package.temporary())]);
+            steps.extend([Step::new(Purpose::Try, block).preceded_by(comment), check, drop]);
+        }
     }
     let creation = |kind, name, statement| Step::new(Purpose::Create, [statement]).of(kind, name);
     if !sql.replaces() {
@@ -121,7 +126,7 @@ pub fn script(steps: &[Step]) -> String {
         text += match (step.purpose, next.map(|next| next.purpose)) {
             (_, None) => ";\n",
             (_, Some(Purpose::Restore)) => ";;\nDELIMITER ;\n",
-            (Purpose::Try, _) | (Purpose::Drop, Some(Purpose::Drop)) => ";\n",
+            (Purpose::Try, _) | (Purpose::Check | Purpose::Drop, Some(Purpose::Drop)) => ";\n",
             _ => ";\n\n",
         };
     }

@@ -28,7 +28,7 @@ pub enum Purpose {
     Check,
     /// Moves pending counts, or looks for counts before the table is dropped.
     Move,
-    /// Creates and drops a function, because a server can reject it after the one that exists was dropped.
+    /// Creates a routine that exists only during the script, because a server can reject it after the one of the package was dropped.
     Try,
     /// Creates or replaces the object.
     Create,
@@ -88,7 +88,7 @@ impl Step {
             Purpose::Restore => "restore the session".to_owned(),
             Purpose::Check => "check the server and the table".to_owned(),
             Purpose::Move => "move the pending counts".to_owned(),
-            Purpose::Try => "create a function".to_owned(),
+            Purpose::Try => format!("create a {}", self.object.as_ref().map_or("procedure", |_| "function")),
             Purpose::Create => of(if exists { "replace" } else { "create" }),
             Purpose::Drop => of("drop"),
         }

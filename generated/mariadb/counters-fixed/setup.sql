@@ -14,9 +14,12 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
-  IF 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
+  DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
+  WHEN 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size')
+  THEN 'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster'
+  END;
+  IF v_why IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_why;
   END IF;
 END;
 

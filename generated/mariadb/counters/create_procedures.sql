@@ -14,11 +14,10 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
-  IF 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
-  END IF;
-  IF 5 <> (
+  DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
+  WHEN 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size')
+  THEN 'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster'
+  WHEN 5 <> (
     SELECT COUNT(*)
       FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
@@ -31,9 +30,11 @@ BEGIN NOT ATOMIC
          'description varchar(255) utf8mb4_unicode_520_ci'))
   OR NOT 'counter_name,counter_id' <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
-     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'counters', 0)) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
+     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'counters', 0))
+  THEN 'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it'
+  END;
+  IF v_why IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_why;
   END IF;
 END;
 

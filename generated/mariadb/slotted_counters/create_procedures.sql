@@ -14,11 +14,10 @@ SET @slotted_server = @@innodb_snapshot_isolation, @slotted_sql_mode = @@sql_mod
 
 -- Rejects what the routines do not support, before anything else is created.
 BEGIN NOT ATOMIC
-  IF 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size') THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster';
-  END IF;
-  IF 4 <> (
+  DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
+  WHEN 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size')
+  THEN 'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster'
+  WHEN 4 <> (
     SELECT COUNT(*)
       FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
@@ -30,9 +29,11 @@ BEGIN NOT ATOMIC
          'count bigint NOT NULL'))
   OR NOT 'record_type,record_id,slot' <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
-     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'slotted_counters', 0)) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
+     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'slotted_counters', 0))
+  THEN 'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it'
+  END;
+  IF v_why IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_why;
   END IF;
 END;
 

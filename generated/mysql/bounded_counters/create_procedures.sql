@@ -17,14 +17,11 @@ SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
 DROP PROCEDURE IF EXISTS `_bounded_counter_script`;
 CREATE PROCEDURE `_bounded_counter_script`()
 BEGIN
-  IF EXISTS (
-    SELECT * FROM performance_schema.global_variables
-     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
-  ) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
-  END IF;
-  IF 5 <> (
+  DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
+  WHEN EXISTS (SELECT * FROM performance_schema.global_variables
+    WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF'))
+  THEN 'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster'
+  WHEN 5 <> (
     SELECT COUNT(*)
       FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
@@ -41,9 +38,11 @@ BEGIN
   OR NOT EXISTS (
     SELECT * FROM information_schema.CHECK_CONSTRAINTS
       JOIN information_schema.TABLE_CONSTRAINTS USING (CONSTRAINT_SCHEMA, CONSTRAINT_NAME)
-     WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE, ENFORCED) = (DATABASE(), 'bounded_counters', '(`counter` >= 0)', 'YES')) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
+     WHERE (CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE, ENFORCED) = (DATABASE(), 'bounded_counters', '(`counter` >= 0)', 'YES'))
+  THEN 'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it'
+  END;
+  IF v_why IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_why;
   END IF;
 END;
 CALL `_bounded_counter_script`();

@@ -16,12 +16,13 @@ SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
 DROP PROCEDURE IF EXISTS `_bounded_counter_script`;
 CREATE PROCEDURE `_bounded_counter_script`()
 BEGIN
-  IF EXISTS (
-    SELECT * FROM performance_schema.global_variables
-     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
-  ) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
+  DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
+  WHEN EXISTS (SELECT * FROM performance_schema.global_variables
+    WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF'))
+  THEN 'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster'
+  END;
+  IF v_why IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_why;
   END IF;
 END;
 CALL `_bounded_counter_script`();

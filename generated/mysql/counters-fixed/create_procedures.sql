@@ -17,14 +17,11 @@ SET @slotted_server = @@server_uuid, @slotted_sql_mode = @@sql_mode,
 DROP PROCEDURE IF EXISTS `_counter_script`;
 CREATE PROCEDURE `_counter_script`()
 BEGIN
-  IF EXISTS (
-    SELECT * FROM performance_schema.global_variables
-     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF')
-  ) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster';
-  END IF;
-  IF 5 <> (
+  DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
+  WHEN EXISTS (SELECT * FROM performance_schema.global_variables
+    WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF'))
+  THEN 'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster'
+  WHEN 5 <> (
     SELECT COUNT(*)
       FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
@@ -37,9 +34,11 @@ BEGIN
          'description varchar(255) utf8mb4_0900_ai_ci'))
   OR NOT 'counter_name,counter_id' <=> (
     SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
-     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'counters', 0)) THEN
-    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT =
-      'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it';
+     WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'counters', 0))
+  THEN 'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it'
+  END;
+  IF v_why IS NOT NULL THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30022, MESSAGE_TEXT = v_why;
   END IF;
 END;
 CALL `_counter_script`();
