@@ -79,11 +79,18 @@ fn nothing_that_is_planted_in_a_schema_is_executed(server: &Server) {
     }
     // The owner can replace a routine between the comparison and a call.
     let schema = server.schema();
-    schema.run("CREATE USER app@localhost; SET GLOBAL general_log = 1");
-    for name in ["counters", "slotted_counters"] {
-        let output = schema.slotted(&format!("install {name} --definer app@localhost")).output().expect("slotted runs");
-        assert!(output.status.success(), "{}", printed(&output));
+    let run = |words: &str| {
+        let output = schema.slotted(words).output().expect("slotted runs");
+        (output.status.code(), printed(&output))
+    };
+    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL); CREATE USER app@localhost; SET GLOBAL general_log = 1");
+    for name in ["counters", "slotted_counters", "--column articles.views"] {
+        assert_eq!(run(&format!("install {name} --definer app@localhost")).0, Some(0));
     }
+    schema.run("INSERT INTO articles_views VALUES (1, 0, 7)");
+    has(&run("uninstall articles.views").1, &["counts with the sum 7 are pending"]);
+    schema.run("TRUNCATE articles_views");
+    assert_eq!(run("uninstall articles.views --with-data --yes").0, Some(0));
     let calls =
         "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'CALL %' OR argument LIKE 'SELECT `counter\\_get%'";
     assert_eq!(schema.first::<u64>(calls), 0);

@@ -251,18 +251,16 @@ fn status_prints_one_line_for_each_counter(server: &Server) {
     }
     let lines = table();
     assert_eq!(lines[1..6], ["b 30 2", "a 7 3", "d 6 1", "e 5 1", "f 4 1"]);
-    assert_eq!(schema.query::<mysql::Row>(lines[6].strip_prefix("and 1 more: ").expect("a query")).len(), 6);
+    assert_eq!(lines[6], "and 1 more");
     // The slots of a column contain what is pending.
     schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (7, 40)");
     ends(&schema, 0, "install --column articles.views");
     schema.run("CALL articles_views_add(7, 2); CALL articles_views_add(8, 1); CALL articles_views_add(8, -1)");
     let said = ends(&schema, 0, "status articles.views");
     has(&said, &["articles.views: 2 pending counts of 1 records\n", "counter  pending  slots"]);
-    assert!(!said.contains(" more: ") && !said.lines().any(|line| line.trim_start().starts_with("8 ")), "{said}");
+    assert!(!said.contains(" more") && !said.lines().any(|line| line.trim_start().starts_with("8 ")), "{said}");
     schema.run("CALL articles_views_add_many('[[11, 1], [12, 1], [13, 1], [14, 1], [15, 1], [16, 1]]')");
-    let said = ends(&schema, 0, "status articles.views");
-    let query = said.split_once("and 2 more: ").expect(&said).1;
-    assert_eq!(schema.first::<(i32, i64)>(query), (7, 2), "{said}");
+    has(&ends(&schema, 0, "status articles.views"), &["and 2 more\n"]);
     let status: Value = serde_json::from_str(&ends(&schema, 0, "status articles.views --json")).expect("JSON");
     let counter = serde_json::json!({"name": "7", "pending": 2, "slots": 1});
     assert_eq!(status["packages"][0]["counters"][0], counter, "{status:#}");

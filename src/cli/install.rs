@@ -23,7 +23,7 @@ use crate::server::Version;
 /// Executes a file that slotted generate renders: setup.sql, or create_procedures.sql if the table exists. Routines that are the same
 /// are left out: their calls never fail during an upgrade. On MySQL, a routine that is replaced does not exist for a moment (1305), and
 /// privileges on it are granted again. An existing table is never changed. At the end, calls the routines in a transaction that is rolled
-/// back, if they run as this account: what does not work is an error.
+/// back, if this account is their definer: what does not work is an error.
 ///
 /// After an interruption, run the command again: it does what is left. Two installations at the same time wait for each other.
 #[derive(Debug, Args)]

@@ -48,10 +48,8 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<(Package, String)>
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
         let Some(version) = one.version else {
-            return Err(hinted(
-                format!("this account cannot read the view {view}"),
-                preflight::sight(connection, false)?,
-            ));
+            let hint = preflight::sight(connection, false)?;
+            return Err(hinted(format!("this account cannot read the view {view}"), hint));
         };
         match one.package {
             Some(package) => all.push((package, version)),

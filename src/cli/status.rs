@@ -193,7 +193,7 @@ impl PackageReport {
             text += &format!("{}\n", table(&self.counters, self.total()));
         }
         if self.more > 0 {
-            text += &format!("  and {} more: {}\n", self.more, all_counters(&self.package));
+            text += &format!("  and {} more\n", self.more);
         }
         text
     }
@@ -228,14 +228,6 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     }
     let command = preflight::command(connection, &package.options)?;
     Ok(vec![format!("To install what differs, with the same connection: {command}")])
-}
-
-/// The query of all counters, which reads no view of the owner.
-fn all_counters(package: &Package) -> String {
-    let count = if package.options.is_named() { "counter" } else { "count" };
-    let key: Vec<_> = package.options.key().iter().map(|column| column.name.typed()).collect();
-    let (key, table) = (key.join(", "), package.options.table.typed());
-    format!("SELECT {key}, SUM({count}) AS total FROM {table} {} GROUP BY {key} ORDER BY total DESC", install::OF_TABLE)
 }
 
 /// The counters with the highest totals, of a column those with pending counts, and the number of the others.

@@ -18,8 +18,8 @@ const RECORDS: usize = 20;
 /// Remove the routines and views of a package from a database.
 ///
 /// Executes uninstall.sql of slotted generate. If counts belong to a column, a last roll-up moves them, and the command lists those that
-/// remain in the table: of records that have no row, or whose total the column rejects. The table stays. With --with-data, the command
-/// also drops the table, after a question that names its counts.
+/// remain: of records that have no row, or whose total the column rejects. It calls no roll-up of another definer, and ends if counts are
+/// pending. The table stays. With --with-data, the command also drops the table, after a question that names its counts.
 #[derive(Debug, Args)]
 pub struct Uninstall {
     /// Also drop the table with all counts

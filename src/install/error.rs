@@ -33,6 +33,9 @@ pub enum InstallError {
     /// The counts of a table that is to be dropped have changed.
     #[error("the counts of the table {0} have the sum {1} instead of {2}; it is kept")]
     Counts(String, String, String),
+    /// The counts of a column with this sum are pending, and this account does not call the roll-up of this name.
+    #[error("counts with the sum {0} are pending, and this account is not the definer of {1}")]
+    Pending(String, String),
     /// What an uninstallation would read or call is not that of the package.
     #[error("{0}: {1}")]
     Differs(String, String),

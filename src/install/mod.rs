@@ -21,7 +21,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use crate::package::{Ident, Package};
+use crate::package::{Ident, Package, Routine as R};
 use crate::render::{self, Purpose, Step, Task};
 use compare::{ObjectState, State};
 use error::LOCK_TIMEOUT;
@@ -29,9 +29,6 @@ use error::LOCK_TIMEOUT;
 /// How often a statement that waits for transactions is executed, and the pause between two times, during which calls continue.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// How long a statement of the last roll-up waits for a row, in seconds.
-const ROW_TIMEOUT: u32 = 1;
 
 /// What an installation tells the user while it runs.
 pub type Say<'a> = &'a mut dyn FnMut(&str);
@@ -97,7 +94,8 @@ fn state<'a>(step: &Step, states: &'a [ObjectState]) -> Option<&'a State> {
 pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
     lock(connection)?;
     let states = check_removal(connection, package, false)?;
-    connection.query_drop(format!("SET SESSION innodb_lock_wait_timeout = {ROW_TIMEOUT}"))?;
+    // For the last roll-up, behind whose waits for a row others wait.
+    connection.query_drop("SET SESSION innodb_lock_wait_timeout = 1")?;
     execute(connection, package, &states, &render::plan(package, Task::Remove), say)
 }
 
@@ -133,10 +131,12 @@ pub fn check_removal(
     with_table: bool,
 ) -> Result<Vec<ObjectState>, InstallError> {
     let states = compare::states(connection, package)?;
+    let moves = package.options.column().is_some();
+    let calls = moves && preflight::calls(connection, package)?;
     let differs = |object: &&ObjectState| {
-        let mut routines = package.routines();
-        let called = routines.any(|(routine, name)| package.serves_rollup(routine) && name.name() == object.name);
-        let read = object.kind == "table" && (with_table || package.options.column().is_some());
+        let mut names = package.routines().filter(|(routine, _)| *routine == R::Rollup || routine.is_private());
+        let called = calls && names.any(|(_, name)| name.name() == object.name);
+        let read = object.kind == "table" && (with_table || moves);
         (called || read) && !matches!(object.state, State::Same | State::Missing)
     };
     if let Some(object) = states.iter().find(differs) {
@@ -172,19 +172,38 @@ fn execute(
             // The server answers now whether this account can grant them, before it drops the routine.
             sent(connection, &grants, &[], &format!("grant the privileges on {routine} again"), say)?;
         }
-        if step.purpose == Purpose::Move
-            && let Some((event, _)) = column::event(connection, package)?
-        {
-            say(&format!("drop event {}", event.name()));
-        }
         // Some routines are dropped twice: before a roll-up, and with all others.
-        let is_told = !step.is_internal() && (exists || step.purpose == Purpose::Create);
-        if is_told && said.insert(action.clone()) {
+        let lasts = step.object.is_some() && step.purpose != Purpose::Try;
+        if lasts && (exists || step.purpose == Purpose::Create) && said.insert(action.clone()) {
             say(&action);
         }
-        rows.extend(sent(connection, &step.statements, &grants, &action, say)?);
+        let stores = states.iter().any(|object| object.kind == "table" && object.state != State::Missing);
+        let of_move = if step.purpose == Purpose::Move { moves(connection, package, stores, say)? } else { None };
+        rows.extend(sent(connection, of_move.as_ref().unwrap_or(&step.statements), &grants, &action, say)?);
     }
     Ok(rows)
+}
+
+/// The statements that take the place of the last roll-up if this account does not call it: they drop its event after all counts were moved.
+fn moves(
+    connection: &mut Conn,
+    package: &Package,
+    stores: bool,
+    say: Say<'_>,
+) -> Result<Option<Vec<String>>, InstallError> {
+    let (table, calls) = (&package.options.table, preflight::calls(connection, package)?);
+    if stores && !calls {
+        // Waits for the transactions that have counted.
+        let lock = format!("SELECT COUNT(*) FROM {table} {OF_TABLE} LOCK IN SHARE MODE");
+        sent(connection, &[lock], &[], "look for pending counts", say)?;
+        let pending = sum(connection, package, table)?;
+        if pending != "0" {
+            return Err(InstallError::Pending(pending, package.event().map_or("", Ident::name).to_owned()));
+        }
+    }
+    let event = column::event(connection, package)?;
+    event.iter().for_each(|(event, _)| say(&format!("drop event {}", event.name())));
+    Ok((!calls).then(|| event.iter().map(|(event, _)| format!("DROP EVENT {event}")).collect()))
 }
 
 /// Executes statements and then grants in one packet, and again those that wait for other sessions.

@@ -68,14 +68,6 @@ pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     Ok(format!("run as an administrator: {}{grants}", grant(connection, "SELECT, SHOW VIEW", &account)?))
 }
 
-/// What the definer of a package needs.
-pub fn of_definer(package: &Package) -> &'static str {
-    match package.options.column() {
-        Some(_) => "SELECT, INSERT, UPDATE, DELETE, EXECUTE, EVENT",
-        None => "SELECT, INSERT, UPDATE, DELETE, EXECUTE",
-    }
-}
-
 /// A definer that does not exist: each call would fail (1449). If this account cannot see others, the view of an installed package, which
 /// reads no table, is corrupt then. CHECK TABLE opens the view, so that MariaDB executes its functions: no administrator comes here.
 pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
@@ -95,7 +87,9 @@ pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option
         Ok(_) => return Ok(None),
         Err(error) => return Err(error),
     }
-    let grant = grant(connection, of_definer(package), &definer.to_string())?;
+    let event = package.options.column().map_or("", |_| ", EVENT");
+    let privileges = format!("SELECT, INSERT, UPDATE, DELETE, EXECUTE{event}");
+    let grant = grant(connection, &privileges, &definer.to_string())?;
     let remedy = format!("run as an administrator: CREATE USER {definer} ACCOUNT LOCK; {grant}");
     Ok(Some(Problem { what: format!("the definer {} does not exist", definer.plain()), remedy }))
 }
@@ -116,6 +110,12 @@ pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<S
         SqlStr(package.totals.name()),
         SqlStr(package.package.name())
     ))
+}
+
+/// Whether this account is the definer of all routines. It calls no others: the owner of the database can replace one just before its call.
+pub fn calls(connection: &mut Conn, package: &Package) -> mysql::Result<bool> {
+    let own: Vec<String> = connection.query("SELECT CURRENT_USER()")?;
+    Ok(definers(connection, package)? == own)
 }
 
 /// SQL SECURITY of most routines of a package. None without routines.

@@ -1,13 +1,14 @@
 //! Calls the routines of a package in a transaction that is rolled back.
 //!
 //! The server says with its own words what is missing: a privilege, a value of a column, a partition. Only routines that are equal to the
-//! rendered ones are called, and only as their definer: the owner of the database could replace one just before its call.
+//! rendered ones are called, and only as their definer.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::error::InstallError;
-use crate::package::{Definer, KeyType, Package, Routine as R, Security, SqlStr};
+use super::preflight;
+use crate::package::{KeyType, Package, Routine as R, SqlStr};
 
 /// Calls the routines with a counter or a record that does not exist. Returns why it has not called them, if it has not.
 ///
@@ -32,11 +33,10 @@ pub(super) fn run(connection: &mut Conn, package: &Package) -> Result<Option<Str
 
 /// A trigger would execute what its owner has written, and a foreign key rejects a record that does not exist.
 fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<String>> {
-    let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-    let o = &package.options;
-    if o.security == Security::Invoker || o.definer.is_some() && o.definer != own.as_deref().and_then(Definer::stored) {
-        return Ok(Some("they do not run as this account; call one as the application does".to_owned()));
+    if !preflight::calls(connection, package)? {
+        return Ok(Some("this account is not their definer; call one as the application does".to_owned()));
     }
+    let o = &package.options;
     let (table, column) = (o.table.name(), o.column());
     let parent = column.as_ref().map_or(table, |column| column.table.name());
     connection.exec_first(

@@ -190,11 +190,6 @@ impl Package {
         self
     }
 
-    /// Whether a routine is the roll-up or serves it. A package without a column has none.
-    pub fn serves_rollup(&self, routine: Routine) -> bool {
-        self.options.column().is_some() && (routine == Routine::Rollup || routine.is_private())
-    }
-
     /// The routines of the package with their names, in the order of creation.
     pub fn routines(&self) -> impl Iterator<Item = (Routine, &Ident)> {
         self.names.iter().map(|(routine, name)| (*routine, name))

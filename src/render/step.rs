@@ -103,9 +103,4 @@ impl Step {
     pub fn is_of_routine(&self) -> bool {
         self.object.as_ref().is_some_and(|object| ["PROCEDURE", "FUNCTION"].contains(&object.kind))
     }
-
-    /// Whether what it creates or drops exists only during the script.
-    pub fn is_internal(&self) -> bool {
-        self.object.is_none() || self.purpose == Purpose::Try
-    }
 }
