@@ -182,7 +182,7 @@ fn what_is_planted_is_not_executed_and_its_control_characters_are_escaped(server
     let name = format!("x'' OR planted() OR ''{executed}");
     schema.run(&format!(
         "CREATE TABLE executed (id INT);
-         CREATE TABLE `pa``.``ges` (name VARCHAR(60) PRIMARY KEY, hits INT NOT NULL) ENGINE = InnoDB;
+         CREATE TABLE `pa``.``ges` (name VARCHAR(60) PRIMARY KEY, hits INT NOT NULL) CHARACTER SET utf8mb4;
          INSERT INTO `pa``.``ges` VALUES ('{name}', 0);
          CALL counter_setup('{name}', NULL, 2, 0);
          DELIMITER //
