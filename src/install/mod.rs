@@ -22,7 +22,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
 use crate::package::{Ident, Package, Routine as R};
-use crate::render::{self, Purpose, Step, Task};
+use crate::render::{self, Object, Purpose, Step, Task};
 use compare::{ObjectState, State};
 use error::LOCK_TIMEOUT;
 
@@ -83,8 +83,9 @@ pub fn steps(package: &Package, states: &[ObjectState]) -> Result<Vec<Step>, Ins
 
 /// The state of the object of a step.
 fn state<'a>(step: &Step, states: &'a [ObjectState]) -> Option<&'a State> {
-    let object = step.object.as_ref()?.to_string();
-    states.iter().find(|found| found.to_string() == object).map(|found| &found.state)
+    let Object { kind, name } = step.object.as_ref()?;
+    let is_it = |found: &&ObjectState| found.name == name.name() && found.kind.eq_ignore_ascii_case(kind);
+    states.iter().find(is_it).map(|found| &found.state)
 }
 
 /// Removes a package: executes the steps of `uninstall.sql`. Returns the records whose counts remain in the table, each with its key and the sum.

@@ -114,8 +114,7 @@ pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<S
 
 /// Whether this account is the definer of all routines. It calls no others: the owner of the database can replace one just before its call.
 pub fn calls(connection: &mut Conn, package: &Package) -> mysql::Result<bool> {
-    let own: Vec<String> = connection.query("SELECT CURRENT_USER()")?;
-    Ok(definers(connection, package)? == own)
+    Ok(definers(connection, package)? == connection.query::<String, _>("SELECT CURRENT_USER()")?)
 }
 
 /// SQL SECURITY of most routines of a package. None without routines.
