@@ -664,7 +664,7 @@ fn an_error_in_a_transaction_takes_the_move_back(server: &Server) {
     }
 }
 
-/// The names of two records in an error are cut, and a trigger signals what the servers signal after they have rolled back.
+/// The names of two records in an error are cut, and triggers signal what the servers signal, of the row and of a slot.
 fn errors_of_long_keys_and_of_deadlocks_lose_no_count(server: &Server) {
     let schema = server.schema();
     let columns =
@@ -678,15 +678,19 @@ fn errors_of_long_keys_and_of_deadlocks_lose_no_count(server: &Server) {
     assert_eq!((pending(&schema), schema.first::<i64>("SELECT SUM(views) FROM articles")), (-1 + 3, 3));
     let (number, text) = error_of(schema.connect().query_drop("CALL articles_views_compact(REPEAT('a', 600))"));
     assert!(number == 30013 && text.contains("rejects the counts of aaa"), "{number} {text}");
-    let schema = installed(server, 3);
-    run(
-        &mut schema.connect(),
-        "CREATE TRIGGER fails BEFORE UPDATE ON articles FOR EACH ROW IF NEW.id = 2 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF",
-    );
-    schema.run("INSERT INTO articles_views SELECT id, 7, 10 FROM articles");
-    for call in [ROLLUP, "CALL articles_views_compact(2)"] {
-        assert!([1205, 1213].contains(&error_of(schema.connect().query_drop(call)).0), "{call}");
-        assert_eq!((get(&schema, 2), views(&schema, 2)), (12, Some(2)), "{call}");
+    for (table, which, number) in
+        [("articles", "id = 2", 1213), ("articles_views", "id = 2", 1205), ("articles_views", "slot = 8", 1205)]
+    {
+        let schema = installed(server, 3);
+        let signal = format!("IF NEW.{which} THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = {number}; END IF");
+        run(&mut schema.connect(), &format!("CREATE TRIGGER fails BEFORE UPDATE ON {table} FOR EACH ROW {signal}"));
+        schema.run(
+            "INSERT INTO articles_views SELECT id, 7, 6 FROM articles; INSERT INTO articles_views VALUES (2, 8, 4)",
+        );
+        for call in [ROLLUP, "CALL articles_views_compact(2)"] {
+            assert!([1205, 1213].contains(&error_of(schema.connect().query_drop(call)).0), "{call}");
+            assert_eq!((get(&schema, 2), views(&schema, 2)), (12, Some(2)), "{table}: {call}");
+        }
     }
 }
 

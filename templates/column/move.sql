@@ -21,11 +21,13 @@
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
           SET v_found = 0, p_rejected = COALESCE(p_rejected, 'no message');
+{%- if !o.mariadb() %}
           ROLLBACK TO SAVEPOINT slotted_move;
+{%- endif %}
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without an error and without a change (MariaDB 11.8): once more.
+      -- KILL QUERY can end an UPDATE without an error and a change (MariaDB 11.8): once more, as below.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;
@@ -50,13 +52,6 @@ BEGIN
       FROM {{ o.table }}
      WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
-{%- if o.mariadb() %}
-  -- After a wait or a deadlock, there is nothing to take back.
-  DECLARE EXIT HANDLER FOR 1205, 1206, 1213 RESIGNAL;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-      ROLLBACK TO SAVEPOINT slotted_move;
-{%- else %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
       BEGIN
@@ -64,13 +59,12 @@ BEGIN
         DECLARE CONTINUE HANDLER FOR 1181, 1305 BEGIN END;
         ROLLBACK TO SAVEPOINT slotted_move;
       END;
-{%- endif %}
       RESIGNAL;
     END;
 
   SAVEPOINT slotted_move;
   SELECT 0 INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  -- A single slot needs no cursor, which costs as much as an UPDATE. By now, there can be more: then v_found > 1.
+  -- A single slot (v_found = 1) needs no cursor, which costs as much as an UPDATE. By now, there can be more.
   IF p_count = 1 AND v_found > 0 THEN
     SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`), COUNT(NULLIF(`count`, 0))") }}
       INTO v_found, v_slot, v_count{{ sums }} FROM {{ o.table }}
@@ -78,7 +72,7 @@ BEGIN
   END IF;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
-  -- First the row, because some of its errors pass all handlers: they must not leave half a move.
+  -- First the row, because 1205 of an index passes all handlers: now it leaves no half of a move.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
   WHILE v_found > 0 DO
@@ -87,7 +81,6 @@ BEGIN
     ELSE
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
 {%- if o.mariadb() %}
-      -- KILL QUERY again; or a trigger of the row has deleted the slot.
       IF ROW_COUNT() = 0 THEN
         UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       END IF;
@@ -98,6 +91,7 @@ BEGIN
     IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
+  -- Last the row: the handlers see each of its errors, and take back the slots.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
 END
