@@ -188,7 +188,6 @@ fn the_numbers_of_errors_are_those_of_the_reference() {
     assert_eq!(numbers(&scripts), rows.keys().copied().collect(), "docs/routines.md, Errors");
     for (number, message) in rows {
         let mut signals = vec![format!("fail`({number},"), format!("MYSQL_ERRNO = {number},")];
-        // The checks of a script.
         signals.extend((number == 30022).then(|| "\n  THEN '".to_owned()));
         let signal = |begin| scripts.split(begin).skip(1).filter_map(|rest: &str| rest.split(";\n").next());
         let texts: String = signals.iter().flat_map(|begin| signal(begin.as_str())).collect();

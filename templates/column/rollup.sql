@@ -8,8 +8,9 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold a row or a slot, it commits, then waits for it alone; for row and slots together if the row rejects a
-  part or others hold it again. After the first 1205 no more. A wait for an index or in a trigger holds what it moved.
+  If others hold a row or a slot, it commits, then waits for this lock alone. If the row rejects a part or is held
+  again, it waits for row and slots together. After the first 1205, it waits no more, and moves what is free.
+  While an UPDATE waits for an index or in a trigger, the rows that were moved before stay locked.
   In a transaction or with autocommit = 0, it waits for no row and no slot, keeps its locks, and can leave counts.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
