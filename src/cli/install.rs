@@ -62,6 +62,12 @@ impl Install {
             out!("{}", render::script(&steps))?;
             return Ok(Outcome::Fine);
         }
+        let mut holder = self.connection.connect_to_database()?.0;
+        // On MariaDB, CREATE VIEW executes functions of a view that the owner puts in the place of the table.
+        let is_held = package.options.mariadb() && package.options.definer.is_some();
+        if let Some(column) = package.options.column().filter(|_| is_held) {
+            compare::hold(&mut holder, [&column.table])?;
+        }
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
         if !tried.map_err(|error| explained(error, &mut connection))? {
             note!("{name} in {place} is already installed; nothing to do");

@@ -118,7 +118,8 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
     let others = install::installed(connection, false)?;
     let mut others = others.iter().filter(|other| other.view.to_lowercase() != package.package.name().to_lowercase());
     let uses = |other: &&install::Installed| {
-        other.package.as_ref().is_none_or(|other| other.options.table == package.options.table)
+        let table = |package: &Package| package.options.table.name().to_lowercase();
+        other.package.as_ref().is_none_or(|other| table(other) == table(package))
     };
     others.find(uses).map_or(Ok(()), |other| {
         Err(hinted(

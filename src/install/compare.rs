@@ -223,9 +223,7 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
 
 /// Why no table of the package can be created: the table of the column differs. The check of the script, as a query.
 pub(super) fn rejected(connection: &mut Conn, package: &Package) -> mysql::Result<Option<String>> {
-    let Some(column) = package.options.column() else {
-        return Ok(None);
-    };
+    let Some(column) = package.options.column() else { return Ok(None) };
     match hold(connection, [&column.table])? {
         State::Same => check(connection, package, Task::Create),
         other => Ok(Some(format!("table {}: {other}", column.table.name()))),
@@ -241,7 +239,7 @@ fn check(connection: &mut Conn, package: &Package, task: Task) -> mysql::Result<
 
 /// Begins a transaction that holds tables: on MariaDB, information_schema.COLUMNS executes functions of a view that its owner puts in the place.
 /// A view has no index, so that the server rejects it unopened (1176).
-pub(super) fn hold<'a>(connection: &mut Conn, tables: impl IntoIterator<Item = &'a Ident>) -> mysql::Result<State> {
+pub fn hold<'a>(connection: &mut Conn, tables: impl IntoIterator<Item = &'a Ident>) -> mysql::Result<State> {
     connection.query_drop("START TRANSACTION")?;
     for table in tables {
         let query =

@@ -21,7 +21,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use crate::package::{Ident, Package, Routine as R};
+use crate::package::{Ident, Package};
 use crate::render::{self, Object, Purpose, Step, Task};
 use compare::{ObjectState, State};
 use error::LOCK_TIMEOUT;
@@ -38,7 +38,7 @@ pub type Say<'a> = &'a mut dyn FnMut(&str);
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next installation does the rest.
 pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<bool, InstallError> {
-    lock(connection)?;
+    lock(connection, say)?;
     let states = compare::states(connection, package)?;
     let changes = states.iter().any(|object| object.state != State::Same);
     if changes {
@@ -93,7 +93,7 @@ fn state<'a>(step: &Step, states: &'a [ObjectState]) -> Option<&'a State> {
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
 pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
-    lock(connection)?;
+    lock(connection, say)?;
     let states = check_removal(connection, package, false)?;
     // For the last roll-up, behind whose waits for a row others wait.
     connection.query_drop("SET SESSION innodb_lock_wait_timeout = 1")?;
@@ -110,35 +110,32 @@ pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say
     let rename = |from: &Ident, to: &Ident| [format!("RENAME TABLE {from} TO {to}")];
     connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
     sent(connection, &rename(table, &hidden), &[], &format!("drop table {}", table.name()), say)?;
-    let now = sum(connection, package, &hidden)?;
     let expected = if package.options.column().is_some() { "0" } else { seen };
-    if now != expected {
+    let dropped = match sum(connection, package, &hidden) {
+        Ok(now) if now != expected => Err(InstallError::Counts(table.name().to_owned(), now, expected.to_owned())),
+        Ok(_) => sent(connection, &[format!("DROP TABLE {hidden}")], &[], &format!("drop table {}", table.name()), say),
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = dropped {
         sent(connection, &rename(&hidden, table), &[], "give the table its name again", say)?;
-        return Err(InstallError::Counts(table.name().to_owned(), now, expected.to_owned()));
+        return Err(error);
     }
-    sent(connection, &[format!("DROP TABLE {hidden}")], &[], &format!("drop table {}", table.name()), say)?;
     say(&format!("drop table {}", table.name()));
     Ok(())
 }
 
-/// Checks what an uninstallation reads, calls and, `with_table`, drops: a view in the place of the table, or a routine that somebody else has written, would be
+/// Checks what an uninstallation drops and reads: an object that differs can be of somebody else, a view in the place of the table would be
 /// executed as this account, and without its unique key a row would get the counts of another. Returns the states of the objects.
 ///
 /// # Errors
 /// The connection fails, or something differs.
-pub fn check_removal(
-    connection: &mut Conn,
-    package: &Package,
-    with_table: bool,
-) -> Result<Vec<ObjectState>, InstallError> {
+pub fn check_removal(connection: &mut Conn, package: &Package, all: bool) -> Result<Vec<ObjectState>, InstallError> {
     let states = compare::states(connection, package)?;
-    let moves = package.options.column().is_some();
-    let calls = moves && preflight::calls(connection, package)?;
-    let differs = |object: &&ObjectState| {
-        let mut names = package.routines().filter(|(routine, _)| *routine == R::Rollup || routine.is_private());
-        let called = calls && names.any(|(_, name)| name.name() == object.name);
-        let read = object.kind == "table" && (with_table || moves);
-        (called || read) && !matches!(object.state, State::Same | State::Missing)
+    let differs = |object: &&ObjectState| match &object.state {
+        State::Same | State::Missing => false,
+        _ if object.kind == "table" => all || package.options.column().is_some(),
+        // Not the description of another version.
+        state => *state != State::Hidden && object.name != package.package.name(),
     };
     if let Some(object) = states.iter().find(differs) {
         return Err(InstallError::Differs(object.to_string(), object.state.to_string()));
@@ -147,10 +144,15 @@ pub fn check_removal(
 }
 
 /// Takes the lock that only one installation in a database has at a time. The connection has it until it ends.
-fn lock(connection: &mut Conn) -> Result<(), InstallError> {
-    let taken: Option<Option<u8>> =
-        connection.query_first(format!("SELECT GET_LOCK(LEFT(CONCAT('slotted ', DATABASE()), 64), {LOCK_TIMEOUT})"))?;
-    if taken.flatten() == Some(1) { Ok(()) } else { Err(InstallError::Locked) }
+fn lock(connection: &mut Conn, say: Say<'_>) -> Result<(), InstallError> {
+    for timeout in [0, LOCK_TIMEOUT] {
+        let query = format!("SELECT GET_LOCK(LEFT(CONCAT('slotted ', DATABASE()), 64), {timeout})");
+        if connection.query_first::<Option<u8>, _>(query)?.flatten() == Some(1) {
+            return Ok(());
+        }
+        say("waiting for another installation in this database");
+    }
+    Err(InstallError::Locked)
 }
 
 /// Executes steps, and returns the rows of their results.
@@ -178,28 +180,32 @@ fn execute(
         if lasts && (exists || step.purpose == Purpose::Create) && said.insert(action.clone()) {
             say(&action);
         }
-        let stores = states.iter().any(|object| object.kind == "table" && object.state != State::Missing);
-        let of_move = if step.purpose == Purpose::Move { moves(connection, package, stores, say)? } else { None };
+        let of_move = if step.purpose == Purpose::Move { moves(connection, package, states, say)? } else { None };
         rows.extend(sent(connection, of_move.as_ref().unwrap_or(&step.statements), &grants, &action, say)?);
     }
     Ok(rows)
 }
 
 /// The statements that take the place of the last roll-up if this account does not call it: they drop its event after all counts were moved.
+/// None without the roll-up: then the event is of somebody else.
 fn moves(
     connection: &mut Conn,
     package: &Package,
-    stores: bool,
+    states: &[ObjectState],
     say: Say<'_>,
 ) -> Result<Option<Vec<String>>, InstallError> {
     let (table, calls) = (&package.options.table, preflight::calls(connection, package)?);
-    if stores && !calls {
+    let exists = |name: &&Ident| states.iter().any(|one| one.name == name.name() && one.state != State::Missing);
+    let Some(rollup) = package.event().filter(exists) else {
+        return Ok(Some(Vec::new()));
+    };
+    if exists(&table) && !calls {
         // Waits for the transactions that have counted.
         let lock = format!("SELECT COUNT(*) FROM {table} {OF_TABLE} LOCK IN SHARE MODE");
         sent(connection, &[lock], &[], "look for pending counts", say)?;
         let pending = sum(connection, package, table)?;
         if pending != "0" {
-            return Err(InstallError::Pending(pending, package.event().map_or("", Ident::name).to_owned()));
+            return Err(InstallError::Pending(pending, rollup.name().to_owned()));
         }
     }
     let event = column::event(connection, package)?;

@@ -203,14 +203,6 @@ impl<'a> Sql<'a> {
         o.key().iter().map(column).collect()
     }
 
-    /// The columns that a roll-up assigns.
-    pub(super) fn assigned(&self) -> String {
-        let o = &self.package.options;
-        let column = o.column().into_iter().map(|column| &column.column);
-        let names = column.chain(o.keep()).map(Ident::to_string);
-        names.collect::<Vec<_>>().join(", ")
-    }
-
     /// The names of the columns of the primary key, with commas between them.
     pub(super) fn primary_key(&self) -> String {
         let slot = if self.package.options.is_named() { "counter_id" } else { "slot" };

@@ -1,7 +1,7 @@
-{{ o.key().len() }} <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB')
+NOT EXISTS (SELECT * FROM information_schema.TABLES
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB'))
+  OR {{ o.key().len() }} <> (SELECT COUNT(*) FROM information_schema.COLUMNS
+     WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), {{ column.table.name()|sql_string }})
        AND {% include "files/_column.sql" %} IN (
 {%- for column in sql.key_columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}

@@ -1,14 +1,14 @@
 {%- let table = o.table.name() -%}
-{{ sql.columns().len() }} <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ table|sql_string }}, 'InnoDB')
+NOT EXISTS (SELECT * FROM information_schema.TABLES
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ table|sql_string }}, 'InnoDB'))
+  OR {{ sql.columns().len() }} <> (SELECT COUNT(*) FROM information_schema.COLUMNS
+     WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), {{ table|sql_string }})
        AND {% include "files/_column.sql" %} IN (
 {%- for column in sql.columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
 {%- endfor %}))
   OR NOT {{ sql.primary_key()|sql_string }} <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME, COALESCE(SUB_PART, '') ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), {{ table|sql_string }}, 0))
 {%- if o.is_bounded() %}
   OR NOT EXISTS (

@@ -6,8 +6,7 @@
 CREATE USER IF NOT EXISTS {{ definer }} ACCOUNT LOCK;
 ALTER USER {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column() %}
-GRANT SELECT ON {{ column.table }} TO {{ definer }};
-GRANT UPDATE ({{ sql.assigned() }}) ON {{ column.table }} TO {{ definer }};{% endif %}
+GRANT SELECT, UPDATE ON {{ column.table }} TO {{ definer }};{% endif %}
 -- On the database, because routines call each other, and DROP PROCEDURE removes the privileges on one routine.
 -- Prepared, because a _ in the name of a database is any character in GRANT{% if !o.mariadb() -%}
 , unless partial_revokes is ON{% endif %}.

@@ -15,8 +15,8 @@ GRANT SELECT ON {{ package.totals }} TO 'app'@'%', 'dba'@'%';
 GRANT SELECT ON {{ package.package }} TO 'app'@'%', 'dba'@'%';{% if o.security == Security::Invoker %}
 GRANT SELECT, INSERT, UPDATE ON {{ o.table }} TO 'app'@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO 'dba'@'%';{% if let Some(column) = o.column() %}
-GRANT SELECT ON {{ column.table }} TO 'app'@'%', 'dba'@'%';
-GRANT UPDATE ({{ sql.assigned() }}) ON {{ column.table }} TO 'dba'@'%';{% endif %}
+GRANT SELECT ON {{ column.table }} TO 'app'@'%';
+GRANT SELECT, UPDATE ON {{ column.table }} TO 'dba'@'%';{% endif %}
 {%- else if o.column().is_some() %}
 GRANT SELECT ON {{ o.table }} TO 'app'@'%', 'dba'@'%';{% endif %}
 

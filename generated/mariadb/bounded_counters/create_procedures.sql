@@ -17,10 +17,10 @@ BEGIN NOT ATOMIC
   DECLARE v_why VARCHAR(128) CHARACTER SET utf8mb4 DEFAULT CASE
   WHEN 1 < (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'wsrep_cluster_size')
   THEN 'this Galera cluster has several nodes: many calls would fail with 1213. Render it with --cluster'
-  WHEN 5 <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB')
+  WHEN NOT EXISTS (SELECT * FROM information_schema.TABLES
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB'))
+  OR 5 <> (SELECT COUNT(*) FROM information_schema.COLUMNS
+     WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), 'bounded_counters')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
@@ -29,7 +29,7 @@ BEGIN NOT ATOMIC
          'counter bigint NOT NULL',
          'description varchar(255) utf8mb4_unicode_520_ci'))
   OR NOT 'counter_name,counter_id' <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME, COALESCE(SUB_PART, '') ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'bounded_counters', 0))
   OR NOT EXISTS (
     SELECT * FROM information_schema.CHECK_CONSTRAINTS
@@ -418,7 +418,7 @@ SELECT counter_name,
        MAX(start_date) AS start_date,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
-  FROM `bounded_counters`
+  FROM `bounded_counters` FORCE INDEX (PRIMARY)
  WHERE counter_id > 0
  GROUP BY counter_name;
 

@@ -412,7 +412,7 @@ SELECT counter_name,
        MAX(start_date) AS start_date,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
-  FROM `bounded_counters`
+  FROM `bounded_counters` FORCE INDEX (PRIMARY)
  WHERE counter_id > 0
  GROUP BY counter_name;
 

@@ -276,7 +276,7 @@ SELECT counter_name,
        MAX(start_date) AS start_date,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
-  FROM `counters`
+  FROM `counters` FORCE INDEX (PRIMARY)
  WHERE counter_id > 0
  GROUP BY counter_name;
 

@@ -206,7 +206,7 @@ CREATE SQL SECURITY DEFINER VIEW `slotted_counter_totals` AS
 SELECT `record_type`, `record_id`,
        COUNT(*) AS slots,
        CAST(SUM(`count`) AS SIGNED) AS total
-  FROM `slotted_counters`
+  FROM `slotted_counters` FORCE INDEX (PRIMARY)
  GROUP BY `record_type`, `record_id`;
 
 CREATE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS

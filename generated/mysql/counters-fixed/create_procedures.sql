@@ -21,10 +21,10 @@ BEGIN
   WHEN EXISTS (SELECT * FROM performance_schema.global_variables
     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF'))
   THEN 'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster'
-  WHEN 5 <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB')
+  WHEN NOT EXISTS (SELECT * FROM information_schema.TABLES
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'counters', 'InnoDB'))
+  OR 5 <> (SELECT COUNT(*) FROM information_schema.COLUMNS
+     WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), 'counters')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
@@ -33,7 +33,7 @@ BEGIN
          'counter bigint NOT NULL',
          'description varchar(255) utf8mb4_0900_ai_ci'))
   OR NOT 'counter_name,counter_id' <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME, COALESCE(SUB_PART, '') ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'counters', 0))
   THEN 'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it'
   END;
@@ -266,7 +266,7 @@ SELECT counter_name,
        MAX(start_date) AS start_date,
        MAX(counter_id) AS slots,
        CAST(SUM(counter) AS SIGNED) AS total
-  FROM `counters`
+  FROM `counters` FORCE INDEX (PRIMARY)
  WHERE counter_id > 0
  GROUP BY counter_name;
 

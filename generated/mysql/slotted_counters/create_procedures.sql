@@ -21,10 +21,10 @@ BEGIN
   WHEN EXISTS (SELECT * FROM performance_schema.global_variables
     WHERE (VARIABLE_NAME, VARIABLE_VALUE) = ('group_replication_single_primary_mode', 'OFF'))
   THEN 'this group has several primaries: most calls would fail at COMMIT. Render the package with --cluster'
-  WHEN 4 <> (
-    SELECT COUNT(*)
-      FROM information_schema.COLUMNS JOIN information_schema.TABLES USING (TABLE_SCHEMA, TABLE_NAME)
-     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB')
+  WHEN NOT EXISTS (SELECT * FROM information_schema.TABLES
+     WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'slotted_counters', 'InnoDB'))
+  OR 4 <> (SELECT COUNT(*) FROM information_schema.COLUMNS
+     WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), 'slotted_counters')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'record_type int NOT NULL',
@@ -32,7 +32,7 @@ BEGIN
          'slot smallint unsigned NOT NULL',
          'count bigint NOT NULL'))
   OR NOT 'record_type,record_id,slot' <=> (
-    SELECT GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
+    SELECT GROUP_CONCAT(COLUMN_NAME, COALESCE(SUB_PART, '') ORDER BY SEQ_IN_INDEX) FROM information_schema.STATISTICS
      WHERE (TABLE_SCHEMA, TABLE_NAME, NON_UNIQUE) = (DATABASE(), 'slotted_counters', 0))
   THEN 'the table is missing or differs: source create_tables.sql, or compare it with SHOW CREATE TABLE and ALTER it'
   END;
@@ -221,7 +221,7 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_totals` AS
 SELECT `record_type`, `record_id`,
        COUNT(*) AS slots,
        CAST(SUM(`count`) AS SIGNED) AS total
-  FROM `slotted_counters`
+  FROM `slotted_counters` FORCE INDEX (PRIMARY)
  GROUP BY `record_type`, `record_id`;
 
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW `slotted_counter_package` AS
