@@ -151,8 +151,7 @@ fn names_are_compared_by_the_collation(server: &Server) {
         connection.exec_drop("CALL counter_increment(?)", (name,)).expect(name);
     }
     assert_eq!(schema.first::<i64>("SELECT counter_get('CAFE')"), 4);
-    let with_spaces = connection.query_drop("CALL counter_increment('Caf\u{e9}  ')");
-    assert_eq!(with_spaces.is_ok(), !server.is_mysql());
+    assert_eq!(connection.query_drop("CALL counter_increment('Caf\u{e9}  ')").is_ok(), !server.is_mysql());
     // Emoji differ.
     assert_eq!(error_of(connection.query_drop("CALL counter_increment('\u{1F389}')")).0, 30003);
 }

@@ -73,8 +73,7 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
     assert_eq!(schema.query::<i64>("SELECT views FROM articles ORDER BY id"), [9, 10]);
     assert_eq!(schema.objects(), 2);
     let dropped: Vec<_> = removed.lines().filter(|line| line.starts_with("drop ")).collect();
-    let each = dropped.iter().collect::<BTreeSet<_>>();
-    assert_eq!((dropped.len(), each.len()), (all - 2, all - 2), "{removed}");
+    assert_eq!((dropped.len(), dropped.iter().collect::<BTreeSet<_>>().len()), (all - 2, all - 2), "{removed}");
     has(&removed, &["drop event articles_views_rollup\n"]);
     // Counts that cannot be moved are not dropped, all others are moved, also by a roll-up that runs as the caller.
     ends(&schema, 0, &format!("{INSTALL} --security invoker"));
@@ -113,8 +112,7 @@ fn a_removal_ends_behind_an_open_transaction_and_is_repeated(server: &Server) {
     let schema = server.schema();
     schema.run(ARTICLES);
     schema.install(&articles_views());
-    let down = migration(server, &articles_views(), "down.json");
-    let run = || run_all(&mut schema.impatient(), &down);
+    let run = || run_all(&mut schema.impatient(), &migration(server, &articles_views(), "down.json"));
     let plain = "INSERT INTO articles_views VALUES (1, 600, 7)";
     for used in ["CALL articles_views_add(1, 7)", plain, "SELECT * FROM articles_views"] {
         let (mut open, begin) = (schema.after(&["START TRANSACTION", used]), Instant::now());
@@ -162,8 +160,7 @@ fn down_fails_while_counts_are_left(server: &Server) {
         schema.run(ARTICLES);
         schema.install(&package);
         schema.run(&format!("CALL {prefix}{count}"));
-        let down = migration(server, &package, "down.json");
-        let run = || run_all(&mut schema.connect(), &down);
+        let run = || run_all(&mut schema.connect(), &migration(server, &package, "down.json"));
         for attempt in 1..=2 {
             let text = format!("the table has counts, move or delete them first: {left}");
             assert_eq!(error_of(run()), (30022, text), "{attempt}");

@@ -158,8 +158,7 @@ fn a_closed_pipe_is_no_error() {
 fn stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again() {
     let words = "counters --table my$table --prefix a_$ --definer \"it's `my` account@%\" --collation utf8mb4_bin \
                  --security invoker --no-function";
-    let package = parsed(words);
-    let setup = &render::files(&package)[0];
+    let setup = &render::files(&parsed(words))[0];
     let (_, line) = setup.text.lines().next().expect("a banner").split_once("To change it: ").expect("a command");
     let command = line.replacen("slotted", env!("CARGO_BIN_EXE_slotted"), 1);
     let output = Command::new("sh").arg("-c").arg(format!("{command} --stdout")).output().expect("a shell");

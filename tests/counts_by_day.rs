@@ -49,8 +49,7 @@ fn old_days_are_archived_and_deleted_while_connections_count(server: &Server) {
     let [app, _dba, archivist] = ["app", "dba", "archive"].map(|name| Account::new(&schema, name, "USAGE"));
     schema.run(&grants(&schema, &package()));
     reads.iter().for_each(|read| drop(app.connect().query::<Row, _>(read).expect(read)));
-    let account = account.join(";\n").replace("'archive'@'localhost'", &format!("'{}'@'%'", archivist.name));
-    schema.run(&account);
+    schema.run(&account.join(";\n").replace("'archive'@'localhost'", &format!("'{}'@'%'", archivist.name)));
     // Each article has 20 slots on days that are old and on days that are kept.
     for age in [400, 92, 91, 90, 1] {
         let row = |row| format!("({}, CURRENT_DATE - INTERVAL {age} DAY, {}, 1)", row / 20, row % 20);
@@ -70,8 +69,7 @@ fn old_days_are_archived_and_deleted_while_connections_count(server: &Server) {
             run(&mut writer, &format!("CALL view_day_increment({article}, {yesterday})"));
         }
         run(&mut session, "COMMIT");
-        let archived = schema.query::<i64>("SELECT DISTINCT views FROM archived_days WHERE article_id < 100");
-        assert_eq!(archived, [20 + more]);
+        assert_eq!(schema.query::<i64>("SELECT DISTINCT views FROM archived_days WHERE article_id < 100"), [20 + more]);
     }
     let counted = views(&schema, &["CURRENT_DATE"], || {
         // A transaction of another connection that counts today delays no deletion.

@@ -162,6 +162,7 @@ fn a_table_that_differs_is_rejected_before_any_change(server: &Server) {
         (&records, "MODIFY `count` BIGINT NULL"),
         (&records, "RENAME COLUMN `count` TO cnt"),
         (&records, "DROP PRIMARY KEY, ADD PRIMARY KEY (id, url, slot)"),
+        (&records, "DROP PRIMARY KEY, ADD PRIMARY KEY (url(3), id, slot)"),
         (&stock, dropped),
         (&stock, &weaker),
         (&stock, other),

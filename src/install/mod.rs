@@ -186,8 +186,7 @@ fn execute(
     Ok(rows)
 }
 
-/// The statements that take the place of the last roll-up if this account does not call it: they drop its event after all counts were moved.
-/// None without the roll-up: then the event is of somebody else.
+/// What an account executes that does not call the last roll-up: it drops its event after all counts were moved, and without it nothing.
 fn moves(
     connection: &mut Conn,
     package: &Package,
