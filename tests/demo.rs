@@ -99,8 +99,7 @@ fn a_server_that_is_missing_or_does_not_start_is_an_error_that_says_why() {
     for (server, folder) in [(&*path, nowhere), (Path::new(""), fake)] {
         has(&failed(&[("SLOTTED_SERVER", server), ("PATH", folder)]), &["\nerror: ", "the disk is full"]);
     }
-    let missing = nowhere.join("mysqld");
-    insta::assert_snapshot!("no_server", failed(&[("SLOTTED_SERVER", &missing), ("PATH", fake)]));
+    insta::assert_snapshot!("no_server", failed(&[("SLOTTED_SERVER", &nowhere.join("mysqld")), ("PATH", fake)]));
     let none = failed(&[("PATH", nowhere), ("SLOTTED_CACHE", nowhere)]);
     has(&none, &["no mysqld or mariadbd found: SLOTTED_SERVER is not set"]);
 }

@@ -106,24 +106,23 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
     let views = install::installed(connection, false)?;
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
     let names = |one: &Options| (one.prefix.clone(), one.table.clone(), one.is_named());
-    let is_same = |one: &Options| names(one) == names(options);
-    let mut described = None;
-    if let Some(before) = before.find(is_same) {
+    let before = before.find(|one| names(one) == names(options));
+    if let Some(before) = &before {
         // Of named counters, the name of the package says the slots.
         if let (None, false, Slots::Fixed(slots)) = (flags.slots, options.is_named(), before.subject.slots()) {
             options.subject.set_slots(slots);
         }
         if flags.collation.is_none() && options.column().is_none() {
-            options.collation = before.collation;
+            options.collation = before.collation.clone();
         }
-        described = before.definer;
     }
     let package = Package::new(options.clone())?;
-    if flags.security.is_none() {
+    // Not of a routine that somebody else has created.
+    if flags.security.is_none() && before.is_some() {
         options.security = preflight::security(connection, &package)?.unwrap_or(options.security);
     }
     if flags.definer.is_none() {
-        options.definer = found_definer(connection, &package, described)?;
+        options.definer = found_definer(connection, &package, before.and_then(|before| before.definer))?;
     }
     Ok(())
 }
