@@ -35,8 +35,7 @@ fn each_record_gets_the_sum_of_its_amounts(server: &Server) {
     }
     assert_eq!([0, 1, 2, 3].map(|record| total(&schema, record)), [-14, 14, 0, 0]);
     // As many entries as a call can have.
-    let amounts = array((0..10_000).map(|entry| (5 + entry * 7919 % 1000, 1)));
-    connection.exec_drop(CALL, (amounts,)).expect("a call");
+    connection.exec_drop(CALL, (array((0..10_000).map(|entry| (5 + entry * 7919 % 1000, 1))),)).expect("a call");
     let read = "SELECT CAST(SUM(count) AS SIGNED), MAX(count) FROM slotted_counters WHERE record_id > 3";
     assert_eq!(schema.first::<(i64, i64)>(read), (10_000, 10));
 }

@@ -98,8 +98,9 @@ fn moving_writers_over_and_back_under_load_is_exact(server: &Server) {
     };
     let roll_up = |connection: &mut Conn, size: usize| {
         if is_installed.load(SeqCst) {
-            let rollup = connection.query_drop(format!("CALL articles_views_rollup({size})"));
-            assert!(rollup.is_ok() || !is_installed.load(SeqCst), "{rollup:?}");
+            let rollup = number_of(connection.query_drop(format!("CALL articles_views_rollup({size})")));
+            // MariaDB also queues for locks that it skips, so that one of two at once can be a deadlock.
+            assert!(rollup == 0 || rollup == 1205 && !server.is_mysql() || !is_installed.load(SeqCst), "{rollup}");
             rolled_up.fetch_add(1, SeqCst);
         }
         thread::sleep(Duration::from_millis(2));

@@ -7,7 +7,8 @@
 {%- for name in o.keep() %},
 {{ indent }}  parent.{{ name }} = parent.{{ name }}
 {%- endfor %}
-{{ indent }}  WHERE {{ record }};
+{#- -#}
+{{" "}}WHERE {{ record }};
 {%- endmacro -%}
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found > 0 AND ") }}v_sum <> 0 THEN
@@ -21,9 +22,7 @@
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
           SET v_found = 0, p_rejected = COALESCE(p_rejected, 'no message');
-{%- if !o.mariadb() %}
           ROLLBACK TO SAVEPOINT slotted_move;
-{%- endif %}
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -44,7 +43,7 @@
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
   p_idle: deletes the slots that are 0. p_count: the number of its slots, if known. p_slots: the number of slots that
   it has moved or the row has rejected; NULL without a row or if others hold it. p_rejected: the error of the row.'
-BEGIN
+moving: BEGIN
   DECLARE v_slot, v_count, v_found BIGINT DEFAULT 2;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
@@ -63,9 +62,10 @@ BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT 0 INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF p_slots IS NULL THEN LEAVE moving; END IF;
   -- A single slot (v_found = 1) needs no cursor, which costs as much as an UPDATE. By now, there can be more.
-  IF p_count = 1 AND v_found > 0 THEN
+  IF p_count = 1 THEN
     SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`), COUNT(NULLIF(`count`, 0))") }}
       INTO v_found, v_slot, v_count{{ sums }} FROM {{ o.table }}
      WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
