@@ -50,13 +50,13 @@ impl Connection {
         host.is_some() || port.is_some() || socket.is_some() || user.is_some() || self.defaults_file.is_some()
     }
 
-    /// Connects to a database, and returns its name.
-    pub fn connect_to_database(&self) -> anyhow::Result<(Conn, String)> {
-        let (mut connection, _) = self.open()?;
+    /// Connects to a database. Returns also its name, and the options for further connections.
+    pub fn connect_to_database(&self) -> anyhow::Result<(Conn, String, Opts)> {
+        let (mut connection, options) = self.open()?;
         let database: Option<String> = connection.query_first("SELECT DATABASE()")?.flatten();
         let hint = "add --database, or the name of the database to the URL";
         let database = database.ok_or_else(|| hinted("no database is selected", hint))?;
-        Ok((connection, database))
+        Ok((connection, database, options))
     }
 
     /// The options for several connections, which one connection has tried.

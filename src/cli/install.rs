@@ -2,8 +2,8 @@
 
 use askama::Template;
 use clap::Args;
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Opts};
 
 use super::connection::Connection;
 use super::explained::explained;
@@ -44,7 +44,7 @@ impl Install {
         let Some(options) = self.package.options()? else {
             return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
-        let (mut connection, database) = self.connection.connect_to_database()?;
+        let (mut connection, database, again) = self.connection.connect_to_database()?;
         let package = Package::new(completed(options, &self.package, &mut connection)?)?;
         if let Some(problem) = problem(&mut connection, &package)? {
             return Err(rejected(problem));
@@ -57,17 +57,11 @@ impl Install {
                 note!("{name} in {place} is the same; nothing to do");
                 return Ok(Outcome::Fine);
             }
-            let steps = install::steps(&package, &states);
-            let steps = steps.map_err(|error| explained(error, &mut connection))?;
+            let steps = install::steps(&package, &states).map_err(|error| explained(error, &mut connection))?;
             out!("{}", render::script(&steps))?;
             return Ok(Outcome::Fine);
         }
-        let mut holder = self.connection.connect_to_database()?.0;
-        // On MariaDB, CREATE VIEW executes functions of a view that the owner puts in the place of the table.
-        let is_held = package.options.mariadb() && package.options.definer.is_some();
-        if let Some(column) = package.options.column().filter(|_| is_held) {
-            compare::hold(&mut holder, [&column.table])?;
-        }
+        let _holder = holder(&package, again)?;
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
         if !tried.map_err(|error| explained(error, &mut connection))? {
             note!("{name} in {place} is already installed; nothing to do");
@@ -81,6 +75,15 @@ impl Install {
         outln!("{}", next_steps(&package, &database)?)?;
         Ok(Outcome::Fine)
     }
+}
+
+/// On MariaDB, CREATE VIEW executes functions of a view that the owner puts in the place of a table: another connection holds that of a column.
+fn holder(package: &Package, again: Opts) -> anyhow::Result<Option<Conn>> {
+    let is_held = package.options.mariadb() && package.options.definer.is_some();
+    let Some(column) = package.options.column().filter(|_| is_held) else { return Ok(None) };
+    let mut holder = Conn::new(again)?;
+    compare::hold(&mut holder, [&column.table])?;
+    Ok(Some(holder))
 }
 
 /// The options with what the server says: its family, the key of the table, and what an installed package has.
@@ -158,9 +161,7 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
     if let Some(problem) = server.or(preflight::definer(connection, package)?) {
         return Ok(Some(problem));
     }
-    let Some(column) = package.options.column() else {
-        return Ok(None);
-    };
+    let Some(column) = package.options.column() else { return Ok(None) };
     let same = |other: &TableColumn| other.to_string().to_lowercase() == column.to_string().to_lowercase();
     for (other, _) in installed(connection)? {
         let Some(of_other) = other.options.column() else {

@@ -73,7 +73,7 @@ struct PackageReport {
 
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut connection, database) = self.connection.connect_to_database()?;
+        let (mut connection, database, _) = self.connection.connect_to_database()?;
         let server = Version::of(&mut connection)?.to_string();
         let mut reports = Vec::new();
         for found in self.name.packages(&mut connection, &database)? {

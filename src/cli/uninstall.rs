@@ -39,7 +39,7 @@ pub struct Uninstall {
 
 impl Uninstall {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let (mut connection, database) = self.connection.connect_to_database()?;
+        let (mut connection, database, _) = self.connection.connect_to_database()?;
         let all = self.name.packages(&mut connection, &database)?;
         let [(package, _)] = &all[..] else {
             let names = all.iter().map(|(one, _)| one.package.name());

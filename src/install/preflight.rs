@@ -71,9 +71,7 @@ pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
 /// A definer that does not exist: each call would fail (1449). If this account cannot see others, the view of an installed package, which
 /// reads no table, is corrupt then. CHECK TABLE opens the view, so that MariaDB executes its functions: no administrator comes here.
 pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let Some(definer) = &package.options.definer else {
-        return Ok(None);
-    };
+    let Some(definer) = &package.options.definer else { return Ok(None) };
     match connection.query::<String, _>(format!("SHOW GRANTS FOR {definer}")) {
         // "There is no such grant". Source: MySQL manual, "Server Error Message Reference".
         Err(mysql::Error::MySqlError(error)) if error.code == 1141 => {}

@@ -3,7 +3,8 @@
 {%- if let Some(column) = o.column() %}
 SELECT {{ sql.key("parent.{}", ", ") }},
        CAST(COALESCE(parent.{{ column.column }}, 0) + COALESCE((
-         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots FORCE INDEX (PRIMARY) WHERE {{ sql.key("slots.{} = parent.{}", " AND ") -}}
+         SELECT SUM(slots.`count`) FROM {{ o.table }} AS slots FORCE INDEX (PRIMARY)
+          WHERE {{ sql.key("slots.{} = parent.{}", " AND ") -}}
        ), 0) AS SIGNED) AS total
   FROM {{ column.table }} AS parent
 {%- else if o.is_named() %}
