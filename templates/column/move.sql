@@ -1,7 +1,6 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
-{%- let sums = sql.on_mariadb(", v_sum, p_slots") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
@@ -11,9 +10,9 @@
 {{" "}}WHERE {{ record }};
 {%- endmacro -%}
 {%- macro add_to_row(o, of, record) %}
-  IF {{ sql.on_mariadb("v_found > 0 AND ") }}v_sum <> 0 THEN
+  IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- All errors but these are rejections: locks, KILL, read_only, a full table; no privilege, definer, object.
+      -- These end the call: locks, KILL, read_only, a full table; no privilege, definer, object. Others reject.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {# -#}
         {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
         1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
@@ -23,6 +22,9 @@
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
           SET v_found = 0, p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
+          -- With the slots that others hold, the row can accept the sum.
+          SELECT COUNT(*) INTO v_count FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
+          IF p_slots < v_count THEN SET p_slots = NULL, p_rejected = NULL; END IF;
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -36,15 +38,14 @@
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
-  IN p_count INT,
   OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_count: the number of its slots, if known. p_slots: the number of slots that
-  it has moved or the row has rejected; NULL without a row or if others hold it. p_rejected: the error of the row.'
+  p_idle: deletes the slots that are 0. p_slots: the number of slots that it has moved or the row has rejected; NULL
+  without a row, if others hold it, or slots without which the row rejects the rest. p_rejected: the error of the row.'
 moving: BEGIN
-  DECLARE v_slot, v_count, v_found BIGINT DEFAULT 2;
+  DECLARE v_slot, v_count, v_found BIGINT DEFAULT TRUE;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER ()") }}
@@ -64,18 +65,18 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_slots IS NULL THEN LEAVE moving; END IF;
-  -- A single slot (v_found = 1) needs no cursor, which costs as much as an UPDATE. By now, there can be more.
-  IF p_count = 1 THEN
-    SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`), COUNT(NULLIF(`count`, 0))") }}
-      INTO v_found, v_slot, v_count{{ sums }} FROM {{ o.table }}
-     WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  END IF;
-  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
-  -- First the row, because 1205 of an index passes all handlers: now it leaves no half of a move.
+  OPEN v_slots;
+  FETCH v_slots INTO v_slot, v_count, v_sum, p_slots;
+  -- First the row: its 1205 at an index passes all handlers, so no slot may have changed by then.
 {%- call add_to_row(o, of, record) %}{% endcall %}
+{%- else %}
+  -- A single slot needs no cursor, which costs as much as an UPDATE.
+  SELECT COUNT(*), MAX(slot), MAX(`count`) INTO v_found, v_slot, v_count FROM {{ o.table }}
+   WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
+  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count; END IF;
 {%- endif %}
-  WHILE v_found > 0 DO
+  WHILE v_found DO
     IF v_count = 0 THEN
       DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot AND `count` = 0;
     ELSE
@@ -88,7 +89,11 @@ moving: BEGIN
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;
 {%- endif %}
     END IF;
-    IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
+{%- if o.mariadb() %}
+    FETCH v_slots INTO v_slot, v_count, v_sum, p_slots;
+{%- else %}
+    IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count; END IF;
+{%- endif %}
   END WHILE;
 {%- if !o.mariadb() %}
   -- Last the row: the handlers see each of its errors, and take back the slots.

@@ -8,14 +8,14 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold a row or a slot, it commits, then waits for this lock alone. If the row rejects a part or is held
-  again, it waits for row and slots together. After the first 1205, it waits no more, and moves what is free.
+  If others hold a row or a slot, it commits, then waits for the row alone, then for a slot and the row. After the
+  first 1205, it waits no more, and moves what is free. A part of a record that the row rejects waits for the rest.
   While an UPDATE waits for an index or in a trigger, the rows that were moved before stay locked.
   In a transaction or with autocommit = 0, it waits for no row and no slot, keeps its locks, and can leave counts.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects the counts of at least one record, which stay pending
+Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message contains the first
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
 {%- if o.mariadb() %}, 1020{% endif %} others have locked a record, which may stay pending; repeat your transaction
   After KILL
@@ -24,9 +24,9 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- The step for a record: -2 moves what is free, -1 waits for its row, 0 to 65535 for this slot, 65536 for both.
-  DECLARE v_next, v_wait INT DEFAULT -2;
-  DECLARE v_pending, v_slots, v_moved, v_done, v_errors, v_unused, v_own, v_end INT DEFAULT 0;
+  -- The step of a record: moves what is 'free'; if that is not all, waits for the 'row', or for a 'slot' and the row.
+  DECLARE v_step VARCHAR(4) CHARACTER SET utf8mb4 DEFAULT 'free';
+  DECLARE v_pending, v_slots, v_slot, v_moved, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
@@ -41,44 +41,43 @@ BEGIN
     END;
 
   OPEN v_records;
-  WHILE NOT v_end DO
-    IF v_wait = -2 THEN FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots; END IF;
+  FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+  WHILE NOT v_end AND v_errors < 10 DO
+    IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- All queries return a row, so that only KILL QUERY is NOT FOUND. After 1213, all since COMMIT is undone.
+      -- Here, NOT FOUND is only KILL QUERY. COMMIT keeps the earlier records, unless 1213 has undone them.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
           COMMIT AND NO CHAIN NO RELEASE;
-          SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_errors = v_errors + 1;
-          SET v_done = 0, v_wait = -2, v_end = v_end OR v_errors >= 10;
+          SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_errors = v_errors + 1, v_step = 'free', v_done = 0;
         END;
-      IF v_own AND v_done > 0 AND (v_end OR v_wait > -2 OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
-        COMMIT AND NO CHAIN NO RELEASE;
-        SET v_done = 0;
+      IF v_step = 'slot' THEN
+        SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE;
       END IF;
-      IF NOT v_end THEN
-        IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
-        IF v_wait IN (-1, 65536) THEN
-          SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
-        END IF;
-        IF v_wait = 65536 THEN
-          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} FOR UPDATE;
-        ELSEIF v_wait >= 0 THEN
-          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_wait FOR UPDATE;
-        END IF;
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_wait = -2, v_slots, v_moved, v_message);
-        IF v_message IS NOT NULL OR COALESCE(v_moved, 0) < v_pending THEN
-          SELECT IF(v_message IS NOT NULL OR v_moved IS NULL AND v_wait >= 0, 65536, IF(v_moved IS NULL, -1, MIN(slot)))
-            INTO v_next FROM {{ o.table }} WHERE {{ row }} AND slot > v_wait AND `count` <> 0{{ m::own(o, "slot") }};
-        END IF;
-        IF v_message IS NOT NULL AND IF(v_own AND v_errors = 0, v_wait = 65536, v_moved >= v_pending) THEN
-          SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-        END IF;
-        SET v_done = v_done + v_slots, v_wait = IF(v_own AND v_errors = 0 AND v_next > v_wait, v_next, -2), v_next = -2;
+      IF v_step <> 'free' THEN
+        SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+      END IF;
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n      ") -}}
+      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_step = 'free', v_moved, v_message);
+      SET v_done = v_done + v_slots, v_slot = IF(v_step = 'slot', v_slot, -1), v_step = CASE
+        WHEN NOT v_own OR v_errors > 0 OR v_step = 'free' AND COALESCE(v_moved, 0) >= v_pending THEN 'free'
+        ELSE IF(v_step = 'free' AND v_moved IS NULL, 'row', 'slot') END;
+      IF v_step = 'slot' THEN
+        SELECT MIN(slot), IF(MIN(slot) IS NULL, 'free', 'slot') INTO v_slot, v_step FROM {{ o.table }}
+         WHERE {{ row }} AND slot > v_slot AND `count` <> 0{{ m::own(o, "slot") }};
       END IF;
     END;
+    IF v_step = 'free' THEN
+      SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
+      SET v_locked = IF(v_own AND v_pending AND v_moved IS NULL, LEFT(CONCAT_WS(', ', {{ record }}), 40), v_locked);
+      FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+    END IF;
+    IF v_own AND (v_end OR v_step <> 'free' OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
+      COMMIT AND NO CHAIN NO RELEASE;
+      SET v_done = 0;
+    END IF;
   END WHILE;
   IF COALESCE(v_rejected, v_locked) IS NOT NULL THEN
     CALL {{ fail }}(IF(v_rejected IS NULL, 1205, 30013), CONCAT('{{ sql.name.name() }}: ', CONCAT_WS('; ',
