@@ -12,7 +12,6 @@ pub fn promises(mut module: Module<'_>) {
     module
         .plain(help_is_as_reviewed)
         .plain(invalid_arguments_are_rejected)
-        .plain(the_committed_files_are_up_to_date)
         .plain(check_names_the_files_that_differ_and_generate_writes_them)
         .plain(a_closed_pipe_is_no_error)
         .plain(stdout_is_setup_sql_and_the_command_in_its_banner_renders_it_again)
@@ -94,10 +93,6 @@ fn invalid_arguments_are_rejected() {
     }
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0, "no file is written");
     insta::assert_snapshot!("rejected", printed);
-}
-
-fn the_committed_files_are_up_to_date() {
-    assert_eq!(slotted(&["generate", "--check"], root()), (Some(0), String::new(), String::new()));
 }
 
 fn check_names_the_files_that_differ_and_generate_writes_them() {

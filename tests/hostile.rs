@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use slotted::package::{Options, SqlStr};
+use slotted::render::{Task, plan};
 
 use crate::support::*;
 
@@ -129,7 +130,16 @@ fn a_view_in_the_place_of_the_table_is_not_read(server: &Server) {
 
 /// The owner of a database can write any text into the view of a package.
 fn the_view_of_a_package_names_no_definer_and_no_table_of_others(server: &Server) {
-    let schema = server.installed([&package(|_| {})]);
+    let installed = package(|_| {}).of_family(server.version.family);
+    let schema = server.installed([&installed]);
+    let statements = plan(&installed, Task::Replace).into_iter().flat_map(|step| step.statements);
+    let views = statements.filter(|one| one.contains(" VIEW ")).collect::<Vec<_>>().join("; ");
+    for (from, to) in [("counter_id > 0", "counter_id > 1"), ("> 0", "< 0"), (" AS options", " AS options, pi() AS x")]
+    {
+        schema.run(&views.replace(from, to));
+        has(&ends(&schema, 1, "status"), &["differs: the query differs\n  13 of 14"]);
+    }
+    schema.run(&views);
     schema.run("CREATE TABLE invoices (id INT PRIMARY KEY) ENGINE = InnoDB");
     let planted = |options: &Options| {
         let description = SqlStr(options.description());
@@ -223,6 +233,8 @@ fn status_adds_up_the_slots_of_one_counter(server: &Server) {
     assert_eq!(totals(0, "total"), ["100", "10"], "{said:#}");
     assert_eq!(totals(1, "total"), ["\"27670116110564327421\"", "7", "5", "4", "3"], "{said:#}");
     // What is the same is not printed for the client.
+    let key = "install slotted_counters --table x --prefix x_ --key '`a\u{202e}` INT' --dry-run";
+    has(&ends(&schema, 0, key), &["escaped here: let slotted install execute it.\nDELIMITER"]);
     let dry = ends(&schema, 0, "install counters --dry-run");
     assert!(dry.contains("nothing to do") && !dry.contains("CREATE"), "{dry}");
 }

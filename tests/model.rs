@@ -75,9 +75,6 @@ const BEGIN: [&str; 2] = ["START TRANSACTION", "START TRANSACTION WITH CONSISTEN
 /// A step and the number of the connection that runs it.
 type Steps = Vec<(usize, Step)>;
 
-/// The value that a statement returns, or the number of its error.
-type Outcome = Result<Option<i64>, u16>;
-
 /// A counter of the model: the total, and the column, if its row exists, which is a part of the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counter {

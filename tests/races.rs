@@ -78,9 +78,6 @@ const END: Duration = Duration::from_secs(120);
 /// The races that run at the same time, because most of the time they wait.
 const WORKERS: usize = 8;
 
-/// The value that a statement returns, or the number of its error.
-type Outcome = Result<Option<i64>, u16>;
-
 /// What the statements of a step have returned. None: the server has rolled back the transaction, or the call has not counted.
 type Results = Option<Vec<Outcome>>;
 

@@ -158,9 +158,9 @@ fn a_replica_has_the_same_rows_and_rejects_calls(server: &Server) {
         ["setup.sql", "accounts.sql"].iter().for_each(|file| schema.run(&schema.file(&package, file)));
     }
     schema.run(&format!("GRANT SELECT, UPDATE ON pages TO app@'%'; GRANT EXECUTE ON {SCHEMA}.* TO app@'%'"));
-    schema.run(
-        "CREATE DEFINER = slotted@localhost EVENT pages_views_rollup ON SCHEDULE EVERY 1 SECOND DO CALL pages_views_rollup(NULL)",
-    );
+    let event = "CREATE DEFINER = slotted@localhost EVENT pages_views_rollup ON SCHEDULE EVERY 1 SECOND DO BEGIN SET autocommit = 1, \
+                 lock_wait_timeout = 1, innodb_lock_wait_timeout = 1; CALL pages_views_rollup(NULL); END";
+    schema.after(&[event]);
     schema.run("CALL counter_setup('hot', NULL, 20, 0); CALL counter_setup('counted', NULL, 20, 0); CALL bounded_counter_setup('seats', NULL, 20, 5000)");
 
     let counted = AtomicI64::new(0);

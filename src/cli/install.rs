@@ -8,7 +8,7 @@ use mysql::{Conn, Opts};
 use super::connection::Connection;
 use super::explained::explained;
 use super::flags::Flags;
-use super::output::{Outcome, hinted, in_line, note, out, outln};
+use super::output::{Outcome, hinted, in_line, note, out, outln, shown};
 use super::package::installed;
 use crate::install::{self, Problem, column, compare, preflight};
 use crate::package::{
@@ -46,9 +46,7 @@ impl Install {
         };
         let (mut connection, database, again) = self.connection.connect_to_database()?;
         let package = Package::new(completed(options, &self.package, &mut connection)?)?;
-        if let Some(problem) = problem(&mut connection, &package)? {
-            return Err(rejected(problem));
-        }
+        problem(&mut connection, &package)?.map_or(Ok(()), |problem| Err(rejected(problem)))?;
         let name = format!("{} {}", package.own_name(), env!("CARGO_PKG_VERSION"));
         let place = in_line(&database);
         if self.dry_run {
@@ -58,12 +56,19 @@ impl Install {
                 return Ok(Outcome::Fine);
             }
             let steps = install::steps(&package, &states).map_err(|error| explained(error, &mut connection))?;
-            out!("{}", render::script(&steps))?;
+            let script = render::script(&steps);
+            if shown(&script) != script {
+                outln!(
+                    "-- A name contains characters that a terminal executes, which are escaped here: let slotted install execute it."
+                )?;
+            }
+            out!("{script}")?;
             return Ok(Outcome::Fine);
         }
         let _holder = holder(&package, again)?;
         let tried = install::install(&mut connection, &package, &mut |said| note!("{}", in_line(said)));
-        if !tried.map_err(|error| explained(error, &mut connection))? {
+        let (changes, differs) = tried.map_err(|error| explained(error, &mut connection))?;
+        if !changes {
             note!("{name} in {place} is already installed; nothing to do");
             return Ok(Outcome::Fine);
         }
@@ -73,7 +78,7 @@ impl Install {
         }
         note!("installed {name} in {place}");
         outln!("{}", next_steps(&package, &database)?)?;
-        Ok(Outcome::Fine)
+        Ok(if differs { Outcome::Differs } else { Outcome::Fine })
     }
 }
 

@@ -13,7 +13,7 @@ use super::explained::lost;
 use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
 use crate::install::compare::{self, ObjectState, State};
-use crate::install::{self, Problem, column, preflight};
+use crate::install::{self, Problem, column, preflight, trial};
 use crate::package::{Definer, KeyType, Package, SqlStr};
 use crate::server::Version;
 
@@ -133,6 +133,10 @@ impl PackageReport {
         problems.extend(preflight::definer(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);
         problems.extend(preflight::mixed(connection, &package)?);
+        let added = trial::added(connection, &package, &package.options.table)?;
+        problems.extend(
+            added.map(|what| Problem { what, remedy: "each call executes it: drop it, unless you need it".to_owned() }),
+        );
         let hints = hints(connection, &package, &objects)?;
         Ok(Self { package, version, objects, counters, more, hints, pending, problems })
     }
@@ -184,7 +188,8 @@ impl PackageReport {
             text += &format!("  {}\n", in_line(hint));
         }
         for Problem { what, remedy } in &self.problems {
-            text += &format!("  {}\n    {}\n", in_line(what), in_line(remedy));
+            text += &format!("  {}\n", in_line(what));
+            remedy.lines().for_each(|line| text += &format!("    {}\n", in_line(line)));
         }
         if let Some(Pending { column, records, counts }) = &self.pending {
             text += &format!("  {column}: {counts} pending counts of {records} records\n");

@@ -5,8 +5,11 @@ use mysql::{Conn, Row};
 
 use super::compare::{State, hold};
 use super::error::Problem;
+use super::installed::text;
 use super::preflight;
 use crate::package::{Collation, Definer, Ident, Key, Package, SqlStr, TableColumn};
+use crate::render;
+use crate::script::tokens;
 
 /// The key of the table and the properties of its columns that a package depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,8 +144,8 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
     Ok(table.ok_or_else(missing).and_then(|table| table.parent()))
 }
 
-/// The status, the definer and the schedule of an event, and why it does not run now: it has ended, or does not start within a day.
-type Event = (String, String, String, Option<String>);
+/// The status, the definer and the schedule of an event, why it does not run now (it has ended, or does not start within a day), and its body.
+type Event = (String, String, String, Option<String>, Vec<u8>);
 
 /// The event that calls the roll-up. None if the database has no such event, or the account cannot see it.
 pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<Option<(&'a Ident, Event)>> {
@@ -150,10 +153,11 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
         return Ok(None);
     };
     let event: Option<Event> = connection.exec_first(
-        "SELECT STATUS, DEFINER, CONCAT_WS(' ', 'EVERY', INTERVAL_VALUE, INTERVAL_FIELD),
+        "SELECT STATUS, DEFINER, COALESCE(CONCAT('EVERY ', INTERVAL_VALUE, ' ', INTERVAL_FIELD), 'EVERY 10 SECOND'),
                 CASE WHEN CONVERT_TZ(ENDS, TIME_ZONE, @@time_zone) < NOW() THEN CONCAT('has ended at ', ENDS)
                      WHEN CONVERT_TZ(STARTS, TIME_ZONE, @@time_zone) > NOW() + INTERVAL 1 DAY
-                     THEN CONCAT('does not begin before ', STARTS) END
+                     THEN CONCAT('does not begin before ', STARTS) END,
+                EVENT_DEFINITION
            FROM information_schema.EVENTS
           WHERE EVENT_SCHEMA = DATABASE()
             AND EVENT_NAME = ?",
@@ -167,31 +171,35 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
 /// # Errors
 /// The connection fails, or the account cannot see the privileges of the definer (1142).
 pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let Some((name, (status, definer, schedule, late))) = event(connection, package)? else {
-        return Ok(None);
-    };
+    let Some((name, event)) = event(connection, package)? else { return Ok(None) };
+    let (status, definer, schedule, late, body) = event;
+    let (wanted, create) = render::event(package, name, &schedule);
+    let again = format!("DROP EVENT {name};\n{create}");
     // SLAVESIDE_DISABLED on MariaDB and before MySQL 8.2, REPLICA_SIDE_DISABLED since then: a replica does not run the events of its source.
     if status.ends_with("SIDE_DISABLED") && is_replica(connection)? {
         return Ok(None);
     }
-    // Without the clause, the event would run as the account that changes it. A role is no account.
-    let Some(account) = Definer::stored(&definer) else {
-        let what = format!("the definer {definer} of the event {} is no account", name.name());
-        return Ok(Some(Problem::new(what, format!("DROP EVENT {name}; create it again"))));
+    let problem = |why: String, remedy| Ok(Some(Problem::new(format!("the event {} {why}", name.name()), remedy)));
+    let words = |body: &str| tokens(body).iter().map(|word| word.trim_matches('`').to_lowercase()).collect::<Vec<_>>();
+    // Without the clause, the event would run as the account that changes it, and its owner writes what the next definer executes.
+    let account = match Definer::stored(&definer) {
+        Some(account) if words(&text(body)) == words(&wanted) => account,
+        Some(_) => return problem(format!("calls something else than {wanted}"), again),
+        None => return problem(format!("runs as {definer}, which is no account"), again),
     };
     let wanted = package.options.definer.as_ref().filter(|wanted| **wanted != account);
     let alter = format!("ALTER DEFINER = {} EVENT {name}", wanted.unwrap_or(&account));
     // MariaDB keeps the end of an event whose next schedule has none, unless it is one of another kind.
-    let again = format!("{alter} ON SCHEDULE AT NOW() + INTERVAL 1 DAY; {alter} ON SCHEDULE {schedule} ENABLE");
-    let remedy = if late.is_some() { again } else { format!("{alter} ENABLE") };
+    let restart = format!("{alter} ON SCHEDULE AT NOW() + INTERVAL 1 DAY; {alter} ON SCHEDULE {schedule} ENABLE");
+    let remedy = if late.is_some() { restart } else { format!("{alter} ENABLE") };
     let why = late.or((status != "ENABLED").then(|| format!("is {status}")));
     let why = why.map(|why| format!("{why}: it does not call the roll-up"));
     // Whoever may replace the roll-up would execute as the definer of the event.
     let other = wanted.map(|wanted| format!("runs as {definer} instead of {}", wanted.plain()));
     if let Some(why) = why.or(other) {
-        return Ok(Some(Problem::new(format!("the event {} {why}", name.name()), remedy)));
+        return problem(why, remedy);
     }
-    if let Some(problem) = definer_problem(connection, name, &definer)? {
+    if let Some(problem) = definer_problem(connection, name, &definer, &again)? {
         return Ok(Some(problem));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;
@@ -204,7 +212,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
 }
 
 /// A definer that does not exist, or lacks a privilege: the server says so only in its error log. This account itself is not checked.
-fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql::Result<Option<Problem>> {
+fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str, again: &str) -> mysql::Result<Option<Problem>> {
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
     let Some(account) = Definer::stored(definer).filter(|_| own.as_deref() != Some(definer)) else {
         return Ok(None);
@@ -227,8 +235,7 @@ fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str) -> mysql:
     let (what, remedy) = if exists {
         (format!("lacks {lacks}"), preflight::grant(connection, &lacks, &account.to_string())?)
     } else {
-        // Another definer would execute what the event does, which somebody else has written.
-        ("does not exist".to_owned(), format!("DROP EVENT {name}; create it again, as the page on columns says"))
+        ("does not exist".to_owned(), again.to_owned())
     };
     let what = format!("the event {} runs as {definer}, which {what}", name.name());
     Ok((!lacks.is_empty()).then(|| Problem::new(what, remedy)))

@@ -78,12 +78,14 @@ impl fmt::Display for ObjectState {
 /// The states of the table, the views and the routines of a package.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
     let mut states = vec![of("table", package.options.table.name(), table_state(connection, package)?)];
-    type Compare = fn(&mut Conn, &Package) -> mysql::Result<State>;
-    for (view, compare) in [(&package.totals, totals_state as Compare), (&package.package, package_state)] {
-        let state = match account_state(connection, package, view)? {
-            State::Same => compare(connection, package)?,
-            other => other,
-        };
+    for view in [&package.totals, &package.package] {
+        let mut state = account_state(connection, package, view)?;
+        if state == State::Same && *view == package.package {
+            state = package_state(connection, package)?;
+        }
+        if state == State::Same {
+            state = query_state(connection, package, view)?;
+        }
         states.push(of("view", view.name(), state));
     }
     states.extend(routine_states(connection, package)?);
@@ -262,19 +264,25 @@ pub fn hold<'a>(connection: &mut Conn, tables: impl IntoIterator<Item = &'a Iden
     Ok(State::Same)
 }
 
-/// The words of the query are compared, whose names the server qualifies with the database: a restore that stopped leaves views of the number 1.
-fn totals_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
+/// The words, numbers and operators of the query are compared, whose names the server qualifies with the database: a restore that stopped
+/// leaves views of the number 1.
+fn query_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql::Result<State> {
     let query = "SELECT VIEW_DEFINITION, LOWER(DATABASE()) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
-    let found: Option<(Option<Vec<u8>>, String)> = connection.exec_first(query, (package.totals.name(),))?;
+    let found: Option<(Option<Vec<u8>>, String)> = connection.exec_first(query, (view.name(),))?;
     let (found, database) = found.unwrap_or_default();
-    let (wanted, found) = (tokens(&render::totals(package)), tokens(&text(found.unwrap_or_default())));
+    let steps = render::plan(package, Task::Create);
+    let step = steps.iter().find(|step| step.object.as_ref().is_some_and(|object| object.name == *view));
+    let mut wanted = step.map_or_else(Vec::new, |step| tokens(&step.statements.concat()));
+    // The servers print COUNT(*) as count(0).
+    wanted.iter_mut().filter(|token| *token == "*").for_each(|token| *token = "0".to_owned());
+    let found = tokens(&text(found.unwrap_or_default()));
     if found.is_empty() {
         return Ok(State::Hidden);
     }
     let words = |tokens: &[String]| {
         let words = tokens.iter().map(|token| token.trim_matches('`').to_lowercase());
         let words = words.skip_while(|word| word != "select");
-        words.filter(|word| word.contains(char::is_alphabetic) && *word != database).collect::<BTreeSet<_>>()
+        words.filter(|word| !["(", " (", ")", ".", ";", &database].contains(&word.as_str())).collect::<BTreeSet<_>>()
     };
     // The server prints the name of a stored function in backticks.
     let calls = found.windows(2).any(|pair| pair[0].starts_with('`') && pair[1].trim() == "(");

@@ -8,7 +8,7 @@ mod grants;
 mod installed;
 pub(crate) mod preflight;
 mod stored;
-mod trial;
+pub(crate) mod trial;
 
 pub use counts::{OF_TABLE, remaining, sum};
 pub use error::{InstallError, Problem};
@@ -33,11 +33,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What an installation tells the user while it runs.
 pub type Say<'a> = &'a mut dyn FnMut(&str);
 
-/// Installs or upgrades a package: executes the steps of [`steps`], and tries the routines in a transaction that is rolled back. Returns whether something was not the same.
+/// Executes the [`steps`], and tries the routines in a transaction that is rolled back. Returns whether it had steps, and whether something differs.
 ///
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next installation does the rest.
-pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<bool, InstallError> {
+pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<(bool, bool), InstallError> {
     lock(connection, say)?;
     let states = compare::states(connection, package)?;
     let changes = states.iter().any(|object| object.state != State::Same);
@@ -49,12 +49,13 @@ pub fn install(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result
     let states = compare::states(connection, package)?;
     if let Some(other) = states.iter().find(|object| object.state != State::Same) {
         say(&format!("warning: {other}: {}; the routines were not tried", other.state));
-        return Ok(changes);
+        let differs = |object: &ObjectState| !matches!(object.state, State::Same | State::Hidden);
+        return Ok((changes, states.iter().any(differs)));
     }
     if let Some(why) = trial::run(connection, package)? {
         say(&format!("the routines were not tried: {why}"));
     }
-    Ok(changes)
+    Ok((changes, false))
 }
 
 /// The steps of an installation in a database with these objects: all of them, or, if the table exists, without the routines that are the

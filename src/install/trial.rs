@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 
 use super::error::InstallError;
 use super::preflight;
-use crate::package::{KeyType, Package, Routine as R, SqlStr};
+use crate::package::{Ident, KeyType, Package, Routine as R, SqlStr};
 
 /// Calls the routines with a counter or a record that does not exist. Returns why it has not called them, if it has not.
 ///
@@ -36,9 +36,12 @@ fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<St
     if !preflight::calls(connection, package)? {
         return Ok(Some("this account is not their definer; call one as the application does".to_owned()));
     }
-    let o = &package.options;
-    let (table, column) = (o.table.name(), o.column());
-    let parent = column.as_ref().map_or(table, |column| column.table.name());
+    let parent = package.options.column().map_or(&package.options.table, |column| &column.table);
+    added(connection, package, parent)
+}
+
+/// A trigger or a foreign key of the table of a package, or a trigger of another table. None if this account cannot see it.
+pub(crate) fn added(connection: &mut Conn, package: &Package, other: &Ident) -> mysql::Result<Option<String>> {
     connection.exec_first(
         "SELECT CONCAT('the table ', EVENT_OBJECT_TABLE, ' has the trigger ', TRIGGER_NAME)
            FROM information_schema.TRIGGERS
@@ -51,7 +54,7 @@ fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<St
             AND TABLE_NAME = ?
             AND REFERENCED_TABLE_NAME IS NOT NULL
           LIMIT 1",
-        (table, parent, table),
+        (package.options.table.name(), other.name(), package.options.table.name()),
     )
 }
 

@@ -50,20 +50,3 @@ impl fmt::Display for Columns {
         f.write_str(&self.0.iter().map(Ident::plain).collect::<Vec<_>>().join(","))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_parsed_and_displayed() {
-        for text in ["articles.views", "`my.pages`.`views,all`", "t.`a``b`"] {
-            assert_eq!(text.parse::<TableColumn>().map(|column| column.to_string()), Ok(text.into()));
-        }
-        for text in ["", "articles", "a.b.c", "a."] {
-            assert!(text.parse::<TableColumn>().is_err(), "{text}");
-        }
-        let columns = "changed, `seen at`,`a,b`".parse::<Columns>();
-        assert_eq!(columns.map(|names| names.to_string()), Ok("changed,`seen at`,`a,b`".into()));
-    }
-}

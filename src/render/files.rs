@@ -4,7 +4,7 @@
 use super::plan::plan;
 use super::sql::{COLUMN_DIFFERS, DDL_TIMEOUT, KEY_NOT_UNIQUE, NOT_KEPT, Sql, TABLE_DIFFERS, filters, text};
 use super::step::Task;
-use crate::package::{DESCRIPTION_MAX, NAME_MAX, Options, Package, Routine as R, Security};
+use crate::package::{DESCRIPTION_MAX, Ident, NAME_MAX, Options, Package, Routine as R, Security};
 
 /// How the files of a package separate statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +55,14 @@ pub fn table_check(package: &Package, task: Task) -> String {
     format!("SELECT CASE{} END", text!(Sql::of(package, task), path = "files/_check.sql", block = "conditions"))
 }
 
-/// The statement that creates the view of the totals.
-pub fn totals(package: &Package) -> String {
-    text!(Sql::of(package, Task::Create), path = "files/_totals.sql")
+/// The body of the event that calls the roll-up, and the lines that create it on a schedule such as `EVERY 10 SECOND`, for the client.
+pub fn event(package: &Package, name: &Ident, schedule: &str) -> (String, String) {
+    let (name, definer) = (name.typed(), Sql::of(package, Task::Create).definer());
+    let body = format!(
+        "BEGIN SET autocommit = 1, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1; CALL {name}(NULL); END"
+    );
+    let lines = format!("DELIMITER ;;\nCREATE{definer} EVENT {name} ON SCHEDULE {schedule} DO {body};;\nDELIMITER ;");
+    (body, lines)
 }
 
 /// The files of a package in a format.

@@ -9,7 +9,7 @@ mod routine;
 mod sql;
 mod step;
 
-pub use files::{File, Format, files, files_of, table_check, totals};
+pub use files::{File, Format, event, files, files_of, table_check};
 pub use plan::{plan, script};
 pub use sql::{DDL_TIMEOUT, SQL_MODE};
 pub use step::{Object, Purpose, Step, Task};

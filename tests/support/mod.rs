@@ -32,6 +32,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use slotted::package::{Columns, Key, Options, Package, RECORD_SLOTS, Subject, TableColumn};
 use slotted::script;
 
+/// The value that a statement returns, or the number of its error.
+pub type Outcome = Result<Option<i64>, u16>;
+
 /// The folder of this crate.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -21,6 +21,7 @@ BEGIN NOT ATOMIC
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB'))
   OR 5 <> (SELECT COUNT(*) FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), 'bounded_counters')
+       AND (COLUMN_NAME <> 'counter' OR COLUMN_DEFAULT = '0')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'counter_name varchar(100) utf8mb4_unicode_520_ci NOT NULL',
