@@ -182,6 +182,7 @@ fn the_table_of_the_article_is_changed_under_callers(server: &Server) {
         source(&mut schema.connect(), &script).expect("create_procedures.sql");
         thread::sleep(Duration::from_millis(200));
     });
+    schema.run("CALL counter_resize('test1', 8)");
     assert_eq!(schema.first::<u64>("SELECT counter_get('test1')"), 1005 + counted.into_inner());
 }
 

@@ -61,8 +61,8 @@ BEGIN
       ELSE
         -- Inserts the slot, unless it is there.
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n        ") -}}
-        INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
-        SELECT counter_name, v_slot, description, start_date
+        INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
+        SELECT counter_name, v_slot, description, start_date, 0
           FROM (SELECT * FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
         ON DUPLICATE KEY UPDATE counter = {{ o.table }}.counter;
       END IF;

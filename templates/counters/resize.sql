@@ -63,8 +63,8 @@ END{% else %}
    WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
   {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
-  INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date)
-  SELECT counter_name, number, description, start_date
+  INSERT INTO {{ o.table }} (counter_name, counter_id, description, start_date, counter)
+  SELECT counter_name, number, description, start_date, 0
     FROM (SELECT counter_name, description, start_date FROM {{ o.table }}
            WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN {{ m::numbers(slots) }} AS n

@@ -3,8 +3,6 @@ NOT EXISTS (SELECT * FROM information_schema.TABLES
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ table|sql_string }}, 'InnoDB'))
   OR {{ sql.columns().len() }} <> (SELECT COUNT(*) FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), {{ table|sql_string }})
-{%- if o.is_named() %}
-       AND (COLUMN_NAME <> 'counter' OR COLUMN_DEFAULT = '0'){% endif %}
        AND {% include "files/_column.sql" %} IN (
 {%- for column in sql.columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}

@@ -25,7 +25,6 @@ BEGIN
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), 'bounded_counters', 'InnoDB'))
   OR 5 <> (SELECT COUNT(*) FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), 'bounded_counters')
-       AND (COLUMN_NAME <> 'counter' OR COLUMN_DEFAULT = '0')
        AND CONCAT_WS(' ', COLUMN_NAME, IF(NUMERIC_SCALE = 0, DATA_TYPE, COLUMN_TYPE),
         IF(LOCATE('unsigned', COLUMN_TYPE), 'unsigned', NULL), COLLATION_NAME, IF(IS_NULLABLE = 'NO', 'NOT NULL', NULL)) IN (
          'counter_name varchar(100) utf8mb4_0900_ai_ci NOT NULL',
@@ -375,8 +374,8 @@ BEGIN
   DELETE FROM `bounded_counters`
    WHERE counter_name = p_counter_name AND counter_id < 1 AND counter = 0;
   -- Grows; existing slots stay as they are. Locks slot 1, because a delete meanwhile could leave slots without slot 1.
-  INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date)
-  SELECT counter_name, number, description, start_date
+  INSERT INTO `bounded_counters` (counter_name, counter_id, description, start_date, counter)
+  SELECT counter_name, number, description, start_date, 0
     FROM (SELECT counter_name, description, start_date FROM `bounded_counters`
            WHERE counter_name = p_counter_name AND counter_id = 1 FOR UPDATE) AS slot_1
    CROSS JOIN JSON_TABLE(CONCAT('[0', REPEAT(',0', p_slots - 1), ']'), '$[*]' COLUMNS (number FOR ORDINALITY)) AS n
