@@ -2,7 +2,7 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Begins a transaction that locks no gaps, unless one is open. p_own: whether it has begun one.'
 BEGIN
-  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
+  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails with 1305.
   DECLARE EXIT HANDLER FOR 1305
     BEGIN
       SET p_own = TRUE;

@@ -14,7 +14,7 @@ BEGIN
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
   IF p_step = 'reset' THEN
-    -- One statement locks all slots in their order. A second one could deadlock with another call at a new slot.
+    -- One statement locks all slots in their order, or inserts slot 0. A second one could deadlock at a new slot.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     SELECT {{ sql.key("{p}", ", ") }}, slot, value
       FROM (

@@ -58,7 +58,7 @@ CREATE PROCEDURE `_slotted_counter_begin`(OUT p_own BOOLEAN)
   SQL SECURITY DEFINER
   COMMENT 'Private. Begins a transaction that locks no gaps, unless one is open. p_own: whether it has begun one.'
 BEGIN
-  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
+  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails with 1305.
   DECLARE EXIT HANDLER FOR 1305
     BEGIN
       SET p_own = TRUE;
@@ -88,7 +88,7 @@ BEGIN
 
   CALL `_slotted_counter_begin`(v_own);
   IF p_step = 'reset' THEN
-    -- One statement locks all slots in their order. A second one could deadlock with another call at a new slot.
+    -- One statement locks all slots in their order, or inserts slot 0. A second one could deadlock at a new slot.
     INSERT INTO `slotted_counters` (`record_type`, `record_id`, slot, `count`)
     SELECT p_record_type, p_record_id, slot, value
       FROM (
