@@ -12,7 +12,7 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- These end the call: locks, KILL, read_only, a full table; no privilege, definer, object. Others reject.
+      -- These end the call: locks, KILL, read_only, a full table; no privilege, definer, object. All others reject.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {# -#}
         {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
         1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
@@ -28,7 +28,7 @@
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without an error and a change (MariaDB 11.8): once more, as below.
+      -- KILL QUERY can end an UPDATE without an error and a change (MariaDB 11.8): repeat it. Below, too.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;
@@ -42,10 +42,10 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: the number of slots that it has moved or the row has rejected; NULL
-  without a row, if others hold it, or slots without which the row rejects the rest. p_rejected: the error of the row.'
+  p_idle: deletes the slots that are 0. p_slots: the slots moved or rejected; NULL if it did nothing: there is no row,
+  others hold it, or it rejects the free slots but others hold more. p_rejected: its error, if it rejects all slots.'
 moving: BEGIN
-  DECLARE v_slot, v_count, v_found BIGINT DEFAULT TRUE;
+  DECLARE v_slot, v_count, v_found BIGINT DEFAULT 1;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER ()") }}
@@ -68,10 +68,10 @@ moving: BEGIN
 {%- if o.mariadb() %}
   OPEN v_slots;
   FETCH v_slots INTO v_slot, v_count, v_sum, p_slots;
-  -- First the row: its 1205 at an index passes all handlers, so no slot may have changed by then.
+  -- First the row: MariaDB skips all handlers for a 1205 at an index, so no slot may have changed by then.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- else %}
-  -- A single slot needs no cursor, which costs as much as an UPDATE.
+  -- v_found: 1 is a single slot, without the cursor, which costs as much as an UPDATE. A cursor may find further slots.
   SELECT COUNT(*), MAX(slot), MAX(`count`) INTO v_found, v_slot, v_count FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count; END IF;

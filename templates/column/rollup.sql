@@ -26,7 +26,7 @@ BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
   -- The step of a record: moves what is 'free'; if that is not all, waits for the 'row', or for a 'slot' and the row.
   DECLARE v_step VARCHAR(4) CHARACTER SET utf8mb4 DEFAULT 'free';
-  DECLARE v_pending, v_slots, v_slot, v_moved, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  DECLARE v_pending, v_slots, v_slot, v_moved, v_row, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_message, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
@@ -45,7 +45,7 @@ BEGIN
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- Here, NOT FOUND is only KILL QUERY. COMMIT keeps the earlier records, unless 1213 has undone them.
+      -- Here, NOT FOUND is only KILL QUERY. COMMIT keeps the earlier records; after 1213, they are pending again.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
@@ -57,12 +57,13 @@ BEGIN
         SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE;
       END IF;
       IF v_step <> 'free' THEN
-        SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
       END IF;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n      ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_step = 'free', v_moved, v_message);
       SET v_done = v_done + v_slots, v_slot = IF(v_step = 'slot', v_slot, -1), v_step = CASE
-        WHEN NOT v_own OR v_errors > 0 OR v_step = 'free' AND COALESCE(v_moved, 0) >= v_pending THEN 'free'
+        WHEN NOT v_own OR v_errors > 0 OR v_message IS NOT NULL THEN 'free'
+        WHEN v_step = 'free' AND COALESCE(v_moved, 0) >= v_pending THEN 'free'
         ELSE IF(v_step = 'free' AND v_moved IS NULL, 'row', 'slot') END;
       IF v_step = 'slot' THEN
         SELECT MIN(slot), IF(MIN(slot) IS NULL, 'free', 'slot') INTO v_slot, v_step FROM {{ o.table }}
@@ -71,7 +72,7 @@ BEGIN
     END;
     IF v_step = 'free' THEN
       SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ record }}), 99), ': ', v_message));
-      SET v_locked = IF(v_own AND v_pending AND v_moved IS NULL, LEFT(CONCAT_WS(', ', {{ record }}), 40), v_locked);
+      SET v_locked = IF(v_row AND v_pending AND v_moved IS NULL, LEFT(CONCAT_WS(', ', {{ record }}), 40), v_locked);
       FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
     END IF;
     IF v_own AND (v_end OR v_step <> 'free' OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
