@@ -87,7 +87,8 @@ fn holder(package: &Package, again: Opts) -> anyhow::Result<Option<Conn>> {
     let is_held = package.options.mariadb() && package.options.definer.is_some();
     let Some(column) = package.options.column().filter(|_| is_held) else { return Ok(None) };
     let mut holder = Conn::new(again)?;
-    compare::hold(&mut holder, [&column.table])?;
+    let state = compare::hold(&mut holder, [&column.table])?;
+    anyhow::ensure!(state == compare::State::Same, "{}: {state}", in_line(&column.to_string()));
     Ok(Some(holder))
 }
 
