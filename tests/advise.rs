@@ -69,7 +69,8 @@ fn a_hot_counter_needs_more_slots_and_then_no_session_waits(server: &Server) {
     let sentence = hot["sentence"].as_str().expect("text");
     assert!(
         sentence.contains("instead of 2 (4 for each of ")
-            && sentence.ends_with(" prime): first see that slotted status finds no difference"),
+            && sentence
+                .ends_with(" prime): if slotted status finds no difference, call, as the owner of the database,"),
         "{hot}"
     );
     schema.run(hot["run"].as_str().expect("a statement"));
@@ -86,7 +87,7 @@ fn a_hot_record_needs_a_package_with_more_slots(server: &Server) {
     let (_, report) = under_load(&schema, &load, || advised(&schema.url()));
     let hot = of(&report, "slotted_counters");
     let [key, sentence, run] = ["key", "sentence", "run"].map(|name| hot[name].as_str().expect("text"));
-    assert!(key == "1, 2" && sentence.ends_with(": install them with"), "{hot}");
+    assert!(key == "1, 2" && sentence.ends_with(": install them as the owner of the database with"), "{hot}");
     let installs = run.starts_with("slotted install slotted_counters --slots ");
     assert!(installs && run.ends_with(&format!(" --database {}", schema.name)), "{hot}");
     let slots: usize = run.split(' ').find_map(|word| word.parse().ok()).expect("a number");

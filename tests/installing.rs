@@ -472,16 +472,6 @@ fn a_definer_that_does_not_exist_is_rejected_before_anything_is_created(server: 
         }
         schema.run(&format!("DROP USER {definer}"));
     }
-    // An account that cannot see others.
-    let account = Account::new(&schema, "a", "ALL");
-    let routines = if server.is_mysql() { "SHOW_ROUTINE ON *.*" } else { "SELECT ON mysql.proc" };
-    for privilege in [&format!("{} ON *.*", server.any_definer()), routines] {
-        schema.run(&format!("GRANT {privilege} TO '{}'@'%'", account.name));
-    }
-    let install = format!("install bounded_counters --no-function --definer {}_d@localhost", schema.name);
-    let missing = format!("the definer {}_d@localhost does not exist", schema.name);
-    has(&ends_as(&account, &schema, 2, &install), &[&format!("the package is installed, but {missing}")]);
-    has(&ends_as(&account, &schema, 1, "status"), &[&missing]);
 }
 
 fn each_missing_privilege_is_named_by_the_server_with_a_hint(server: &Server) {

@@ -91,14 +91,14 @@ impl Watched {
             advice.run = Some(match package.routine(Routine::Resize) {
                 Some(resize) if options.per_counter() => {
                     // The owner of the database could have replaced the routine.
-                    advice.sentence += ": first see that slotted status finds no difference";
+                    advice.sentence += ": if slotted status finds no difference, call, as the owner of the database,";
                     format!("CALL {database}.{resize}({}, {needed});", literal(&name.unwrap_or_default()))
                 }
                 _ => {
                     options.subject.set_slots(needed);
                     // An installation keeps the definer of the routines. The view can name another one.
                     options.definer = None;
-                    advice.sentence += ": install them with";
+                    advice.sentence += ": install them as the owner of the database with";
                     format!("slotted install {} --database {}", options.arguments(), shell_word(&advice.database))
                 }
             });
@@ -128,7 +128,7 @@ impl Watched {
             // A sample cannot show what the program does next.
             advice.sentence =
                 "look at it: if no program uses the new value, as for the number of an invoice, slots can count it, \
-                               and the column stays the total"
+                               and the column stays the total: install them as the owner of the database"
                     .into();
         }
         Ok(())

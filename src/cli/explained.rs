@@ -53,7 +53,7 @@ pub(super) fn explained(error: InstallError, connection: &mut Conn) -> anyhow::E
         InstallError::Check(_) => "no routine has been changed; correct it, and run the command again".to_owned(),
         InstallError::LostTable(table, _) => format!("nothing has been changed; {}", lost(table)),
         InstallError::Counts(table, ..) => format!("move or delete them, then run: DROP TABLE {}", Ident::stored(table)),
-        InstallError::Pending(..) => "wait for its event, or read it and CALL it; then run the command again".to_owned(),
+        InstallError::Pending(..) => "wait for its event, or CALL it as the owner of the database; then run the command again".to_owned(),
         InstallError::Differs(..) => {
             "nothing has been changed; correct it, run slotted install with the options of the package, which replaces routines, or let the \
              owner of the database source uninstall.sql of slotted generate, which leaves in the table what it cannot move"

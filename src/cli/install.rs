@@ -72,10 +72,6 @@ impl Install {
             note!("{name} in {place} is already installed; nothing to do");
             return Ok(Outcome::Fine);
         }
-        // An account that cannot see others learns it only from the view that exists now.
-        if let Some(Problem { what, remedy }) = preflight::definer(&mut connection, &package)? {
-            return Err(hinted(format!("the package is installed, but {}", in_line(&what)), remedy));
-        }
         note!("installed {name} in {place}");
         outln!("{}", next_steps(&package, &database)?)?;
         Ok(if differs { Outcome::Differs } else { Outcome::Fine })
@@ -143,16 +139,16 @@ fn found_definer(connection: &mut Conn, package: &Package, named: Option<Definer
         return Err(rejected(problem));
     }
     let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-    let found = preflight::definers(connection, package)?.pop();
-    let definer = found.as_deref().and_then(Definer::stored);
-    let what = match &named {
-        Some(named) if Some(named) != definer.as_ref() => {
+    let own = own.and_then(|own| Definer::stored(&own));
+    let found = preflight::definers(connection, package)?;
+    let what = match (found.first(), &named) {
+        (Some(Some(one)), Some(named)) if one == named => return Ok(Some(one.clone())),
+        (Some(Some(one)), None) => return Ok(Some(one.clone()).filter(|one| Some(one) != own.as_ref())),
+        (None, None) => return Ok(None),
+        (Some(None), None) => "no option can name the definer of a routine, or this account cannot see it".to_owned(),
+        (_, Some(named)) => {
             format!("the view of the package names the definer {}, and its routines do not", named.plain())
         }
-        None if definer.is_none() && found != own && found.is_some() => {
-            format!("no option can name the definer {} of the routines", found.unwrap_or_default())
-        }
-        _ => return Ok(definer.filter(|_| named.is_some() || found != own)),
     };
     Err(rejected(Problem { what, remedy: "add --definer".to_owned() }))
 }

@@ -4,8 +4,6 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use mysql::Conn;
-use mysql::prelude::Queryable;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::connection::Connection;
@@ -13,15 +11,12 @@ use super::explained::lost;
 use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
 use crate::install::compare::{self, ObjectState, State};
-use crate::install::{self, Problem, column, preflight, trial};
-use crate::package::{Definer, KeyType, Package, SqlStr};
+use crate::install::{self, Counter, Counts, Problem, column, preflight, trial};
+use crate::package::{Package, TableColumn};
 use crate::server::Version;
 
 /// The number of counters in the report, those with the highest totals.
 const COUNTERS: usize = 5;
-
-/// The number of characters of a name in the report.
-const NAME_MAX: usize = 255;
 
 /// Compare the packages of a database with the rendered ones.
 ///
@@ -42,32 +37,15 @@ pub struct Status {
     connection: Connection,
 }
 
-/// A counter of a package.
-struct Counter {
-    name: String,
-    total: i128,
-    slots: u64,
-}
-
-/// The counts in the slots that a roll-up has not moved.
-#[derive(Debug, Serialize)]
-struct Pending {
-    column: String,
-    records: u64,
-    counts: String,
-}
-
 /// What the command has found of a package.
 struct PackageReport {
     package: Package,
     version: String,
     objects: Vec<ObjectState>,
-    counters: Vec<Counter>,
-    /// The number of the other counters.
-    more: usize,
+    /// None if the table does not exist or differs.
+    counts: Option<Counts>,
     /// What to do about the objects that differ.
     hints: Vec<String>,
-    pending: Option<Pending>,
     problems: Vec<Problem>,
 }
 
@@ -110,19 +88,11 @@ impl PackageReport {
         let mut objects = compare::states(connection, &package)?;
         // The owner of the database can write any account into the view, but not into a routine.
         let found = preflight::definers(connection, &package)?;
-        let is_found = |definer: &Definer| found.iter().any(|one| Definer::stored(one).as_ref() == Some(definer));
-        package.options.definer = package.options.definer.filter(is_found);
+        package.options.definer = package.options.definer.filter(|definer| found.contains(&Some(definer.clone())));
         compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
         let stores = objects.iter().any(|object| object.kind == "table" && object.state == State::Same);
-        let (mut counters, mut more, mut pending) = (Vec::new(), 0, None);
-        if stores {
-            (counters, more) = read_counters(connection, &package)?;
-            if let Some(column) = package.options.column() {
-                let (records, counts) = install::remaining(connection, &package)?;
-                pending = Some(Pending { column: column.to_string(), records, counts });
-            }
-        }
+        let counts = stores.then(|| install::counters(connection, &package, COUNTERS)).transpose()?;
         let mut problems = Vec::new();
         match (column::event_problem(connection, &package), package.event()) {
             (Err(mysql::Error::MySqlError(error)), Some(event)) if error.code == 1142 => {
@@ -138,7 +108,7 @@ impl PackageReport {
             added.map(|what| Problem { what, remedy: "each call executes it: drop it, unless you need it".to_owned() }),
         );
         let hints = hints(connection, &package, &objects)?;
-        Ok(Self { package, version, objects, counters, more, hints, pending, problems })
+        Ok(Self { package, version, objects, counts, hints, problems })
     }
 
     /// What differs counts more than what the account cannot see.
@@ -155,20 +125,22 @@ impl PackageReport {
 
     /// What the slots of a counter contain.
     fn total(&self) -> &'static str {
-        if self.pending.is_some() { "pending" } else { "total" }
+        self.package.options.column().map_or("total", |_| "pending")
     }
 
     fn json(&self) -> Value {
         // JSON has no integers outside of i64 and u64.
         let number = |total: i128| serde_json::to_value(total).unwrap_or_else(|_| total.to_string().into());
+        let counts = self.counts.as_ref();
+        let pending = |(column, counts): (&TableColumn, &Counts)| json!({ "column": column.to_string(), "records": counts.number, "counts": counts.sum });
         let counter = |one: &Counter| json!({ "name": one.name, self.total(): number(one.total), "slots": one.slots });
         json!({
             "version": self.version,
             "arguments": self.package.options.arguments(),
             "objects": self.objects,
-            "counters": self.counters.iter().map(counter).collect::<Vec<_>>(),
-            "more_counters": self.more,
-            "pending": self.pending,
+            "counters": counts.map_or(vec![], |counts| counts.most.iter().map(counter).collect()),
+            "more_counters": counts.map_or(0, |counts| counts.number - counts.most.len()),
+            "pending": self.package.options.column().zip(counts).map(pending),
             "problems": self.problems,
         })
     }
@@ -191,14 +163,16 @@ impl PackageReport {
             text += &format!("  {}\n", in_line(what));
             remedy.lines().for_each(|line| text += &format!("    {}\n", in_line(line)));
         }
-        if let Some(Pending { column, records, counts }) = &self.pending {
-            text += &format!("  {column}: {counts} pending counts of {records} records\n");
+        let Some(counts) = &self.counts else { return text };
+        if let Some(column) = self.package.options.column() {
+            text += &format!("  {column}: {} pending counts of {} records\n", counts.sum, counts.number);
         }
-        if !self.counters.is_empty() {
-            text += &format!("{}\n", table(&self.counters, self.total()));
+        if !counts.most.is_empty() {
+            text += &format!("{}\n", table(&counts.most, self.total()));
         }
-        if self.more > 0 {
-            text += &format!("  and {} more\n", self.more);
+        let more = counts.number - counts.most.len();
+        if more > 0 {
+            text += &format!("  and {more} more\n");
         }
         text
     }
@@ -233,38 +207,4 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     }
     let command = preflight::command(connection, &package.options)?;
     Ok(vec![format!("To install what differs, with the same connection: {command}")])
-}
-
-/// The counters with the highest totals, of a column those with pending counts, and the number of the others.
-fn read_counters(connection: &mut Conn, package: &Package) -> mysql::Result<(Vec<Counter>, usize)> {
-    let count = if package.options.is_named() { "counter" } else { "`count`" };
-    let key: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
-    let shown = package.options.key().iter().map(|column| match column.kind {
-        KeyType::Binary(..) => format!("CONCAT('0x', HEX({}))", column.name),
-        _ => column.name.to_string(),
-    });
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    // Bytes, because a client with the character set binary can write some that are no characters.
-    let having = if package.options.column().is_some() { "HAVING SUM(`count`) <> 0" } else { "" };
-    let rows: Vec<(Option<Vec<u8>>, String, u64, usize)> = connection.query(format!(
-        "SELECT LEFT(CAST(CONCAT_WS({}, {shown}) AS CHAR), {NAME_MAX}),
-                CAST(COALESCE(SUM({count}), 0) AS CHAR),
-                COUNT(*),
-                COUNT(*) OVER ()
-           FROM {} {}
-          GROUP BY {} {having}
-          ORDER BY SUM({count}) DESC
-          LIMIT {COUNTERS}",
-        SqlStr(", "),
-        package.options.table,
-        install::OF_TABLE,
-        key.join(", ")
-    ))?;
-    let more = rows.first().map_or(0, |row| row.3 - rows.len());
-    let counter = |(name, total, slots, _): (Option<Vec<u8>>, String, u64, usize)| Counter {
-        name: String::from_utf8_lossy(&name.unwrap_or_default()).into_owned(),
-        total: total.parse().unwrap_or_default(),
-        slots,
-    };
-    Ok((rows.into_iter().map(counter).collect(), more))
 }

@@ -2,12 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use anyhow::Context;
 use clap::Args;
-use mysql::{Conn, Row};
+use mysql::Conn;
 
 use super::connection::Connection;
 use super::explained::explained;
-use super::output::{Outcome, hinted, in_line, note, value};
+use super::output::{Outcome, hinted, in_line, note};
 use super::package::Name;
 use crate::install;
 use crate::package::Package;
@@ -66,13 +67,9 @@ impl Uninstall {
             seen = Some(sum);
         }
         let say = &mut |said: &str| note!("{}", in_line(said));
-        let remain = install::uninstall(connection, package, say)?;
-        if !remain.is_empty() {
-            note!(
-                "records that keep their counts in the table, because they have no row or the column rejects the counts: {}",
-                remain.len()
-            );
-            remain.iter().take(RECORDS).for_each(|row| note!("  {}", in_line(&described(row))));
+        install::uninstall(connection, package, say)?;
+        if package.options.column().is_some() {
+            list_remaining(connection, package)?;
         }
         let table = &package.options.table;
         match seen {
@@ -133,9 +130,14 @@ fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
     })
 }
 
-/// The values of a row.
-fn described(row: &Row) -> String {
-    let values = row.columns_ref().iter().zip(row.clone().unwrap());
-    let values = values.map(|(column, one)| format!("{} {}", column.name_str(), value(&one)));
-    values.collect::<Vec<_>>().join(", ")
+/// Lists the records whose counts remain in the table.
+fn list_remaining(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
+    let remain = install::counters(connection, package, RECORDS);
+    let remain = remain.context("the routines are dropped, but counts can remain in a table that was renamed")?;
+    if remain.number > 0 {
+        let why = "because they have no row or the column rejects the counts";
+        note!("records that keep their counts in the table, {why}: {}", remain.number);
+        remain.most.iter().for_each(|one| note!("  {}: {}", in_line(&one.name), one.total));
+    }
+    Ok(())
 }

@@ -144,15 +144,22 @@ pub fn parent(connection: &mut Conn, column: &TableColumn) -> mysql::Result<Resu
     Ok(table.ok_or_else(missing).and_then(|table| table.parent()))
 }
 
-/// The status, the definer and the schedule of an event, why it does not run now (it has ended, or does not start within a day), and its body.
-type Event = (String, String, String, Option<String>, Vec<u8>);
+/// An event that calls a roll-up.
+pub struct Event {
+    status: String,
+    definer: String,
+    schedule: String,
+    /// Why it does not run now: it has ended, or does not start within a day.
+    late: Option<String>,
+    body: Vec<u8>,
+}
 
-/// The event that calls the roll-up. None if the database has no such event, or the account cannot see it.
+/// The event that calls the roll-up, with its name. None if the database has no such event, or the account cannot see it.
 pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<Option<(&'a Ident, Event)>> {
     let Some(name) = package.event() else {
         return Ok(None);
     };
-    let event: Option<Event> = connection.exec_first(
+    let mut events = connection.exec_map(
         "SELECT STATUS, DEFINER, COALESCE(CONCAT('EVERY ', INTERVAL_VALUE, ' ', INTERVAL_FIELD), 'EVERY 10 SECOND'),
                 CASE WHEN CONVERT_TZ(ENDS, TIME_ZONE, @@time_zone) < NOW() THEN CONCAT('has ended at ', ENDS)
                      WHEN CONVERT_TZ(STARTS, TIME_ZONE, @@time_zone) > NOW() + INTERVAL 1 DAY
@@ -162,8 +169,9 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
           WHERE EVENT_SCHEMA = DATABASE()
             AND EVENT_NAME = ?",
         (name.name(),),
+        |(status, definer, schedule, late, body)| Event { status, definer, schedule, late, body },
     )?;
-    Ok(event.map(|event| (name, event)))
+    Ok(events.pop().map(|event| (name, event)))
 }
 
 /// What keeps the event that calls the roll-up from running. Nothing if the database has no such event: other programs can call it.
@@ -172,34 +180,32 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
 /// The connection fails, or the account cannot see the privileges of the definer (1142).
 pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
     let Some((name, event)) = event(connection, package)? else { return Ok(None) };
-    let (status, definer, schedule, late, body) = event;
-    let (wanted, create) = render::event(package, name, &schedule);
-    let again = format!("DROP EVENT {name};\n{create}");
+    let definer = &event.definer;
     // SLAVESIDE_DISABLED on MariaDB and before MySQL 8.2, REPLICA_SIDE_DISABLED since then: a replica does not run the events of its source.
-    if status.ends_with("SIDE_DISABLED") && is_replica(connection)? {
+    if event.status.ends_with("SIDE_DISABLED") && is_replica(connection)? {
         return Ok(None);
     }
+    // The account that the remedy names. The owner of the database can write any other one into the view of the package or into an event.
+    let definers = preflight::definers(connection, package)?;
+    let [Some(caller)] = &definers[..] else { return Ok(None) };
+    let (wanted, create) = render::event(name, &event.schedule, Some(caller));
+    let again = format!("DROP EVENT {name};\n{create}");
     let problem = |why: String, remedy| Ok(Some(Problem::new(format!("the event {} {why}", name.name()), remedy)));
     let words = |body: &str| tokens(body).iter().map(|word| word.trim_matches('`').to_lowercase()).collect::<Vec<_>>();
-    // Without the clause, the event would run as the account that changes it, and its owner writes what the next definer executes.
-    let account = match Definer::stored(&definer) {
-        Some(account) if words(&text(body)) == words(&wanted) => account,
-        Some(_) => return problem(format!("calls something else than {wanted}"), again),
-        None => return problem(format!("runs as {definer}, which is no account"), again),
-    };
-    let wanted = package.options.definer.as_ref().filter(|wanted| **wanted != account);
-    let alter = format!("ALTER DEFINER = {} EVENT {name}", wanted.unwrap_or(&account));
-    // MariaDB keeps the end of an event whose next schedule has none, unless it is one of another kind.
-    let restart = format!("{alter} ON SCHEDULE AT NOW() + INTERVAL 1 DAY; {alter} ON SCHEDULE {schedule} ENABLE");
-    let remedy = if late.is_some() { restart } else { format!("{alter} ENABLE") };
-    let why = late.or((status != "ENABLED").then(|| format!("is {status}")));
-    let why = why.map(|why| format!("{why}: it does not call the roll-up"));
-    // Whoever may replace the roll-up would execute as the definer of the event.
-    let other = wanted.map(|wanted| format!("runs as {definer} instead of {}", wanted.plain()));
-    if let Some(why) = why.or(other) {
-        return problem(why, remedy);
+    if words(&text(event.body)) != words(&wanted) {
+        return problem(format!("calls something else than {wanted}"), again);
     }
-    if let Some(problem) = definer_problem(connection, name, &definer, &again)? {
+    // Whoever may replace the roll-up would execute as the definer of the event.
+    let account = Definer::stored(definer);
+    let other = package.options.definer.as_ref().filter(|wanted| account.as_ref() != Some(*wanted));
+    let why = event.late.clone().or((event.status != "ENABLED").then(|| format!("is {}", event.status)));
+    let why = why.map(|why| format!("{why}: it does not call the roll-up"));
+    if let Some(why) = why.or(other.map(|wanted| format!("runs as {definer} instead of {}", wanted.plain()))) {
+        // Without the clause, it would run as the account that changes it.
+        let enable = format!("ALTER DEFINER = {caller} EVENT {name} ENABLE");
+        return problem(why, if event.late.is_none() { enable } else { again });
+    }
+    if let Some(problem) = definer_problem(connection, name, definer, &again)? {
         return Ok(Some(problem));
     }
     let scheduler: Option<String> = connection.query_first("SELECT @@GLOBAL.event_scheduler")?;

@@ -216,11 +216,11 @@ fn table_state(connection: &mut Conn, package: &Package) -> mysql::Result<State>
         return Ok(State::Missing);
     }
     let parent = package.options.column().map(|column| &column.table);
-    let held = hold(connection, [&package.options.table].into_iter().chain(parent))?;
-    if held != State::Same {
-        return Ok(held);
-    }
-    Ok(State::of(check(connection, package, Task::Replace)?))
+    Ok(match hold(connection, [&package.options.table].into_iter().chain(parent))? {
+        State::Same => State::of(check(connection, package, Task::Replace)?),
+        State::Missing => State::of(parent.map(|parent| format!("the table {} is missing", parent.name()))),
+        held => held,
+    })
 }
 
 /// Why no table of the package can be created: the table of the column differs. The check of the script, as a query.

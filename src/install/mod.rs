@@ -10,7 +10,7 @@ pub(crate) mod preflight;
 mod stored;
 pub(crate) mod trial;
 
-pub use counts::{OF_TABLE, remaining, sum};
+pub use counts::{Counter, Counts, OF_TABLE, counters, sum};
 pub use error::{InstallError, Problem};
 pub use installed::{Installed, installed};
 
@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row};
 
 use crate::package::{Ident, Package};
 use crate::render::{self, Object, Purpose, Step, Task};
@@ -89,11 +89,11 @@ fn state<'a>(step: &Step, states: &'a [ObjectState]) -> Option<&'a State> {
     states.iter().find(is_it).map(|found| &found.state)
 }
 
-/// Removes a package: executes the steps of `uninstall.sql`. Returns the records whose counts remain in the table, each with its key and the sum.
+/// Removes a package: executes the steps of `uninstall.sql`.
 ///
 /// # Errors
 /// The connection fails, or the server rejects a statement. What has been executed stays: the next call does the rest.
-pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<Vec<Row>, InstallError> {
+pub fn uninstall(connection: &mut Conn, package: &Package, say: Say<'_>) -> Result<(), InstallError> {
     lock(connection, say)?;
     let states = check_removal(connection, package, false)?;
     // For the last roll-up, behind whose waits for a row others wait.
@@ -156,15 +156,15 @@ fn lock(connection: &mut Conn, say: Say<'_>) -> Result<(), InstallError> {
     Err(InstallError::Locked)
 }
 
-/// Executes steps, and returns the rows of their results.
+/// Executes steps.
 fn execute(
     connection: &mut Conn,
     package: &Package,
     states: &[ObjectState],
     steps: &[Step],
     say: Say<'_>,
-) -> Result<Vec<Row>, InstallError> {
-    let (mut rows, mut said) = (Vec::new(), BTreeSet::new());
+) -> Result<(), InstallError> {
+    let mut said = BTreeSet::new();
     // The owner of the database could put another procedure in the place of the one that checks: this account would execute it.
     for step in steps.iter().filter(|step| step.purpose != Purpose::Check) {
         let exists = state(step, states).is_some_and(|state| *state != State::Missing);
@@ -182,9 +182,9 @@ fn execute(
             say(&action);
         }
         let of_move = if step.purpose == Purpose::Move { moves(connection, package, states, say)? } else { None };
-        rows.extend(sent(connection, of_move.as_ref().unwrap_or(&step.statements), &grants, &action, say)?);
+        sent(connection, of_move.as_ref().unwrap_or(&step.statements), &grants, &action, say)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// What an account executes that does not call the last roll-up: it drops its event after all counts were moved, and without it nothing.
@@ -208,9 +208,9 @@ fn moves(
             return Err(InstallError::Pending(pending, rollup.name().to_owned()));
         }
     }
-    let event = column::event(connection, package)?;
-    event.iter().for_each(|(event, _)| say(&format!("drop event {}", event.name())));
-    Ok((!calls).then(|| event.iter().map(|(event, _)| format!("DROP EVENT {event}")).collect()))
+    let event = column::event(connection, package)?.map(|(event, _)| event);
+    event.iter().for_each(|event| say(&format!("drop event {}", event.name())));
+    Ok((!calls).then(|| event.iter().map(|event| format!("DROP EVENT {event}")).collect()))
 }
 
 /// Executes statements and then grants in one packet, and again those that wait for other sessions.
@@ -220,13 +220,13 @@ fn sent(
     grants: &[String],
     action: &str,
     say: Say<'_>,
-) -> Result<Vec<Row>, InstallError> {
+) -> Result<(), InstallError> {
     let all = [statements, grants].concat();
     let (mut rest, mut attempt) = (&all[..], 0);
     loop {
         attempt += 1;
         let (done, error) = match packet(connection, rest) {
-            Ok(rows) => return Ok(rows),
+            Ok(()) => return Ok(()),
             Err((done, mysql::Error::MySqlError(error))) => (done, error),
             Err((_, error)) => return Err(error.into()),
         };
@@ -253,19 +253,17 @@ fn sent(
 }
 
 /// Executes statements that the server gets in one packet. The error has the number of statements before the one that failed.
-fn packet(connection: &mut Conn, statements: &[String]) -> Result<Vec<Row>, (usize, mysql::Error)> {
+fn packet(connection: &mut Conn, statements: &[String]) -> Result<(), (usize, mysql::Error)> {
     if statements.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let mut results = connection.query_iter(statements.join(";\n")).map_err(|error| (0, error))?;
-    let (mut rows, mut done) = (Vec::new(), 0);
-    while let Some(result) = results.iter() {
-        for row in result {
-            rows.push(row.map_err(|error| (done, error))?);
-        }
+    let mut done = 0;
+    while let Some(mut result) = results.iter() {
+        result.try_for_each(|row| row.map(drop)).map_err(|error| (done, error))?;
         done += 1;
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// The sessions that can be the ones a statement waits for, the longest in their state first. Only MySQL shows them;

@@ -5,7 +5,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::error::Problem;
-use crate::package::{Definer, Family, Options, Package, Security, SqlStr, shell_word};
+use crate::package::{Definer, Family, Options, Package, Security, shell_word};
 use crate::server::{self, Version, account};
 
 /// A version whose server accepts the scripts, and on which the routines would fail or count wrong.
@@ -68,22 +68,14 @@ pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     Ok(format!("run as an administrator: {}{grants}", grant(connection, "SELECT, SHOW VIEW", &account)?))
 }
 
-/// A definer that does not exist: each call would fail (1449). If this account cannot see others, the view of an installed package, which
-/// reads no table, is corrupt then. CHECK TABLE opens the view, so that MariaDB executes its functions: no administrator comes here.
+/// A definer that does not exist: each call would fail (1449). An account that cannot see others does not learn it.
 pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
     let Some(definer) = &package.options.definer else { return Ok(None) };
-    match connection.query::<String, _>(format!("SHOW GRANTS FOR {definer}")) {
-        // "There is no such grant". Source: MySQL manual, "Server Error Message Reference".
-        Err(mysql::Error::MySqlError(error)) if error.code == 1141 => {}
-        Err(mysql::Error::MySqlError(_)) => {
-            let said: Vec<(String, String, String, String)> =
-                connection.query(format!("CHECK TABLE {}", package.package))?;
-            if !said.iter().any(|row| row.3 == "Corrupt") {
-                return Ok(None);
-            }
-        }
-        Ok(_) => return Ok(None),
-        Err(error) => return Err(error),
+    // MariaDB answers with columns before the error.
+    let grants = connection.query::<String, _>(format!("SHOW GRANTS FOR {definer}"));
+    // "There is no such grant". Source: MySQL manual, "Server Error Message Reference".
+    if !matches!(&grants, Err(mysql::Error::MySqlError(error)) if error.code == 1141) {
+        return Ok(None);
     }
     let event = package.options.column().map_or("", |_| ", EVENT");
     let privileges = format!("SELECT, INSERT, UPDATE, DELETE, EXECUTE{event}");
@@ -92,51 +84,47 @@ pub fn definer(connection: &mut Conn, package: &Package) -> mysql::Result<Option
     Ok(Some(Problem { what: format!("the definer {} does not exist", definer.plain()), remedy }))
 }
 
-/// The definers of the routines and views of a package, that of most objects first.
-pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<String>> {
+/// What the routines of a package have, each value once, that of most first.
+fn of_routines(connection: &mut Conn, package: &Package, column: &str) -> mysql::Result<Vec<String>> {
+    // To the collation of information_schema, Root and root are one account.
     connection.query(format!(
-        "SELECT DEFINER
-           FROM (SELECT DEFINER FROM information_schema.ROUTINES
-                  WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})
-                  UNION ALL
-                 SELECT DEFINER FROM information_schema.VIEWS
-                  WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({}, {})) AS objects
-          WHERE DEFINER <> ''
-          GROUP BY DEFINER
-          ORDER BY COUNT(*) DESC, DEFINER",
-        package.names(),
-        SqlStr(package.totals.name()),
-        SqlStr(package.package.name())
+        "SELECT CAST({column} AS CHAR) COLLATE utf8mb4_bin AS value
+           FROM information_schema.ROUTINES
+          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})
+          GROUP BY value
+          ORDER BY COUNT(*) DESC, value",
+        package.names()
     ))
+}
+
+/// The definers of the routines of a package. None: one that no option can name, or that this account cannot see.
+pub fn definers(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Option<Definer>>> {
+    let found = of_routines(connection, package, "DEFINER")?;
+    Ok(found.iter().map(|definer| Definer::stored(definer)).collect())
+}
+
+/// SQL SECURITY, if it is that of all routines.
+pub fn security(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Security>> {
+    let found = of_routines(connection, package, "SECURITY_TYPE")?;
+    Ok(if let [one] = &found[..] { Security::from_str(one, true).ok() } else { None })
 }
 
 /// Whether this account is the definer of all routines. It calls no others: the owner of the database can replace one just before its call.
 pub fn calls(connection: &mut Conn, package: &Package) -> mysql::Result<bool> {
-    Ok(definers(connection, package)? == connection.query::<String, _>("SELECT CURRENT_USER()")?)
+    let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
+    let own = own.and_then(|own| Definer::stored(&own));
+    Ok(own.is_some() && definers(connection, package)? == [own])
 }
 
-/// SQL SECURITY of most routines of a package. None without routines.
-pub fn security(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Security>> {
-    let found: Option<String> = connection.query_first(format!(
-        "SELECT SECURITY_TYPE
-           FROM information_schema.ROUTINES
-          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})
-          GROUP BY SECURITY_TYPE
-          ORDER BY COUNT(*) DESC",
-        package.names()
-    ))?;
-    Ok(found.and_then(|found| Security::from_str(&found, true).ok()))
-}
-
-/// Routines and views of several accounts, although the options name none: one of them could be dropped, or lack a privilege.
+/// Routines of several accounts, although the options name none: one of them could be dropped, or lack a privilege.
 pub fn mixed(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Problem>> {
-    let definers = definers(connection, package)?;
+    let definers: Vec<_> = definers(connection, package)?.into_iter().flatten().collect();
     if package.options.definer.is_some() || definers.len() < 2 {
         return Ok(None);
     }
-    let options = Options { definer: Definer::stored(&definers[0]), ..package.options.clone() };
-    let what =
-        format!("the routines and views of {} have several definers: {}", package.own_name(), definers.join(", "));
+    let names: Vec<_> = definers.iter().map(Definer::plain).collect();
+    let what = format!("the routines of {} have several definers: {}", package.own_name(), names.join(", "));
+    let options = Options { definer: definers.into_iter().next(), ..package.options.clone() };
     Ok(Some(Problem { what, remedy: format!("run {}", command(connection, &options)?) }))
 }
 

@@ -4,7 +4,7 @@
 use super::plan::plan;
 use super::sql::{COLUMN_DIFFERS, DDL_TIMEOUT, KEY_NOT_UNIQUE, NOT_KEPT, Sql, TABLE_DIFFERS, filters, text};
 use super::step::Task;
-use crate::package::{DESCRIPTION_MAX, Ident, NAME_MAX, Options, Package, Routine as R, Security};
+use crate::package::{DESCRIPTION_MAX, Definer, Ident, NAME_MAX, Options, Package, Routine as R, Security};
 
 /// How the files of a package separate statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub fn table_check(package: &Package, task: Task) -> String {
 }
 
 /// The body of the event that calls the roll-up, and the lines that create it on a schedule such as `EVERY 10 SECOND`, for the client.
-pub fn event(package: &Package, name: &Ident, schedule: &str) -> (String, String) {
-    let (name, definer) = (name.typed(), Sql::of(package, Task::Create).definer());
+pub fn event(name: &Ident, schedule: &str, definer: Option<&Definer>) -> (String, String) {
+    let (name, definer) = (name.typed(), definer.map_or_else(String::new, |definer| format!(" DEFINER = {definer}")));
     let body = format!(
         "BEGIN SET autocommit = 1, lock_wait_timeout = 1, innodb_lock_wait_timeout = 1; CALL {name}(NULL); END"
     );
