@@ -21,6 +21,7 @@ BEGIN
   CALL {{ sql.routine(R::Begin) }}(v_own);
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
+  -- Locks all slots. Only a reset needs the sum, because it overwrites slot 0.
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   IF p_step = 'compact' THEN

@@ -47,6 +47,9 @@
 moving: BEGIN
   DECLARE v_slot, v_count, v_found BIGINT DEFAULT 1;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
+{%- if o.mariadb() %}
+  -- Each of its rows also contains the sum and the number of the counts, so one FETCH tells them.
+{%- endif %}
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER ()") }}
       FROM {{ o.table }}

@@ -42,6 +42,7 @@ BEGIN
 
   OPEN v_records;
   FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+  -- It waits until the first error. Each later one is of an UPDATE that waits for an index or in a trigger.
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
@@ -53,18 +54,18 @@ BEGIN
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ record }}), 40), v_errors = v_errors + 1, v_step = 'free', v_done = 0;
         END;
-      IF v_step = 'slot' THEN
-        SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE;
-      END IF;
-      IF v_step <> 'free' THEN
-        SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
-      END IF;
-      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n      ") -}}
+      IF v_step = 'slot' THEN SELECT COUNT(*) INTO v_unused FROM {{ o.table }}
+        WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
+      IF v_step <> 'free' THEN SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE; END IF;
+      {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_step = 'free', v_moved, v_message);
-      SET v_done = v_done + v_slots, v_slot = IF(v_step = 'slot', v_slot, -1), v_step = CASE
+      SET v_done = v_done + v_slots, v_slot = IF(v_step = 'slot', v_slot, -1);
+      SET v_step = CASE
         WHEN NOT v_own OR v_errors > 0 OR v_message IS NOT NULL THEN 'free'
-        WHEN v_step = 'free' AND COALESCE(v_moved, 0) >= v_pending THEN 'free'
-        ELSE IF(v_step = 'free' AND v_moved IS NULL, 'row', 'slot') END;
+        WHEN v_step <> 'free' THEN 'slot'
+        WHEN COALESCE(v_moved, 0) >= v_pending THEN 'free'
+        WHEN v_moved IS NULL THEN 'row'
+        ELSE 'slot' END;
       IF v_step = 'slot' THEN
         SELECT MIN(slot), IF(MIN(slot) IS NULL, 'free', 'slot') INTO v_slot, v_step FROM {{ o.table }}
          WHERE {{ row }} AND slot > v_slot AND `count` <> 0{{ m::own(o, "slot") }};
