@@ -15,8 +15,6 @@ pub fn promises(mut module: Module<'_>) {
         .on_families(status_prints_the_bytes_of_names_and_keys)
         .on_families(the_names_of_a_key_are_printed_and_not_executed)
         .on_families(status_adds_up_the_slots_of_one_counter)
-        .on_families(the_remedy_of_an_event_names_the_definer_of_the_roll_up)
-        .on_families(a_table_that_was_renamed_is_named)
         .on_families(a_view_in_the_place_of_the_table_is_not_read)
         .private()
         .on_families(nothing_that_is_planted_in_a_schema_is_executed);
@@ -198,36 +196,6 @@ fn a_lost_table_is_not_replaced_by_an_empty_one(server: &Server) {
     // The way to an empty table.
     schema.run("DROP TABLE counters");
     ["uninstall", "install counters", "status"].iter().for_each(|words| _ = ends(&schema, 0, words));
-}
-
-/// Without it, the event would call what the owner has written as the administrator who follows the remedy.
-fn the_remedy_of_an_event_names_the_definer_of_the_roll_up(server: &Server) {
-    let schema = server.schema();
-    let app = Account::new(&schema, "app", "ALL");
-    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
-    ends(&schema, 0, &format!("install --column articles.views --definer {}@%", app.name));
-    let options: String = schema.first("SELECT options FROM articles_views_package");
-    let planted = SqlStr(options.replace(&format!("[\"definer\",\"{}@%\"],", app.name), ""));
-    schema.run(&format!(
-        "CREATE OR REPLACE VIEW articles_views_package AS SELECT '0.1.0' AS version, {planted} AS options; \
-                         CREATE EVENT articles_views_rollup ON SCHEDULE EVERY 1 HOUR DO CALL articles_views_rollup(1)"
-    ));
-    has(&ends(&schema, 1, "status"), &[&format!("CREATE DEFINER = `{}`@`%` EVENT articles_views_rollup", app.name)]);
-}
-
-/// Nothing is said of counts that nothing could see.
-fn a_table_that_was_renamed_is_named(server: &Server) {
-    let schema = server.schema();
-    schema.run("CREATE TABLE articles (id INT PRIMARY KEY, views INT NOT NULL) ENGINE = InnoDB");
-    ends(&schema, 0, "install --column articles.views");
-    schema.run("CALL articles_views_add(1, 7); RENAME TABLE articles TO hidden");
-    has(&ends(&schema, 1, "status"), &["table articles_views: differs: the table articles is missing"]);
-    has(&ends(&schema, 2, "uninstall"), &["the table articles is missing", "nothing has been changed"]);
-    schema.run("RENAME TABLE hidden TO articles, articles_views TO hidden");
-    has(
-        &ends(&schema, 2, "uninstall"),
-        &["the routines are dropped, but counts can remain in a table that was renamed"],
-    );
 }
 
 /// A terminal would execute what a name contains.

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 use slotted::install;
-use slotted::package::Routine;
+use slotted::package::{Routine, SqlStr};
 
 use crate::support::*;
 
@@ -469,6 +469,12 @@ fn a_definer_that_does_not_exist_is_rejected_before_anything_is_created(server: 
             let (_, event) = said.lines().find_map(|line| line.split_once(" EVENT ")).expect(&said);
             schema.after(&[&format!("CREATE EVENT {}", event.trim_end_matches(';'))]);
             has(&ends(&schema, 1, "status"), &[&format!(" instead of {definer}\n"), "ALTER DEFINER = "]);
+            // Neither may the one whom its owner leaves out of the view of the package.
+            let options: String = schema.first("SELECT options FROM articles_views_package");
+            let planted = SqlStr(options.replace(&format!("[\"definer\",\"{definer}\"],"), ""));
+            let view = format!("VIEW articles_views_package AS SELECT '0.1.0' AS version, {planted} AS options");
+            schema.run(&format!("ALTER EVENT articles_views_rollup DO DO 0; CREATE OR REPLACE {view}"));
+            has(&ends(&schema, 1, "status"), &["CREATE DEFINER = `"]);
         }
         schema.run(&format!("DROP USER {definer}"));
     }
