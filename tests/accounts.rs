@@ -44,7 +44,7 @@ impl Cells {
         let count = if package.options.is_named() { "counter" } else { "`count`" };
         match &self.action[..] {
             "`get`, read the views" => {
-                let views = [&package.totals, &package.package].map(|view| format!("SELECT * FROM {view}"));
+                let views = [&package.totals, &package.description].map(|view| format!("SELECT * FROM {view}"));
                 views.into_iter().chain([call(package, "get")]).collect()
             }
             "read the table" => vec![format!("SELECT * FROM {table}")],

@@ -3,7 +3,7 @@
 use mysql::Conn;
 
 use super::output::{hinted, in_line};
-use crate::install::{InstallError, preflight};
+use crate::install::{InstallError, hint};
 use crate::package::Ident;
 use crate::server::account;
 
@@ -16,7 +16,7 @@ fn help(code: u16, connection: &mut Conn) -> mysql::Result<Option<String>> {
     Ok(Some(match code {
         1044 | 1142 | 1143 | 1370 => {
             let account = account(connection)?;
-            format!("run as an administrator: {}", preflight::grant(connection, INSTALLS, &account)?)
+            format!("run as an administrator: {}", hint::grant(connection, INSTALLS, &account)?)
         }
         1227 => {
             "connect as an account with one of the privileges in the message, or as the one that installed the package"

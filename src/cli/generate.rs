@@ -37,7 +37,7 @@ pub struct Generate {
     stdout: bool,
 
     #[command(flatten)]
-    package: Flags,
+    flags: Flags,
 }
 
 fn format(text: &str) -> Result<Format, String> {
@@ -51,7 +51,7 @@ fn format(text: &str) -> Result<Format, String> {
 
 impl Generate {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let packages = match self.package.options()? {
+        let packages = match self.flags.options()? {
             Some(options) => vec![Package::new(options)?],
             None => package::committed(),
         };

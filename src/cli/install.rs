@@ -10,7 +10,7 @@ use super::explained::explained;
 use super::flags::Flags;
 use super::output::{Outcome, hinted, in_line, note, out, outln, shown};
 use super::package::installed;
-use crate::install::{self, Problem, column, compare, preflight};
+use crate::install::{self, Problem, column, compare, definers, preflight};
 use crate::package::{
     Columns, Definer, Ident, Options, Package, RECORD_SLOTS, Routine as R, Security, Slots, Subject, TableColumn,
     shell_word,
@@ -33,7 +33,7 @@ pub struct Install {
     dry_run: bool,
 
     #[command(flatten)]
-    package: Flags,
+    flags: Flags,
 
     #[command(flatten)]
     connection: Connection,
@@ -41,11 +41,11 @@ pub struct Install {
 
 impl Install {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let Some(options) = self.package.options()? else {
+        let Some(options) = self.flags.options()? else {
             return Err(hinted("no package is given", "name PACKAGE, or a column of a table with --column"));
         };
         let (mut connection, database, again) = self.connection.connect_to_database()?;
-        let package = Package::new(completed(options, &self.package, &mut connection)?)?;
+        let package = Package::new(completed(options, &self.flags, &mut connection)?)?;
         problem(&mut connection, &package)?.map_or(Ok(()), |problem| Err(rejected(problem)))?;
         let name = format!("{} {}", package.own_name(), env!("CARGO_PKG_VERSION"));
         let place = in_line(&database);
@@ -101,13 +101,13 @@ fn completed(mut options: Options, flags: &Flags, connection: &mut Conn) -> anyh
             *keep = Columns(parent.on_update);
         }
     }
-    keep(connection, &mut options, flags)?;
+    keep_installed(connection, &mut options, flags)?;
     Ok(options)
 }
 
 /// Keeps what the command line does not say of a package that is installed: its slots and collation, and of its routines the security and the
 /// definer, also one that was written into the scripts by hand. If they have several, a person chooses.
-fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
+fn keep_installed(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
     let views = install::installed(connection, false)?;
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
     let names = |one: &Options| (one.prefix.clone(), one.table.clone(), one.is_named());
@@ -124,7 +124,7 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
     let package = Package::new(options.clone())?;
     // Not of a routine that somebody else has created.
     if flags.security.is_none() && before.is_some() {
-        options.security = preflight::security(connection, &package)?.unwrap_or(options.security);
+        options.security = definers::security(connection, &package)?.unwrap_or(options.security);
     }
     if flags.definer.is_none() {
         options.definer = found_definer(connection, &package, before.and_then(|before| before.definer))?;
@@ -135,12 +135,11 @@ fn keep(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::
 /// The definer of the routines, unless it is this account and the view of the package names none. The owner of the database can write any
 /// account into the view, but not into a routine.
 fn found_definer(connection: &mut Conn, package: &Package, named: Option<Definer>) -> anyhow::Result<Option<Definer>> {
-    if let Some(problem) = preflight::mixed(connection, package)? {
+    if let Some(problem) = definers::mixed(connection, package)? {
         return Err(rejected(problem));
     }
-    let own: Option<String> = connection.query_first("SELECT CURRENT_USER()")?;
-    let own = own.and_then(|own| Definer::stored(&own));
-    let found = preflight::definers(connection, package)?;
+    let own = connection.query_first::<String, _>("SELECT CURRENT_USER()")?.and_then(|own| Definer::stored(&own));
+    let found = definers::all(connection, package)?;
     let what = match (found.first(), &named) {
         (Some(Some(one)), Some(named)) if one == named => return Ok(Some(one.clone())),
         (Some(Some(one)), None) => return Ok(Some(one.clone()).filter(|one| Some(one) != own.as_ref())),
@@ -169,8 +168,8 @@ fn problem(connection: &mut Conn, package: &Package) -> anyhow::Result<Option<Pr
         let Some(of_other) = other.options.column() else {
             continue;
         };
-        let view = other.package.name();
-        let (what, remedy) = match (other.package == package.package, same(of_other)) {
+        let view = other.description.name();
+        let (what, remedy) = match (other.description == package.description, same(of_other)) {
             // The packages of `user.post_count` and `user_post.count`.
             (true, false) => (
                 format!(

@@ -4,7 +4,7 @@ use clap::Args;
 use mysql::Conn;
 
 use super::output::{hinted, in_line, note};
-use crate::install::{self, preflight};
+use crate::install::{self, hint};
 use crate::package::Package;
 
 /// The package that a command is about.
@@ -24,16 +24,16 @@ impl Name {
         if let Some(name) = &self.name {
             found.retain(|(package, _)| {
                 let column = package.options.column().map(ToString::to_string);
-                let own = [package.options.table.name(), package.package.name()];
+                let own = [package.options.table.name(), package.description.name()];
                 own.contains(&name.as_str()) || column.as_ref() == Some(name)
             });
         }
         if found.is_empty() {
             let mut error = format!("the database {database} has no package{what}");
             let mut hint = String::new();
-            if !preflight::sees(connection)? {
+            if !hint::sees(connection)? {
                 error = format!("this account sees no package{what} in the database {database}");
-                hint = format!("{}; without a package, ", preflight::sight(connection, false)?);
+                hint = format!("{}; without a package, ", hint::sight(connection, false)?);
             }
             return Err(hinted(error, hint + "run slotted install PACKAGE, or give another --database"));
         }
@@ -48,7 +48,7 @@ pub fn installed(connection: &mut Conn) -> anyhow::Result<Vec<(Package, String)>
     for one in install::installed(connection, false)? {
         let view = in_line(&one.view);
         let Some(version) = one.version else {
-            let hint = preflight::sight(connection, false)?;
+            let hint = hint::sight(connection, false)?;
             return Err(hinted(format!("this account cannot read the view {view}"), hint));
         };
         match one.package {

@@ -11,7 +11,7 @@ use super::explained::lost;
 use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
 use crate::install::compare::{self, ObjectState, State};
-use crate::install::{self, Counter, Counts, Problem, column, preflight, trial};
+use crate::install::{self, Counter, Counts, Problem, column, definers, hint, preflight, trial};
 use crate::package::{Package, TableColumn};
 use crate::server::Version;
 
@@ -87,7 +87,7 @@ impl PackageReport {
     fn read(connection: &mut Conn, (mut package, version): (Package, String)) -> anyhow::Result<Self> {
         let mut objects = compare::states(connection, &package)?;
         // The owner of the database can write any account into the view, but not into a routine.
-        let found = preflight::definers(connection, &package)?;
+        let found = definers::all(connection, &package)?;
         package.options.definer = package.options.definer.filter(|definer| found.contains(&Some(definer.clone())));
         compare::hide(&mut objects);
         // A view of this name could call functions with the privileges of this account.
@@ -102,7 +102,7 @@ impl PackageReport {
         }
         problems.extend(preflight::definer(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);
-        problems.extend(preflight::mixed(connection, &package)?);
+        problems.extend(definers::mixed(connection, &package)?);
         let added = trial::added(connection, &package, &package.options.table)?;
         problems.extend(
             added.map(|what| Problem { what, remedy: "each call executes it: drop it, unless you need it".to_owned() }),
@@ -200,11 +200,11 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
     }
     if differing.iter().any(|object| object.state == State::Hidden) {
         let is_event = differing.iter().any(|object| object.kind == "event");
-        return Ok(vec![format!("To see it, {}", preflight::sight(connection, is_event)?)]);
+        return Ok(vec![format!("To see it, {}", hint::sight(connection, is_event)?)]);
     }
     if install::steps(package, objects).is_err() {
         return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
     }
-    let command = preflight::command(connection, &package.options)?;
+    let command = hint::command(connection, &package.options)?;
     Ok(vec![format!("To install what differs, with the same connection: {command}")])
 }

@@ -43,7 +43,7 @@ impl Uninstall {
         let (mut connection, database, _) = self.connection.connect_to_database()?;
         let all = self.name.packages(&mut connection, &database)?;
         let [(package, _)] = &all[..] else {
-            let names = all.iter().map(|(one, _)| one.package.name());
+            let names = all.iter().map(|(one, _)| one.description.name());
             return Err(hinted(
                 format!("the database {database} has {} packages", all.len()),
                 format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),
@@ -113,7 +113,8 @@ impl Uninstall {
 /// An error if the table belongs to another package, also to one that this version cannot read.
 fn not_shared(connection: &mut Conn, package: &Package) -> anyhow::Result<()> {
     let others = install::installed(connection, false)?;
-    let mut others = others.iter().filter(|other| other.view.to_lowercase() != package.package.name().to_lowercase());
+    let mut others =
+        others.iter().filter(|other| other.view.to_lowercase() != package.description.name().to_lowercase());
     let uses = |other: &&install::Installed| {
         let table = |package: &Package| package.options.table.name().to_lowercase();
         other.package.as_ref().is_none_or(|other| table(other) == table(package))

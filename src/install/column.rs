@@ -6,7 +6,7 @@ use mysql::{Conn, Row};
 use super::compare::{State, hold};
 use super::error::Problem;
 use super::installed::text;
-use super::preflight;
+use super::{definers, hint};
 use crate::package::{Collation, Definer, Ident, Key, Package, SqlStr, TableColumn};
 use crate::render;
 use crate::script::tokens;
@@ -186,7 +186,7 @@ pub fn event_problem(connection: &mut Conn, package: &Package) -> mysql::Result<
         return Ok(None);
     }
     // The account that the remedy names. The owner of the database can write any other one into the view of the package or into an event.
-    let definers = preflight::definers(connection, package)?;
+    let definers = definers::all(connection, package)?;
     let [Some(caller)] = &definers[..] else { return Ok(None) };
     let (wanted, create) = render::event(name, &event.schedule, Some(caller));
     let again = format!("DROP EVENT {name};\n{create}");
@@ -239,7 +239,7 @@ fn definer_problem(connection: &mut Conn, name: &Ident, definer: &str, again: &s
     ))?;
     let (exists, lacks) = row.unwrap_or_default();
     let (what, remedy) = if exists {
-        (format!("lacks {lacks}"), preflight::grant(connection, &lacks, &account.to_string())?)
+        (format!("lacks {lacks}"), hint::grant(connection, &lacks, &account.to_string())?)
     } else {
         ("does not exist".to_owned(), again.to_owned())
     };

@@ -78,9 +78,9 @@ impl fmt::Display for ObjectState {
 /// The states of the table, the views and the routines of a package.
 pub fn states(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<ObjectState>> {
     let mut states = vec![of("table", package.options.table.name(), table_state(connection, package)?)];
-    for view in [&package.totals, &package.package] {
+    for view in [&package.totals, &package.description] {
         let mut state = account_state(connection, package, view)?;
-        if state == State::Same && *view == package.package {
+        if state == State::Same && *view == package.description {
             state = package_state(connection, package)?;
         }
         if state == State::Same {
@@ -290,7 +290,7 @@ fn query_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql:
 }
 
 fn package_state(connection: &mut Conn, package: &Package) -> mysql::Result<State> {
-    let name = package.package.name();
+    let name = package.description.name();
     // With lower_case_table_names = 1, the server stores the name in lower case.
     let found = installed(connection, false)?.into_iter().filter(|one| one.view.to_lowercase() == name.to_lowercase());
     let Some(found) = found.min_by_key(|one| one.view != name) else {

@@ -40,7 +40,7 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
         let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
         let package = options
             .and_then(|options| Package::new(options).ok())
-            .filter(|package| package.package.name().to_lowercase() == view.to_lowercase());
+            .filter(|package| package.description.name().to_lowercase() == view.to_lowercase());
         let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
         let is_package = tokens.is_empty() || ["version", "options"].iter().all(|name| alias(&tokens, name).is_some());
         is_package.then_some(Installed { schema, view, version, package })

@@ -3,8 +3,10 @@
 pub(crate) mod column;
 pub(crate) mod compare;
 mod counts;
+pub(crate) mod definers;
 mod error;
 mod grants;
+pub(crate) mod hint;
 mod installed;
 pub(crate) mod preflight;
 mod stored;
@@ -110,15 +112,21 @@ pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say
     let (table, hidden) = (&package.options.table, package.temporary());
     let rename = |from: &Ident, to: &Ident| [format!("RENAME TABLE {from} TO {to}")];
     connection.query_drop(format!("SET SESSION lock_wait_timeout = {}", render::DDL_TIMEOUT))?;
-    sent(connection, &rename(table, &hidden), &[], &format!("drop table {}", table.name()), say)?;
+    execute_patiently(connection, &rename(table, &hidden), &[], &format!("drop table {}", table.name()), say)?;
     let expected = if package.options.column().is_some() { "0" } else { seen };
     let dropped = match sum(connection, package, &hidden) {
         Ok(now) if now != expected => Err(InstallError::Counts(table.name().to_owned(), now, expected.to_owned())),
-        Ok(_) => sent(connection, &[format!("DROP TABLE {hidden}")], &[], &format!("drop table {}", table.name()), say),
+        Ok(_) => execute_patiently(
+            connection,
+            &[format!("DROP TABLE {hidden}")],
+            &[],
+            &format!("drop table {}", table.name()),
+            say,
+        ),
         Err(error) => Err(error.into()),
     };
     if let Err(error) = dropped {
-        sent(connection, &rename(&hidden, table), &[], "give the table its name again", say)?;
+        execute_patiently(connection, &rename(&hidden, table), &[], "give the table its name again", say)?;
         return Err(error);
     }
     say(&format!("drop table {}", table.name()));
@@ -136,7 +144,7 @@ pub fn check_removal(connection: &mut Conn, package: &Package, all: bool) -> Res
         State::Same | State::Missing => false,
         _ if object.kind == "table" => all || package.options.column().is_some(),
         // Not the description of another version.
-        state => *state != State::Hidden && object.name != package.package.name(),
+        state => *state != State::Hidden && object.name != package.description.name(),
     };
     if let Some(object) = states.iter().find(differs) {
         return Err(InstallError::Differs(object.to_string(), object.state.to_string()));
@@ -174,7 +182,7 @@ fn execute(
         if let Some(routine) = step.created_routine().filter(|_| !package.options.mariadb() && exists) {
             grants = grants::read(connection, routine)?;
             // The server answers now whether this account can grant them, before it drops the routine.
-            sent(connection, &grants, &[], &format!("grant the privileges on {routine} again"), say)?;
+            execute_patiently(connection, &grants, &[], &format!("grant the privileges on {routine} again"), say)?;
         }
         // Some routines are dropped twice: before a roll-up, and with all others.
         let lasts = step.object.is_some() && step.purpose != Purpose::Try;
@@ -182,7 +190,7 @@ fn execute(
             say(&action);
         }
         let of_move = if step.purpose == Purpose::Move { moves(connection, package, states, say)? } else { None };
-        sent(connection, of_move.as_ref().unwrap_or(&step.statements), &grants, &action, say)?;
+        execute_patiently(connection, of_move.as_ref().unwrap_or(&step.statements), &grants, &action, say)?;
     }
     Ok(())
 }
@@ -194,7 +202,7 @@ fn moves(
     states: &[ObjectState],
     say: Say<'_>,
 ) -> Result<Option<Vec<String>>, InstallError> {
-    let (table, calls) = (&package.options.table, preflight::calls(connection, package)?);
+    let (table, calls) = (&package.options.table, definers::calls(connection, package)?);
     let exists = |name: &&Ident| states.iter().any(|one| one.name == name.name() && one.state != State::Missing);
     let Some(rollup) = package.event().filter(exists) else {
         return Ok(Some(Vec::new()));
@@ -202,7 +210,7 @@ fn moves(
     if exists(&table) && !calls {
         // Waits for the transactions that have counted.
         let lock = format!("SELECT COUNT(*) FROM {table} {OF_TABLE} LOCK IN SHARE MODE");
-        sent(connection, &[lock], &[], "look for pending counts", say)?;
+        execute_patiently(connection, &[lock], &[], "look for pending counts", say)?;
         let pending = sum(connection, package, table)?;
         if pending != "0" {
             return Err(InstallError::Pending(pending, rollup.name().to_owned()));
@@ -214,7 +222,7 @@ fn moves(
 }
 
 /// Executes statements and then grants in one packet, and again those that wait for other sessions.
-fn sent(
+fn execute_patiently(
     connection: &mut Conn,
     statements: &[String],
     grants: &[String],

@@ -6,8 +6,8 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::definers;
 use super::error::InstallError;
-use super::preflight;
 use crate::package::{Ident, KeyType, Package, Routine as R, SqlStr};
 
 /// Calls the routines with a counter or a record that does not exist. Returns why it has not called them, if it has not.
@@ -33,7 +33,7 @@ pub(super) fn run(connection: &mut Conn, package: &Package) -> Result<Option<Str
 
 /// A trigger would execute what its owner has written, and a foreign key rejects a record that does not exist.
 fn obstacle(connection: &mut Conn, package: &Package) -> mysql::Result<Option<String>> {
-    if !preflight::calls(connection, package)? {
+    if !definers::calls(connection, package)? {
         return Ok(Some("this account is not their definer; call one as the application does".to_owned()));
     }
     let parent = package.options.column().map_or(&package.options.table, |column| &column.table);

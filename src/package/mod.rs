@@ -154,7 +154,7 @@ pub struct Package {
     /// The name of the view with a row per counter.
     pub totals: Ident,
     /// The name of the view with the version and the options.
-    pub package: Ident,
+    pub description: Ident,
     names: Vec<(Routine, Ident)>,
 }
 
@@ -173,14 +173,14 @@ impl Package {
         for routine in Routine::all().filter(|routine| routine.spec().3(&options)) {
             names.push((routine, name(if routine.is_private() { "_" } else { "" }, routine.suffix())?));
         }
-        let (totals, package) = (name("", "totals")?, name("", "package")?);
+        let (totals, description) = (name("", "totals")?, name("", "package")?);
         // Views and tables share a name space. Under lower_case_table_names = 1 or 2 their names ignore case.
         let table = options.table.name().to_lowercase();
-        if let Some(view) = [&totals, &package].into_iter().find(|view| view.name().to_lowercase() == table) {
+        if let Some(view) = [&totals, &description].into_iter().find(|view| view.name().to_lowercase() == table) {
             let why = "is also the name of a view of the package: use another --table or --prefix";
             return Err(OptionsError(format!("--table {} {why}", view.name())));
         }
-        Ok(Self { options, totals, package, names })
+        Ok(Self { options, totals, description, names })
     }
 
     /// The same package for a family of servers.

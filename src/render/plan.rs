@@ -48,7 +48,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
     steps.extend(procedures.map(|(of, name)| create_routine(Sql { name, ..sql }, of)));
     let totals = creation("VIEW", &package.totals, text!(sql, path = "files/_totals.sql"));
     steps.push(if sql.replaces() && !o.mariadb() { totals.preceded_by(SOURCE_GRANTS.to_owned()) } else { totals });
-    steps.push(creation("VIEW", &package.package, text!(sql, path = "files/_package.sql")));
+    steps.push(creation("VIEW", &package.description, text!(sql, path = "files/_package.sql")));
     if let Some(name) = package.routine(R::Get) {
         let comment = text!(sql, path = "files/_function.sql");
         let function = create_routine(Sql { name, ..sql }, R::Get);
@@ -92,7 +92,7 @@ fn remove(sql: Sql<'_>, steps: &mut Vec<Step>) {
         steps.push(Step::new(Purpose::Drop, [format!("DROP PROCEDURE IF EXISTS {temporary}")]));
     }
     steps.extend(package.routines().map(|(of, name)| drop(of.kind(), name)));
-    steps.extend([&package.totals, &package.package].map(|view| drop("VIEW", view)));
+    steps.extend([&package.totals, &package.description].map(|view| drop("VIEW", view)));
     if sql.with_table() {
         let table = format!("DROP TABLE IF EXISTS {temporary}");
         steps.push(Step::new(Purpose::Drop, [table]).of("TABLE", &package.options.table));
@@ -110,7 +110,7 @@ fn block(sql: Sql<'_>, block: String) -> Vec<String> {
 
 impl Sql<'_> {
     /// The steps of a task as the client gets them.
-    pub(super) fn steps(&self, task: Task) -> String {
+    pub(super) fn script(&self, task: Task) -> String {
         script(&plan(self.package, task))
     }
 }

@@ -17,4 +17,4 @@ CREATE TABLE {{ o.table }} ({% if o.is_named() %}
   PRIMARY KEY ({{ sql.key("{}", ", ") }}, slot){% endif %}
 ) ENGINE = InnoDB
   DEFAULT CHARACTER SET {{ o.collation().charset() }} COLLATE {{ o.collation() }}
-  COMMENT = 'Version and options: view {{ package.package.name() }}'
+  COMMENT = 'Version and options: view {{ package.description.name() }}'

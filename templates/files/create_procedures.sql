@@ -6,4 +6,4 @@
 -- Between DROP and CREATE of a routine, its calls fail (1305). If a statement has waited for open transactions for
 -- {{ DDL_TIMEOUT }} s (1205), source the script again.{% endif %}
 
-{{ sql.steps(Task::Replace) }}
+{{ sql.script(Task::Replace) }}

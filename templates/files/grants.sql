@@ -12,7 +12,7 @@ SET @slotted_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_CREATE_USER';{% endif %}
 GRANT EXECUTE ON PROCEDURE {{ name }} TO 'app'@'%', 'dba'@'%';
 {% endfor -%}
 GRANT SELECT ON {{ package.totals }} TO 'app'@'%', 'dba'@'%';
-GRANT SELECT ON {{ package.package }} TO 'app'@'%', 'dba'@'%';{% if o.security == Security::Invoker %}
+GRANT SELECT ON {{ package.description }} TO 'app'@'%', 'dba'@'%';{% if o.security == Security::Invoker %}
 GRANT SELECT, INSERT, UPDATE ON {{ o.table }} TO 'app'@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO 'dba'@'%';{% if let Some(column) = o.column() %}
 GRANT SELECT ON {{ column.table }} TO 'app'@'%';

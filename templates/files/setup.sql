@@ -4,4 +4,4 @@
 -- They run with the privileges of the account that executes this script: render it with --definer for another one.
 {%- endif %}
 
-{{ sql.steps(Task::Create) }}
+{{ sql.script(Task::Create) }}

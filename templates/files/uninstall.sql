@@ -5,4 +5,4 @@
 -- column rejects their total or they have no row.{% endif %}
 -- A statement that waits for open transactions ends after {{ DDL_TIMEOUT }} s (1205): source the script again.
 
-{{ sql.steps(Task::Remove) }}
+{{ sql.script(Task::Remove) }}
