@@ -32,11 +32,11 @@ pub struct Counts {
     pub sum: String,
 }
 
-/// Reads the counts in the table of a package, of `most` counters one by one.
+/// Reads the counts of a package, with at most `limit` counters.
 ///
 /// # Errors
 /// The connection fails, or the account cannot read the table of the package.
-pub fn counters(connection: &mut Conn, package: &Package, most: usize) -> mysql::Result<Counts> {
+pub fn counters(connection: &mut Conn, package: &Package, limit: usize) -> mysql::Result<Counts> {
     let count = if package.options.is_named() { "counter" } else { "`count`" };
     let key: Vec<_> = package.options.key().iter().map(|column| column.name.to_string()).collect();
     let shown = package.options.key().iter().map(|column| match column.kind {
@@ -56,7 +56,7 @@ pub fn counters(connection: &mut Conn, package: &Package, most: usize) -> mysql:
            FROM {} {OF_TABLE}
           GROUP BY {} {having}
           ORDER BY SUM({count}) DESC
-          LIMIT {most}",
+          LIMIT {limit}",
         SqlStr(", "),
         package.options.table,
         key.join(", ")
