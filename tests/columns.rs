@@ -306,6 +306,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         ("pages", "(V_id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("stamps", "(id INT PRIMARY KEY, n INT, `am, at` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
         ("notes", "(id INT PRIMARY KEY, n INT, `a\nb` TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP) ENGINE = InnoDB"),
+        ("wide", "(id CHAR(9) CHARACTER SET utf16 PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("users", "(id INT PRIMARY KEY, n INT) ENGINE = InnoDB"),
         ("users_n", "(id INT PRIMARY KEY, count INT) ENGINE = InnoDB"),
     ] {
@@ -328,6 +329,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         ("users.n", "the table is missing or differs", unchanged),
         ("posts.n --key 'id INT'", "the key is not unique", unchanged),
         ("stamps.n --key 'id INT'", "each roll-up would change a column with ON UPDATE", unchanged),
+        ("wide.n", "no connection can have the character set", "change the collation"),
         ("words", "expected TABLE.COLUMN", ""),
         ("pools.n", "a key column cannot be named 'Value'", ""),
         ("pages.n", "a key column cannot be named 'V_id'", ""),
@@ -336,7 +338,7 @@ fn a_table_that_cannot_have_a_package_is_rejected_with_a_remedy(server: &Server)
         let unchanged = if hint.is_empty() { "" } else { "has been changed" };
         has(&ends(&schema, 2, &format!("install --column {arguments}")), &[message, hint, unchanged]);
     }
-    assert_eq!((schema.objects(), schema.first::<i64>("SELECT count FROM users_n")), (14, 7));
+    assert_eq!((schema.objects(), schema.first::<i64>("SELECT count FROM users_n")), (15, 7));
     ends(&schema, 0, "install --column users.n --table users_slots");
 }
 

@@ -290,7 +290,11 @@ fn a_dump_is_restored_by_an_account_without_super(server: &Server) {
 
     // A server on which the account of the routines does not exist.
     let restored = Schema::named(&server, "restored", "");
-    let definer = server.any_definer();
+    let definer = match (server.is_mysql(), server.version.major, server.version.minor) {
+        (false, ..) => "SET USER",
+        (true, 8, 0..=1) => "SET_USER_ID",
+        _ => "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER",
+    };
     schema.run(&format!(
         "DROP USER slotted@localhost; CREATE USER dba@localhost; GRANT ALL PRIVILEGES ON restored.* TO dba@localhost;
          GRANT {definer} ON *.* TO dba@localhost"

@@ -67,16 +67,6 @@ impl KeyType {
         text.or_else(|| find(&BINARIES, name).map(|name| Self::Binary(name, length)))
     }
 
-    /// The maximum number of bytes in an index. A character of utf8mb4 has up to four.
-    fn bytes(&self) -> u64 {
-        match self {
-            Self::Name => u64::from(NAME_MAX) * 4,
-            Self::Integer(_) | Self::Date(_) => 8,
-            Self::Text(_, characters) => u64::from(*characters) * 4,
-            Self::Binary(_, bytes) => u64::from(*bytes),
-        }
-    }
-
     /// The type of the column in SQL.
     pub fn text(&self) -> String {
         match self {
@@ -132,11 +122,6 @@ impl FromStr for Key {
         let names: Vec<_> = columns.iter().map(|column| column.name.name().to_lowercase()).collect();
         if let Some(at) = (1..names.len()).find(|&at| names[..at].contains(&names[at])) {
             return Err(OptionsError(format!("two key columns have the name '{}'", columns[at].name.name())));
-        }
-        // The limit of InnoDB. Source: MySQL manual, "InnoDB Limits".
-        let bytes = columns.iter().map(|column| column.kind.bytes()).sum::<u64>() + 4;
-        if bytes > 3072 {
-            return Err(OptionsError(format!("the key has up to {bytes} bytes, but InnoDB allows at most 3072")));
         }
         Ok(Self(columns))
     }
@@ -219,7 +204,6 @@ mod tests {
             (&["id INT, P_id INT"], "'P_id': parameters"),
             (&["`v_total` INT"], "'v_total': parameters"),
             (&["a INT, A INT"], "two key columns have the name 'A'"),
-            (&["a VARCHAR(768)"], "up to 3076 bytes"),
             (&["`a ` INT", "` a` INT"], "begin or end with a space"),
             (&[&long], "has at most 64 characters"),
         ] {

@@ -143,6 +143,10 @@ impl fmt::Display for Collation {
 impl FromStr for Collation {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
+        // Source: MySQL manual, "Impermissible Client Character Sets".
+        if ["ucs2_", "utf16_", "utf16le_", "utf32_"].iter().any(|charset| name.starts_with(charset)) {
+            return Err(format!("no connection can have the character set of {name}: use one of utf8mb4"));
+        }
         let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         if plain && name.split_once('_').is_some_and(|(charset, rest)| !charset.is_empty() && !rest.is_empty()) {
             return Ok(Self(name.to_owned()));

@@ -24,7 +24,7 @@
           ROLLBACK TO SAVEPOINT slotted_move;
           -- With the slots that others hold, the row can accept the sum.
           SELECT COUNT(*) INTO v_count FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
-          IF p_slots < v_count THEN SET p_slots = NULL, p_rejected = NULL; END IF;
+          IF p_idle IS NOT NULL AND p_slots < v_count THEN SET p_slots = NULL, p_rejected = NULL; END IF;
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -42,8 +42,8 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: the slots moved or rejected; NULL if it did nothing: there is no row,
-  others hold it, or it rejects the free slots but others hold more. p_rejected: its error, if it rejects all slots.'
+  p_idle: deletes slots that are 0; NULL: the caller holds all slots. p_slots: the slots moved or rejected; NULL if it
+  did nothing: no row, others hold it, or it rejects the free slots, but others hold more. p_rejected: its error.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found BIGINT DEFAULT 1;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;

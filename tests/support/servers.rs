@@ -192,15 +192,6 @@ impl Server {
         self.version.family == Family::Mysql
     }
 
-    /// The privileges on `*.*` for an account that names a definer, which can be missing.
-    pub fn any_definer(&self) -> &'static str {
-        match (self.is_mysql(), self.version.major, self.version.minor) {
-            (false, ..) => "SET USER",
-            (true, 8, 0..=1) => "SET_USER_ID",
-            _ => "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER",
-        }
-    }
-
     /// The options to connect as an account with all privileges.
     pub fn options(&self) -> OptsBuilder {
         OptsBuilder::from_opts(self.options.clone())
