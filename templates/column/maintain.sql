@@ -21,11 +21,11 @@ BEGIN
   CALL {{ sql.routine(R::Begin) }}(v_own);
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
-  -- Locks all slots. Only a reset needs the sum, because it overwrites slot 0.
+  -- Locks all slots. Only a reset needs the sum; what slot 0 gets before its INSERT counts as before the reset.
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, NULL, v_moved, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_moved, v_rejected);
   ELSE
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)

@@ -12,19 +12,20 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- These end the call: locks, KILL, read_only, a full table; no privilege, definer, object. All others reject.
-      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, {# -#}
+      -- These end the call. All others reject. The lines: locks, and KILL or the server; privileges; missing objects.
+      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, 1114, 1290, {# -#}
         {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
-        1290, 1114, 1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
+        1044, 1142, 1143, 1370, 1449,
+        1054, 1146, 1305 RESIGNAL;
       -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-          SET v_found = 0, p_rejected = COALESCE(p_rejected, 'no message');
+          SET {{ sql.on_mariadb("v_found = 0, ") }}p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
           -- With the slots that others hold, the row can accept the sum.
           SELECT COUNT(*) INTO v_count FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
-          IF p_idle IS NOT NULL AND p_slots < v_count THEN SET p_slots = NULL, p_rejected = NULL; END IF;
+          IF p_slots < v_count THEN SET p_slots = NULL; END IF;
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -42,8 +43,8 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes slots that are 0; NULL: the caller holds all slots. p_slots: the slots moved or rejected; NULL if it
-  did nothing: no row, others hold it, or it rejects the free slots, but others hold more. p_rejected: its error.'
+  p_idle: deletes the slots that are 0. p_slots: the slots moved, or rejected by the row; NULL: no row, others hold
+  it, or it rejects the free slots while others hold more. p_rejected: the error of the row.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found BIGINT DEFAULT 1;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
@@ -74,7 +75,7 @@ moving: BEGIN
   -- First the row: MariaDB skips all handlers for a 1205 at an index, so no slot may have changed by then.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- else %}
-  -- v_found: 1 is a single slot, without the cursor, which costs as much as an UPDATE. A cursor may find further slots.
+  -- Locks the slots. A single one, as most records have, needs no cursor, which costs as much as an UPDATE.
   SELECT COUNT(*), MAX(slot), MAX(`count`) INTO v_found, v_slot, v_count FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count; END IF;

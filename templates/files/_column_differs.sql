@@ -2,7 +2,7 @@ NOT EXISTS (SELECT * FROM information_schema.TABLES
      WHERE (TABLE_SCHEMA, TABLE_NAME, ENGINE) = (DATABASE(), {{ column.table.name()|sql_string }}, 'InnoDB'))
   OR {{ o.key().len() }} <> (SELECT COUNT(*) FROM information_schema.COLUMNS
      WHERE (TABLE_SCHEMA, TABLE_NAME) = (DATABASE(), {{ column.table.name()|sql_string }})
-       -- Each column of the key: its name, its type and, if any, UNSIGNED, the collation and NOT NULL.
+       -- Each column of the key as a text such as 'id int NOT NULL'. An int(11) is an int.
        AND {% include "files/_column.sql" %} IN (
 {%- for column in sql.key_columns() %}
          {{ column|sql_string }}{% if !loop.last %},{% endif %}
