@@ -67,11 +67,11 @@ fn an_upgrade_keeps_what_the_command_line_does_not_say(server: &Server) {
     let expected = [format!("{definer} DEFINER"), format!("{definer} INVOKER")];
     assert_eq!(schema.query::<String>(definers), expected);
     schema.run("DROP PROCEDURE counter_add; DROP PROCEDURE slotted_counter_add");
-    // The owner of the database can write anything into the view.
     let view: mysql::Row = schema.first("SHOW CREATE VIEW slotted_counter_package");
     let planted = view.get::<String, _>(1).expect("its statement").replace("invoker", "definer");
     schema.connect().query_drop(planted.replacen("CREATE", "CREATE OR REPLACE", 1)).expect("a view");
-    for words in ["install slotted_counters", "install counters"] {
+    has(&ends(&schema, 2, "install slotted_counters"), &["differ in SQL SECURITY", "add --security"]);
+    for words in ["install slotted_counters --security invoker", "install counters"] {
         ends(&schema, 0, words);
         assert_eq!(schema.query::<String>(definers), expected, "{words}");
     }
@@ -113,7 +113,7 @@ fn several_definers_are_named_with_the_command_that_leaves_one(server: &Server) 
     change("VIEW counter_totals", 1);
     let said = ends(&schema, 1, "status");
     has(&said, &["view counter_totals: differs: the definer is "]);
-    ends(&schema, 0, rest_of_line(&said, "with the same connection: slotted "));
+    ends(&schema, 0, rest_of_line(&said, "as the owner of the database: slotted "));
     ends(&schema, 0, "status");
 }
 

@@ -81,7 +81,7 @@ impl Watched {
             }
         };
         // One session holds each slot, and the others wait.
-        let held = slots + advice.waiting.ceil() as u32;
+        let held = slots.saturating_add(advice.waiting.ceil() as u32);
         let (needed, at_once) = needed(held, self.connected, self.running);
         let rule = format!("4 for each of {at_once} connections at once, rounded up to a prime");
         if slots >= needed {

@@ -29,14 +29,6 @@ fn help(code: u16, connection: &mut Conn) -> mysql::Result<Option<String>> {
     }))
 }
 
-/// What to do about a table that was renamed or dropped.
-pub(super) fn lost(table: &str) -> String {
-    format!(
-        "give the table its name again: RENAME TABLE ... TO {table}; or restore it from a backup; for an empty table, run slotted \
-         uninstall {table} first"
-    )
-}
-
 /// The error of an installation with what to do.
 pub(super) fn explained(error: InstallError, connection: &mut Conn) -> anyhow::Error {
     let rest = "what has been done stays; run the command again: it does what is left";
@@ -51,7 +43,9 @@ pub(super) fn explained(error: InstallError, connection: &mut Conn) -> anyhow::E
             }
         }
         InstallError::Check(_) => "no routine has been changed; correct it, and run the command again".to_owned(),
-        InstallError::LostTable(table, _) => format!("nothing has been changed; {}", lost(table)),
+        InstallError::LostTable(table, _) => {
+            format!("nothing has been changed; {}", hint::lost(connection, table).unwrap_or_default())
+        }
         InstallError::Counts(table, ..) => format!("move or delete them, then run: DROP TABLE {}", Ident::stored(table)),
         InstallError::Pending(..) => "wait for its event, or CALL it as the owner of the database; then run the command again".to_owned(),
         InstallError::Differs(..) => {

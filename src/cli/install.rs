@@ -122,9 +122,14 @@ fn keep_installed(connection: &mut Conn, options: &mut Options, flags: &Flags) -
         }
     }
     let package = Package::new(options.clone())?;
-    // Not of a routine that somebody else has created.
-    if flags.security.is_none() && before.is_some() {
-        options.security = definers::security(connection, &package)?.unwrap_or(options.security);
+    if let (None, Some(before)) = (flags.security, &before) {
+        options.security = before.security;
+        // Its owner can have changed them, and each caller would execute what he writes.
+        let found = definers::security(connection, &package)?;
+        if found.is_some_and(|found| found != before.security) {
+            let what = "the view of the package and its routines differ in SQL SECURITY".to_owned();
+            return Err(rejected(Problem { what, remedy: "add --security".to_owned() }));
+        }
     }
     if flags.definer.is_none() {
         options.definer = found_definer(connection, &package, before.and_then(|before| before.definer))?;

@@ -7,7 +7,6 @@ use mysql::Conn;
 use serde_json::{Value, json};
 
 use super::connection::Connection;
-use super::explained::lost;
 use super::output::{JSON_VERSION, Outcome, in_line, out, outln};
 use super::package::Name;
 use crate::install::compare::{self, ObjectState, State};
@@ -94,7 +93,10 @@ impl PackageReport {
         let stores = objects.iter().any(|object| object.kind == "table" && object.state == State::Same);
         let counts = stores.then(|| install::counters(connection, &package, COUNTERS)).transpose()?;
         let mut problems = Vec::new();
+        // A routine of somebody else with such a name says nothing of the account that an event may run as.
+        let others = objects.iter().any(|object| object.is_routine() && matches!(object.state, State::Changed(_)));
         match (column::event_problem(connection, &package), package.event()) {
+            _ if others => {}
             (Err(mysql::Error::MySqlError(error)), Some(event)) if error.code == 1142 => {
                 objects.push(compare::of("event", event.name(), State::Hidden));
             }
@@ -123,17 +125,12 @@ impl PackageReport {
         }
     }
 
-    /// What the slots of a counter contain.
-    fn total(&self) -> &'static str {
-        self.package.options.column().map_or("total", |_| "pending")
-    }
-
     fn json(&self) -> Value {
         // JSON has no integers outside of i64 and u64.
         let number = |total: i128| serde_json::to_value(total).unwrap_or_else(|_| total.to_string().into());
-        let counts = self.counts.as_ref();
+        let (counts, total) = (self.counts.as_ref(), self.package.options.column().map_or("total", |_| "pending"));
         let pending = |(column, counts): (&TableColumn, &Counts)| json!({ "column": column.to_string(), "records": counts.number, "counts": counts.sum });
-        let counter = |one: &Counter| json!({ "name": one.name, self.total(): number(one.total), "slots": one.slots });
+        let counter = |one: &Counter| json!({ "name": one.name, total: number(one.total), "slots": one.slots });
         json!({
             "version": self.version,
             "arguments": self.package.options.arguments(),
@@ -168,7 +165,7 @@ impl PackageReport {
             text += &format!("  {column}: {} pending counts of {} records\n", counts.sum, counts.number);
         }
         if !counts.most.is_empty() {
-            text += &format!("{}\n", table(&counts.most, self.total()));
+            text += &format!("{}\n", table(&counts.most, self.package.options.column().map_or("total", |_| "pending")));
         }
         let more = counts.number - counts.most.len();
         if more > 0 {
@@ -203,8 +200,8 @@ fn hints(connection: &mut Conn, package: &Package, objects: &[ObjectState]) -> m
         return Ok(vec![format!("To see it, {}", hint::sight(connection, is_event)?)]);
     }
     if install::steps(package, objects).is_err() {
-        return Ok(vec![format!("To repair it, {}", lost(package.options.table.name()))]);
+        return Ok(vec![format!("To repair it, {}", hint::lost(connection, package.options.table.name())?)]);
     }
     let command = hint::command(connection, &package.options)?;
-    Ok(vec![format!("To install what differs, with the same connection: {command}")])
+    Ok(vec![format!("To install what differs, as the owner of the database: {command}")])
 }

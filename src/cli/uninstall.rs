@@ -11,7 +11,7 @@ use super::explained::explained;
 use super::output::{Outcome, hinted, in_line, note};
 use super::package::Name;
 use crate::install;
-use crate::package::Package;
+use crate::package::{Package, shell_word};
 
 /// The number of the records that are listed whose counts remain.
 const RECORDS: usize = 20;
@@ -43,7 +43,7 @@ impl Uninstall {
         let (mut connection, database, _) = self.connection.connect_to_database()?;
         let all = self.name.packages(&mut connection, &database)?;
         let [(package, _)] = &all[..] else {
-            let names = all.iter().map(|(one, _)| one.description.name());
+            let names = all.iter().map(|(one, _)| shell_word(one.description.name()));
             return Err(hinted(
                 format!("the database {database} has {} packages", all.len()),
                 format!("name one of them by its view: {}", names.collect::<Vec<_>>().join(", ")),

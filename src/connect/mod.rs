@@ -17,9 +17,9 @@ pub use settings::{Secret, Settings, SslMode};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the tool depends on in a session, whatever the defaults of the server are. A change that is not committed is lost at
-/// the end (autocommit), a limit truncates results (sql_select_limit, group_concat_max_len), a mode changes the text of views and of strings
-/// (sql_mode), and a short idle time ends the session during a load (wait_timeout). The time zone stays that of the server, as in the
-/// sessions of an application that does not set one: start_date is a DATETIME.
+/// the end (autocommit), a limit truncates results (sql_select_limit, group_concat_max_len), DDL of others can last for a day
+/// (lock_wait_timeout), a mode changes the text of views and strings (sql_mode), and a short idle time ends the session during a load
+/// (wait_timeout). The time zone stays that of the server, as in an application that does not set one: start_date is a DATETIME.
 /// Source: MySQL manual, "Server System Variables"; MariaDB documentation, "Server System Variables".
 const SESSION: &str = "\
 SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
@@ -27,6 +27,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
     SESSION completion_type = 'NO_CHAIN',
     SESSION foreign_key_checks = 1,
     SESSION group_concat_max_len = 16777216,
+    SESSION lock_wait_timeout = 10,
     SESSION max_join_size = 18446744073709551615,
     SESSION sql_auto_is_null = 0,
     SESSION sql_big_selects = 1,

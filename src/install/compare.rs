@@ -244,11 +244,12 @@ fn check(connection: &mut Conn, package: &Package, task: Task) -> mysql::Result<
 pub fn hold<'a>(connection: &mut Conn, tables: impl IntoIterator<Item = &'a Ident>) -> mysql::Result<State> {
     connection.query_drop("START TRANSACTION")?;
     for table in tables {
-        let query =
-            "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?";
+        let query = "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY INDEX_NAME <> 'PRIMARY'";
         let index: Option<String> = connection.exec_first(query, (table.name(),))?;
         let index = Ident::stored(index.unwrap_or_else(|| "PRIMARY".to_owned()));
-        let state = match connection.query_drop(format!("SELECT 1 FROM {table} FORCE INDEX ({index}) LIMIT 0")) {
+        // The query cache of MariaDB, which locks nothing, has no answer with CONNECTION_ID.
+        let query = format!("SELECT CONNECTION_ID() FROM {table} FORCE INDEX ({index}) LIMIT 0");
+        let state = match connection.query_drop(query) {
             Ok(()) => continue,
             Err(mysql::Error::MySqlError(error)) => match error.code {
                 1142 | 1143 => State::Hidden,

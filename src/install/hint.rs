@@ -3,7 +3,7 @@
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::package::{Family, Options, shell_word};
+use crate::package::{Family, Ident, Options, shell_word};
 use crate::server::{self, Version, account};
 
 /// The current database.
@@ -49,4 +49,15 @@ pub fn sight(connection: &mut Conn, event: bool) -> mysql::Result<String> {
     }
     let grants: String = grants.iter().map(|what| format!("; GRANT {what} TO {account}")).collect();
     Ok(format!("run as an administrator: {}{grants}", grant(connection, "SELECT, SHOW VIEW", &account)?))
+}
+
+/// What to do about a table that was renamed or dropped.
+pub fn lost(connection: &mut Conn, table: &str) -> mysql::Result<String> {
+    let database = database(connection)?;
+    let [word, database] = [table, &database].map(shell_word);
+    Ok(format!(
+        "give the table its name again: RENAME TABLE ... TO {}; or restore it from a backup; for an empty table, run slotted uninstall {word} \
+         --database {database} first",
+        Ident::stored(table).plain()
+    ))
 }

@@ -126,7 +126,8 @@ pub fn drop_table(connection: &mut Conn, package: &Package, seen: &str, say: Say
         Err(error) => Err(error.into()),
     };
     if let Err(error) = dropped {
-        execute_patiently(connection, &rename(&hidden, table), &[], "give the table its name again", say)?;
+        let action = format!("rename the table {} to {} again", hidden.name(), table.name());
+        execute_patiently(connection, &rename(&hidden, table), &[], &action, say)?;
         return Err(error);
     }
     say(&format!("drop table {}", table.name()));
