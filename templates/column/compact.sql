@@ -14,5 +14,5 @@ Errors: 30013 {{ of }} rejects the counts of the record, which stay pending
 {%- if o.mariadb() %} or any error{% endif %}, ROLLBACK: COMMIT would keep half a move.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF, sql_safe_updates=OFF FOR\n") -}}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
 CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)

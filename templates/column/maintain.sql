@@ -6,7 +6,7 @@
   IN p_value BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Resets or compacts a record, in a transaction of its own, unless one is open.
-  Locks the row, then its slots; callers should, too.'
+  Locks the row, then its slots, as a transaction that counts and changes the row should.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
   DECLARE v_moved INT;
@@ -21,7 +21,7 @@ BEGIN
   CALL {{ sql.routine(R::Begin) }}(v_own);
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
-  -- Locks all slots. Only a reset needs the sum; what slot 0 gets before its INSERT counts as before the reset.
+  -- Waits for all slots. A reset overwrites a slot 0 that is inserted after this: it counts as before the reset.
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   IF p_step = 'compact' THEN

@@ -1,6 +1,7 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
+{%- let sums = sql.on_mariadb(", v_sum, p_slots") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
@@ -12,20 +13,19 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- These end the call. All others reject. The lines: locks, and KILL or the server; privileges; missing objects.
+      -- These end the call: locks, KILL, the server (first line), privileges and objects. All others reject.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, 1114, 1290, {# -#}
         {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
-        1044, 1142, 1143, 1370, 1449,
-        1054, 1146, 1305 RESIGNAL;
+        1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
       -- A trigger can signal NOT FOUND. With max_error_count = 0, there is no MESSAGE_TEXT.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
           SET {{ sql.on_mariadb("v_found = 0, ") }}p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
-          -- With the slots that others hold, the row can accept the sum.
-          SELECT COUNT(*) INTO v_count FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
-          IF p_slots < v_count THEN SET p_slots = NULL; END IF;
+          -- If others hold more slots, the row can accept the sum with them.
+          SELECT IF(p_slots < COUNT(*), NULL, p_slots) INTO p_slots FROM {{ o.table }}
+           WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -43,18 +43,14 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: the slots moved, or rejected by the row; NULL: no row, others hold
-  it, or it rejects the free slots while others hold more. p_rejected: the error of the row.'
+  p_idle: deletes the slots that are 0. p_slots: the slots moved or, with p_rejected, rejected. NULL: nothing moved:
+  no row, others hold it, or, with p_rejected, they hold more slots. p_rejected: the error of the row.'
 moving: BEGIN
-  DECLARE v_slot, v_count, v_found BIGINT DEFAULT 1;
+  DECLARE v_slot, v_count, v_found BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
-{%- if o.mariadb() %}
-  -- Each of its rows also contains the sum and the number of the counts, so one FETCH tells them.
-{%- endif %}
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER ()") }}
-      FROM {{ o.table }}
-     WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
+      FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -69,16 +65,14 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_slots IS NULL THEN LEAVE moving; END IF;
+  -- Locks the slots. v_found: 1: a single one, without the cursor, which costs as much as an UPDATE; 0: the end.
+  SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`), COUNT(NULLIF(`count`, 0))") }}
+    INTO v_found, v_slot, v_count{{ sums }} FROM {{ o.table }}
+   WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
+  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
-  OPEN v_slots;
-  FETCH v_slots INTO v_slot, v_count, v_sum, p_slots;
   -- First the row: MariaDB skips all handlers for a 1205 at an index, so no slot may have changed by then.
 {%- call add_to_row(o, of, record) %}{% endcall %}
-{%- else %}
-  -- Locks the slots. A single one, as most records have, needs no cursor, which costs as much as an UPDATE.
-  SELECT COUNT(*), MAX(slot), MAX(`count`) INTO v_found, v_slot, v_count FROM {{ o.table }}
-   WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count; END IF;
 {%- endif %}
   WHILE v_found DO
     IF v_count = 0 THEN
@@ -93,11 +87,7 @@ moving: BEGIN
       SET v_sum = v_sum + v_count, p_slots = p_slots + 1;
 {%- endif %}
     END IF;
-{%- if o.mariadb() %}
-    FETCH v_slots INTO v_slot, v_count, v_sum, p_slots;
-{%- else %}
-    IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count; END IF;
-{%- endif %}
+    IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
   -- Last the row: the handlers see each of its errors, and take back the slots.
