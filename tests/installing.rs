@@ -106,7 +106,7 @@ fn several_definers_are_named_with_the_command_that_leaves_one(server: &Server) 
     };
     assert_eq!((definers().len(), definers().contains(&definer)), (2, true));
     let said = ends(&schema, 1, "status");
-    ends(&schema, 0, rest_of_line(&said, "    run slotted "));
+    ends(&schema, 0, rest_of_line(&said, "of the database, run slotted "));
     ends(&schema, 0, "status");
     assert_eq!((definers().len(), definers().contains(&definer)), (1, false));
     // The options name the definer now.

@@ -49,5 +49,5 @@ pub fn mixed(connection: &mut Conn, package: &Package) -> mysql::Result<Option<P
     let names: Vec<_> = definers.iter().map(Definer::plain).collect();
     let what = format!("the routines of {} have several definers: {}", package.own_name(), names.join(", "));
     let options = Options { definer: definers.into_iter().next(), ..package.options.clone() };
-    Ok(Some(Problem { what, remedy: format!("run {}", command(connection, &options)?) }))
+    Ok(Some(Problem { what, remedy: format!("as the owner of the database, run {}", command(connection, &options)?) }))
 }

@@ -50,8 +50,9 @@ pub fn cluster(connection: &mut Conn, package: &Package) -> mysql::Result<Option
     if writers != Some(true) || package.options.cluster {
         return Ok(None);
     }
+    let command = command(connection, &Options { cluster: true, ..package.options.clone() })?;
     Ok(Some(Problem {
         what: "all nodes of this cluster accept writes: calls on different nodes conflict (1213), because they use the same slots".to_owned(),
-        remedy: format!("run {}", command(connection, &Options { cluster: true, ..package.options.clone() })?),
+        remedy: format!("as the owner of the database, run {command}"),
     }))
 }
