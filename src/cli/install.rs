@@ -105,8 +105,8 @@ fn completed(mut options: Options, flags: &Flags, connection: &mut Conn) -> anyh
     Ok(options)
 }
 
-/// Keeps what the command line does not say of a package that is installed: its slots and collation, and of its routines the security and the
-/// definer, also one that was written into the scripts by hand. If they have several, a person chooses.
+/// Keeps what the command line does not say of a package that is installed: its slots, collation and security, and the definer of its routines,
+/// also one that was written into the scripts by hand. If there are several, or the routines have another security, a person chooses.
 fn keep_installed(connection: &mut Conn, options: &mut Options, flags: &Flags) -> anyhow::Result<()> {
     let views = install::installed(connection, false)?;
     let mut before = views.into_iter().filter_map(|view| Some(view.package?.options));
