@@ -140,12 +140,13 @@ impl FromStr for KeyColumn {
             )));
         };
         let name: Ident = name.parse()?;
-        let lower = name.name().to_lowercase();
-        // In a routine, a parameter or variable precedes a column of the same name. Source: MySQL manual, "Local Variable Scope and
-        // Resolution".
-        let why = if TAKEN.contains(&lower.as_str()) {
+        let lower: Vec<char> = name.name().to_ascii_lowercase().chars().collect();
+        // In a routine, a parameter or variable precedes a column of the same name, which MySQL 9.7 compares without accents. Source: MySQL
+        // manual, "Local Variable Scope and Resolution".
+        let begins = |s: &str| s.len() <= lower.len() && s.chars().zip(&lower).all(|(a, b)| a == *b || !b.is_ascii());
+        let why = if TAKEN.iter().any(|name| name.len() == lower.len() && begins(name)) {
             "the package has a column or parameter of this name"
-        } else if lower.starts_with("p_") || lower.starts_with("v_") {
+        } else if begins("p_") || begins("v_") {
             "parameters and variables of the routines begin with p_ and v_"
         } else {
             // The longest name that a routine has for it.
@@ -200,8 +201,8 @@ mod tests {
         let long = format!("{} INT", "n".repeat(63));
         for (keys, why) in [
             (&type_is_invalid[..], "is not a key column"),
-            (&["slot INT"], "'slot': the package has"),
-            (&["id INT, P_id INT"], "'P_id': parameters"),
+            (&["slot INT", "Slöt INT", "ſlot INT"], "t': the package has"),
+            (&["id INT, P_id INT", "ṕ_id INT", "ṽ_sum INT"], ": parameters"),
             (&["`v_total` INT"], "'v_total': parameters"),
             (&["a INT, A INT"], "two key columns have the name 'A'"),
             (&["`a ` INT", "` a` INT"], "begin or end with a space"),
