@@ -23,9 +23,6 @@
           GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
           SET {{ sql.on_mariadb("v_found = 0, ") }}p_rejected = COALESCE(p_rejected, 'no message');
           ROLLBACK TO SAVEPOINT slotted_move;
-          -- If others hold more slots, the row can accept the sum with them.
-          SELECT IF(p_slots < COUNT(*), NULL, p_slots) INTO p_slots FROM {{ o.table }}
-           WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }};
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
@@ -43,8 +40,8 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: the slots moved or, with p_rejected, rejected. NULL: nothing moved:
-  no row, others hold it, or, with p_rejected, they hold more slots. p_rejected: the error of the row.'
+  p_idle: deletes the slots that are 0. p_slots: the number of slots that it moved or, with p_rejected, that the row
+  rejects; 0 if there is no row, or others hold it. p_rejected: the error of the row, which changes nothing.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
@@ -63,9 +60,9 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT IF(COUNT(*), 0, NULL) INTO p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF p_slots IS NULL THEN LEAVE moving; END IF;
-  -- Locks the slots. v_found: 1: a single one, without the cursor, which costs as much as an UPDATE; 0: the end.
+  SELECT COUNT(*), 0 INTO v_found, p_slots FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF NOT v_found THEN LEAVE moving; END IF;
+  -- Locks the free slots, v_found of them. A single one needs no cursor, which would cost as much as an UPDATE.
   SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`), COUNT(NULLIF(`count`, 0))") }}
     INTO v_found, v_slot, v_count{{ sums }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;

@@ -23,10 +23,9 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- The step of a record: moves what is 'free'; then, if that is not all, waits for the 'row'; then for each 'slot' in
-  -- turn and the row; 'free' again: done. Each wait begins a transaction. v_done: the slots in this one; 0: none open.
-  DECLARE v_step VARCHAR(4) CHARACTER SET utf8mb4 DEFAULT 'free';
-  DECLARE v_pending, v_slots, v_slot, v_moved, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  -- A record has v_slots slots, v_pending of them with counts. v_moved slots are moved or, with v_why, rejected.
+  -- v_done is the number of slots in the open transaction; 0: none is open.
+  DECLARE v_pending, v_slots, v_moved, v_slot, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
@@ -45,37 +44,39 @@ BEGIN
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- Here, NOT FOUND is only KILL QUERY.
+      -- Each SELECT here returns a row, so that NOT FOUND can only be KILL QUERY.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
           -- After 1205, this keeps the earlier records. 1213 has taken them back.
           COMMIT AND NO CHAIN NO RELEASE;
-          SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_step = 'free', v_done = 0,
-            v_moved = NULL, v_why = NULL;
+          SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
-      IF v_step = 'slot' THEN SELECT COUNT(*) INTO v_unused FROM {{ o.table }}
-        WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
-      IF v_step <> 'free' THEN SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE; END IF;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, v_step = 'free', v_moved, v_why);
-      SET v_done = v_done + v_slots, v_slot = IF(v_step = 'slot', v_slot, -1), v_step = CASE
-        WHEN NOT v_own OR v_errors > 0 OR (v_moved IS NOT NULL AND v_why IS NOT NULL) THEN 'free'
-        WHEN v_step = 'free' AND COALESCE(v_moved, 0) >= v_pending THEN 'free'
-        WHEN v_step = 'free' AND v_moved IS NULL THEN 'row'
-        ELSE 'slot' END;
-      IF v_step = 'slot' THEN
-        SELECT MIN(slot), IF(MIN(slot) IS NULL, 'free', 'slot') INTO v_slot, v_step FROM {{ o.table }}
-         WHERE {{ row }} AND slot > v_slot AND `count` <> 0{{ m::own(o, "slot") }};
-      END IF;
+      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_moved, v_why);
+      SET v_done = v_done + v_slots;
+      -- Waits for the row alone (v_slot = -1), then for each slot and the row, in a transaction each.
+      SET v_slot = IF(v_own AND v_errors = 0 AND (v_moved < v_pending OR v_why IS NOT NULL), -1, NULL);
+      WHILE v_slot IS NOT NULL DO
+        COMMIT AND NO CHAIN NO RELEASE;
+        CALL {{ sql.routine(R::Begin) }}(v_own);
+        IF v_slot >= 0 THEN
+          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE;
+        END IF;
+        SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_moved, v_why);
+        -- The next slot, unless the row rejects all.
+        SELECT COUNT(*), IF(v_why IS NULL OR v_moved < COUNT(*), MIN(IF(slot > v_slot, slot, NULL)), NULL)
+          INTO v_pending, v_slot FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+      END WHILE;
+      -- If the row rejects a part, it stays pending until others hold no more.
+      SET v_why = IF(v_moved < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
+      SET v_rejected = COALESCE(v_rejected, v_why);
     END;
-    IF v_step = 'free' THEN
-      SET v_locked = IF(v_own AND v_moved IS NULL AND v_why IS NOT NULL, LEFT(CONCAT_WS(', ', {{ k }}), 40), v_locked);
-      SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', IF(v_moved, v_why, NULL)));
-      FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
-    END IF;
-    IF v_own AND (v_end OR v_step <> 'free' OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
+    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+    IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
       COMMIT AND NO CHAIN NO RELEASE;
       SET v_done = 0;
     END IF;
