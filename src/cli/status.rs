@@ -72,8 +72,7 @@ impl Status {
             });
             outln!("{report:#}")?;
         } else {
-            let tool = env!("CARGO_PKG_VERSION");
-            outln!("{server}, database {}, compared with slotted {tool}", in_line(&database))?;
+            outln!("{server}, database {}, compared with slotted {}", in_line(&database), env!("CARGO_PKG_VERSION"))?;
             for report in &reports {
                 out!("{}", report.text())?;
             }

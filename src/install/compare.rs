@@ -187,7 +187,7 @@ fn show_create(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Cr
     let query = format!(
         "SELECT LOWER(ROUTINE_TYPE), CAST(ROUTINE_NAME AS CHAR)
            FROM information_schema.ROUTINES
-          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})",
+          WHERE ROUTINE_SCHEMA = DATABASE() AND (ROUTINE_TYPE, ROUTINE_NAME) IN ({})",
         package.names()
     );
     let existing: Vec<(String, String)> = connection.query(query)?;

@@ -15,7 +15,7 @@ fn of_routines(connection: &mut Conn, package: &Package, column: &str) -> mysql:
     connection.query(format!(
         "SELECT CAST({column} AS CHAR) COLLATE utf8mb4_bin AS value
            FROM information_schema.ROUTINES
-          WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ({})
+          WHERE ROUTINE_SCHEMA = DATABASE() AND (ROUTINE_TYPE, ROUTINE_NAME) IN ({})
           GROUP BY value
           ORDER BY COUNT(*) DESC, value",
         package.names()

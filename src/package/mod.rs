@@ -195,9 +195,10 @@ impl Package {
         self.names.iter().map(|(routine, name)| (*routine, name))
     }
 
-    /// The names of the routines as strings of SQL, with commas between them.
+    /// The kinds and names of the routines as rows of SQL, with commas between them.
     pub(crate) fn names(&self) -> String {
-        self.names.iter().map(|(_, name)| SqlStr(name.name()).to_string()).collect::<Vec<_>>().join(", ")
+        let row = |(routine, name): (Routine, &Ident)| format!("('{}', {})", routine.kind(), SqlStr(name.name()));
+        self.routines().map(row).collect::<Vec<_>>().join(", ")
     }
 
     /// The procedures that applications call, and the private ones with SQL SECURITY INVOKER: then the caller needs EXECUTE on both.
