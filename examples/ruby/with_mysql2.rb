@@ -43,9 +43,9 @@ class Database
   end
 end
 
-# The number of an error of the server or of the driver, or nil.
+# The number of an error of the server or of the driver, or nil. The driver gives none to "MySQL client is not connected".
 def number(error)
-  error.error_number if error.is_a?(Mysql2::Error)
+  error.error_number || 2006 if error.is_a?(Mysql2::Error)
 end
 
 # Repeats a transaction after the errors of REPEAT, and on another connection after a lost one, whose COMMIT may have succeeded.

@@ -125,8 +125,7 @@ fn keep_installed(connection: &mut Conn, options: &mut Options, flags: &Flags) -
     if let (None, Some(before)) = (flags.security, &before) {
         options.security = before.security;
         // Its owner can have changed them, and each caller would execute what he writes.
-        let found = definers::security(connection, &package)?;
-        if found.is_some_and(|found| found != before.security) {
+        if definers::have_other(connection, &package, before.security)? {
             let what = "the view of the package and its routines differ in SQL SECURITY".to_owned();
             return Err(rejected(Problem { what, remedy: "add --security".to_owned() }));
         }

@@ -11,7 +11,7 @@ use super::explained::explained;
 use super::output::{Outcome, hinted, in_line, note};
 use super::package::Name;
 use crate::install;
-use crate::package::{Package, shell_word};
+use crate::package::{Ident, Package, shell_word};
 
 /// The number of the records that are listed whose counts remain.
 const RECORDS: usize = 20;
@@ -75,8 +75,8 @@ impl Uninstall {
         match seen {
             Some(seen) => install::drop_table(connection, package, &seen, say)?,
             None => {
-                let name = in_line(table.name());
-                note!("the table {name} is kept. To drop it with all counts: DROP TABLE {table}");
+                let (name, drop) = (in_line(table.name()), format!("DROP TABLE {}.{table}", Ident::stored(database)));
+                note!("the table {name} is kept. To drop it with all counts: {}", in_line(&drop));
             }
         }
         note!("accounts are kept");

@@ -244,7 +244,7 @@ fn check(connection: &mut Conn, package: &Package, task: Task) -> mysql::Result<
 pub fn hold<'a>(connection: &mut Conn, tables: impl IntoIterator<Item = &'a Ident>) -> mysql::Result<State> {
     connection.query_drop("START TRANSACTION")?;
     for table in tables {
-        let query = "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY INDEX_NAME <> 'PRIMARY'";
+        let query = "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY NON_UNIQUE, INDEX_NAME <> 'PRIMARY'";
         let index: Option<String> = connection.exec_first(query, (table.name(),))?;
         let index = Ident::stored(index.unwrap_or_else(|| "PRIMARY".to_owned()));
         // The query cache of MariaDB, which locks nothing, has no answer with CONNECTION_ID.

@@ -1,7 +1,6 @@
 //! The accounts that the routines of a package run as, and with whose privileges. Only the routines say it: the owner of a database can write any
 //! account into the view of a package.
 
-use clap::ValueEnum;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -28,10 +27,11 @@ pub fn all(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Option
     Ok(found.iter().map(|definer| Definer::stored(definer)).collect())
 }
 
-/// SQL SECURITY, if it is that of all routines.
-pub fn security(connection: &mut Conn, package: &Package) -> mysql::Result<Option<Security>> {
+/// Whether the routines have another SQL SECURITY than the view says: all of them, or some that run as the definer.
+pub fn have_other(connection: &mut Conn, package: &Package, security: Security) -> mysql::Result<bool> {
     let found = of_routines(connection, package, "SECURITY_TYPE")?;
-    Ok(if let [one] = &found[..] { Security::from_str(one, true).ok() } else { None })
+    let differ = found.iter().any(|one| one != security.sql());
+    Ok(differ && (found.len() == 1 || security == Security::Invoker))
 }
 
 /// Whether this account is the definer of all routines. It calls no others: the owner of the database can replace one just before its call.
