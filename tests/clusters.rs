@@ -176,8 +176,7 @@ fn applied(cluster: &Cluster, schema: &Schema<'_>) {
 fn total(cluster: &Cluster, schema: &Schema<'_>, query: &str) -> i64 {
     let of_node = |node| cluster.reader(node, &schema.name).query_first::<i64, _>(query).expect(query);
     let totals: Vec<_> = (0..cluster.nodes().len()).map(of_node).collect();
-    let equal = totals.iter().all(|total| *total == totals[0]);
-    assert!(equal, "{query}: {totals:?}");
+    assert!(totals.iter().all(|total| *total == totals[0]), "{query}: {totals:?}");
     totals[0].expect(query)
 }
 

@@ -116,8 +116,7 @@ fn each_example_repeats_what_the_page_about_stock_repeats() {
         let lists = program.lines().skip_while(|line| !line.contains("1305: a savepoint")).take(9);
         let code = lists.filter(|line| !line.trim_start().starts_with(['#', '/'])).collect::<String>();
         let list = code.split(['{', '[', '(']).map(numbers).filter(|list| !list.is_empty());
-        let killed = program.contains("1927") && program.contains("3169");
-        assert!(killed, "{file}: KILL");
+        assert!(program.contains("1927") && program.contains("3169"), "{file}: KILL");
         let found = list.reduce(|all, list| &all | &list).map(|all| &all | &BTreeSet::from([1927, 3169]));
         assert_eq!(found, wanted, "{file}");
     }

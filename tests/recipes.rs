@@ -240,8 +240,7 @@ fn a_recount_under_writers_is_exact(server: &Server) {
             source(&mut connection, &format!("{drift}; {add}")).expect("the correction");
         }
     });
-    let drift = "SELECT COUNT(*) - articles_views_get(1) FROM comments WHERE article_id = 1";
-    assert_eq!(schema.first::<i64>(drift), 0);
+    assert_eq!(schema.first::<i64>("SELECT COUNT(*) - articles_views_get(1) FROM comments WHERE article_id = 1"), 0);
 }
 
 /// With the function, and with the view where the function cannot be created.

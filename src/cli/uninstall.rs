@@ -136,7 +136,7 @@ fn list_remaining(connection: &mut Conn, package: &Package) -> anyhow::Result<()
     let remain = install::counters(connection, package, RECORDS);
     let remain = remain.context("the routines are dropped, but counts can remain in a table that was renamed")?;
     if remain.number > 0 {
-        let why = "because they have no row or the column rejects the counts";
+        let why = "because they have no row, the column rejects the counts, or there was no roll-up";
         note!("records that keep their counts in the table, {why}: {}", remain.number);
         remain.most.iter().for_each(|one| note!("  {}: {}", in_line(&one.name), one.total));
     }

@@ -203,12 +203,11 @@ fn moves(
     states: &[ObjectState],
     say: Say<'_>,
 ) -> Result<Option<Vec<String>>, InstallError> {
-    let (table, calls) = (&package.options.table, definers::calls(connection, package)?);
+    let table = &package.options.table;
     let exists = |name: &&Ident| states.iter().any(|one| one.name == name.name() && one.state != State::Missing);
-    let Some(rollup) = package.event().filter(exists) else {
-        return Ok(Some(Vec::new()));
-    };
-    if exists(&table) && !calls {
+    let rollup = package.event().filter(exists);
+    let calls = rollup.is_some() && definers::calls(connection, package)?;
+    if let Some(rollup) = rollup.filter(|_| exists(&table) && !calls) {
         // Waits for the transactions that have counted.
         let lock = format!("SELECT COUNT(*) FROM {table} {OF_TABLE} LOCK IN SHARE MODE");
         execute_patiently(connection, &[lock], &[], "look for pending counts", say)?;
