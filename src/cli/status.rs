@@ -52,10 +52,8 @@ impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let (mut connection, database, _) = self.connection.connect_to_database()?;
         let server = Version::of(&mut connection)?.to_string();
-        let mut reports = Vec::new();
-        for found in self.name.packages(&mut connection, &database)? {
-            reports.push(PackageReport::read(&mut connection, found)?);
-        }
+        let found = self.name.packages(&mut connection, &database)?.into_iter();
+        let reports = found.map(|one| PackageReport::read(&mut connection, one)).collect::<Result<Vec<_>, _>>()?;
         let outcome = reports.iter().map(PackageReport::outcome).fold(Outcome::Fine, |all, one| match (all, one) {
             (Outcome::Differs, _) | (_, Outcome::Fine) => all,
             _ => one,
@@ -92,14 +90,15 @@ impl PackageReport {
         let stores = objects.iter().any(|object| object.kind == "table" && object.state == State::Same);
         let counts = stores.then(|| install::counters(connection, &package, COUNTERS)).transpose()?;
         let mut problems = Vec::new();
+        let has = |of: fn(&State) -> bool| objects.iter().any(|one| one.is_routine() && of(&one.state));
+        let found = column::event_problem(connection, &package);
+        let denied = matches!(&found, Err(mysql::Error::MySqlError(error)) if error.code == 1142)
+            || matches!(found, Ok(Some(_))) && has(|state| *state == State::Hidden);
         // A routine of somebody else with such a name says nothing of the account that an event may run as.
-        let others = objects.iter().any(|object| object.is_routine() && matches!(object.state, State::Changed(_)));
-        match (column::event_problem(connection, &package), package.event()) {
-            _ if others => {}
-            (Err(mysql::Error::MySqlError(error)), Some(event)) if error.code == 1142 => {
-                objects.push(compare::of("event", event.name(), State::Hidden));
-            }
-            (problem, _) => problems.extend(problem?),
+        match package.event() {
+            _ if has(|state| matches!(state, State::Changed(_))) => {}
+            Some(event) if denied => objects.push(compare::of("event", event.name(), State::Hidden)),
+            _ => problems.extend(found?),
         }
         problems.extend(preflight::definer(connection, &package)?);
         problems.extend(preflight::cluster(connection, &package)?);

@@ -166,7 +166,7 @@ pub fn event<'a>(connection: &mut Conn, package: &'a Package) -> mysql::Result<O
                      THEN CONCAT('does not begin before ', STARTS) END,
                 EVENT_DEFINITION
            FROM information_schema.EVENTS
-          WHERE EVENT_SCHEMA = DATABASE()
+          WHERE BINARY EVENT_SCHEMA = DATABASE()
             AND EVENT_NAME = ?",
         (name.name(),),
         |(status, definer, schedule, late, body)| Event { status, definer, schedule, late, body },

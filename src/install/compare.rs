@@ -281,7 +281,7 @@ fn query_state(connection: &mut Conn, package: &Package, view: &Ident) -> mysql:
         return Ok(State::Hidden);
     }
     let words = |tokens: &[String]| {
-        let words = tokens.iter().map(|token| token.trim_matches('`').to_lowercase());
+        let words = tokens.iter().map(|token| token.trim_matches('`').replace("``", "`").to_lowercase());
         let words = words.skip_while(|word| word != "select");
         words.filter(|word| !["(", " (", ")", ".", ";", &database].contains(&word.as_str())).collect::<BTreeSet<_>>()
     };

@@ -30,8 +30,7 @@ pub fn all(connection: &mut Conn, package: &Package) -> mysql::Result<Vec<Option
 /// Whether the routines have another SQL SECURITY than the view says: all of them, or some that run as the definer.
 pub fn have_other(connection: &mut Conn, package: &Package, security: Security) -> mysql::Result<bool> {
     let found = of_routines(connection, package, "SECURITY_TYPE")?;
-    let differ = found.iter().any(|one| one != security.sql());
-    Ok(differ && (found.len() == 1 || security == Security::Invoker))
+    Ok(found.iter().any(|one| one != security.sql()) && (found.len() == 1 || security == Security::Invoker))
 }
 
 /// Whether this account is the definer of all routines. It calls no others: the owner of the database can replace one just before its call.

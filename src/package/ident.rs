@@ -192,7 +192,11 @@ impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
 /// Source: Unicode Standard Annex 9, "Directional Formatting Characters".
 pub(crate) fn is_executed(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        )
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{fff9}')
 }
 
 /// A text that a server has returned, as a literal in a line of a statement that a reader copies: in hexadecimal digits if it has

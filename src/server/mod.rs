@@ -26,7 +26,7 @@ pub fn account(connection: &mut Conn) -> mysql::Result<String> {
 /// Source: MySQL manual, "Access Control, Stage 2: Request Verification".
 pub fn grant(connection: &mut Conn, privileges: &str, database: &str, account: &str) -> mysql::Result<String> {
     let query = "SELECT PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES
-                  WHERE GRANTEE = ? AND BINARY TABLE_SCHEMA = BINARY ? AND NOT FIND_IN_SET(PRIVILEGE_TYPE, ?) AND PRIVILEGE_TYPE <> 'USAGE'";
+                  WHERE BINARY GRANTEE = BINARY ? AND BINARY TABLE_SCHEMA = BINARY ? AND NOT FIND_IN_SET(PRIVILEGE_TYPE, ?) AND PRIVILEGE_TYPE <> 'USAGE'";
     let known = (account.replace('`', "'"), database, privileges.replace(", ", ","));
     let more: Vec<String> = connection.exec(query, known)?;
     let privileges = [&[privileges.to_owned()], &more[..]].concat().join(", ");

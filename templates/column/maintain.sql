@@ -25,6 +25,7 @@ BEGIN
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   IF p_step = 'compact' THEN
+    -- Leaves the slots that are 0 to the roll-up.
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_moved, v_rejected);
   ELSE
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)

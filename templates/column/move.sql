@@ -13,7 +13,7 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- These end the call: locks, KILL, the server (first line), privileges and objects. All others reject.
+      -- These end the move, with the handler above: locks, KILL, the server; privileges, objects. All others reject.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1317, 1114, 1290, {# -#}
         {% if o.mariadb() %}1020, 1665, 1969{% else %}1836, 3024{% endif %},
         1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL;
@@ -26,7 +26,7 @@
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without an error and a change (MariaDB 11.8): repeat it. Below, too.
+      -- KILL QUERY can end an UPDATE without an error and a change (MariaDB 11.8): repeat it and its triggers. Below, too.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;
@@ -48,11 +48,12 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(NULLIF(`count`, 0)) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
+  -- The end of the cursor, whose rows OPEN has copied, or KILL QUERY in a SELECT: then nothing is moved.
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
       BEGIN
-        -- After a deadlock, there is no savepoint.
+        -- After a deadlock, there is no savepoint. RESIGNAL raises the first error.
         DECLARE CONTINUE HANDLER FOR 1181, 1305 BEGIN END;
         ROLLBACK TO SAVEPOINT slotted_move;
       END;

@@ -8,10 +8,13 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold a row or a slot, it commits, then waits for the row alone, then for each slot with the row. After
+  If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
   the first 1205, it moves what is free; after the tenth, it ends. A part that the row rejects waits for the rest.
-  While an UPDATE waits for an index or in a trigger, the rows that were moved before stay locked.
-  In a transaction or with autocommit = 0, it skips what others hold (not at SERIALIZABLE) without an error.
+  A transaction that locks the row and then counts can deadlock with it: mostly 1213 ends the roll-up's wait.
+  In a transaction or with autocommit = 0, it skips what others hold (not at SERIALIZABLE) without an error. What it
+  has moved is locked until COMMIT, in REPEATABLE READ with the gaps next to it.
+  While an UPDATE waits for an index or a trigger, moved rows stay locked.
+{%- if o.mariadb() %} 1205 there ends the call in its transaction.{% endif %}
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
@@ -23,8 +26,7 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- A record has v_slots slots, v_pending of them with counts. v_moved slots are moved or, with v_why, rejected.
-  -- v_done is the number of slots in the open transaction; 0: none is open.
+  -- A record has v_slots slots, v_pending of them with counts. v_done: those in an own transaction; 0: none is open.
   DECLARE v_pending, v_slots, v_moved, v_slot, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
@@ -49,7 +51,7 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- After 1205, this keeps the earlier records. 1213 has taken them back.
+          -- After 1205, _move has taken back this record, and this keeps the earlier. 1213 has taken back all.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
@@ -61,17 +63,15 @@ BEGIN
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
-        IF v_slot >= 0 THEN
-          SELECT COUNT(*) INTO v_unused FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE;
-        END IF;
+        IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_unused
+          FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_moved, v_why);
-        -- The next slot, unless the row rejects all.
+        -- The next slot with counts, unless the row has just rejected all of them.
         SELECT COUNT(*), IF(v_why IS NULL OR v_moved < COUNT(*), MIN(IF(slot > v_slot, slot, NULL)), NULL)
           INTO v_pending, v_slot FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
       END WHILE;
-      -- If the row rejects a part, it stays pending until others hold no more.
+      -- Reports what was rejected as a whole. A part waits for the rest.
       SET v_why = IF(v_moved < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
       SET v_rejected = COALESCE(v_rejected, v_why);
     END;

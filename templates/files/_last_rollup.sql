@@ -1,6 +1,6 @@
   -- DROP EVENT IF EXISTS would need the privilege EVENT even without an event.
   IF EXISTS (SELECT * FROM information_schema.EVENTS
-    WHERE EVENT_SCHEMA = DATABASE() AND EVENT_NAME = {{ rollup.name()|sql_string }}) THEN
+    WHERE {{ sql.on_mariadb("BINARY ") }}EVENT_SCHEMA = DATABASE() AND EVENT_NAME = {{ rollup.name()|sql_string }}) THEN
     DROP EVENT {{ rollup }};
   END IF;
   -- Waits for the transactions that have counted. A view in the place of the table has no index and ends the script.
