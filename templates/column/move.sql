@@ -26,7 +26,7 @@
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without an error and a change (MariaDB 11.8): repeat it and its triggers. Below, too.
+      -- KILL QUERY can end an UPDATE without error or change (MariaDB 11.8): repeat it and its triggers. Below, too.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;

@@ -19,7 +19,7 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
 Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message contains the first
-  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others have locked a record, which may stay pending; repeat it
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others have locked records, which can stay pending; repeat it
   After KILL
 {%- if o.mariadb() %} or any error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN can keep half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
@@ -58,7 +58,7 @@ BEGIN
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_moved, v_why);
       SET v_done = v_done + v_slots;
-      -- Waits for the row alone (v_slot = -1), then for each slot and the row, in a transaction each.
+      -- Waits for the row alone (v_slot = -1), then for each slot and, last, the row, because child rows wait for it.
       SET v_slot = IF(v_own AND v_errors = 0 AND (v_moved < v_pending OR v_why IS NOT NULL), -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
@@ -67,7 +67,7 @@ BEGIN
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_moved, v_why);
-        -- The next slot with counts, unless the row has just rejected all of them.
+        -- v_pending: the slots that are left. The next one follows, unless the row has just rejected all of them.
         SELECT COUNT(*), IF(v_why IS NULL OR v_moved < COUNT(*), MIN(IF(slot > v_slot, slot, NULL)), NULL)
           INTO v_pending, v_slot FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
       END WHILE;
