@@ -9,7 +9,7 @@
   Locks the row, then its slots, as a transaction that counts and changes the row should.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
-  DECLARE v_moved INT;
+  DECLARE v_free INT;
   DECLARE v_own BOOLEAN DEFAULT FALSE;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -25,8 +25,7 @@ BEGIN
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    -- Leaves the slots that are 0 to the roll-up.
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_moved, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_free, v_rejected);
   ELSE
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)

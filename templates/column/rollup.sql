@@ -26,8 +26,8 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- A record has v_slots slots, v_pending of them with counts. v_done: those in an own transaction; 0: none is open.
-  DECLARE v_pending, v_slots, v_moved, v_slot, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  -- A record has v_slots slots, v_pending with counts, v_free of these free. v_done: the slots since the last COMMIT.
+  DECLARE v_slots, v_pending, v_free, v_slot, v_unused, v_row, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
@@ -46,7 +46,7 @@ BEGIN
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- Each SELECT here returns a row, so that NOT FOUND can only be KILL QUERY.
+      -- Each SELECT in this block returns a row. If one ends without it, the reason is KILL QUERY.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
@@ -56,24 +56,24 @@ BEGIN
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_moved, v_why);
-      SET v_done = v_done + v_slots;
-      -- Waits for the row alone (v_slot = -1), then for each slot and, last, the row, because child rows wait for it.
-      SET v_slot = IF(v_own AND v_errors = 0 AND (v_moved < v_pending OR v_why IS NOT NULL), -1, NULL);
+      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
+      -- What others hold: waits for the row alone (v_slot = -1), then for each slot and the row. First for the slot,
+      -- because a wait for it with the row locked would stop child rows.
+      SET v_slot = IF(v_own AND v_errors = 0 AND (v_free < v_pending OR v_why IS NOT NULL), -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
         IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_unused
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
-        SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_moved, v_why);
-        -- v_pending: the slots that are left. The next one follows, unless the row has just rejected all of them.
-        SELECT COUNT(*), IF(v_why IS NULL OR v_moved < COUNT(*), MIN(IF(slot > v_slot, slot, NULL)), NULL)
+        SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
+        -- What is left, and the next slot, unless there is no row, or it has just rejected all that is left.
+        SELECT COUNT(*), IF(v_row AND (v_why IS NULL OR v_free < COUNT(*)), MIN(IF(slot > v_slot, slot, NULL)), NULL)
           INTO v_pending, v_slot FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
       END WHILE;
       -- Reports what was rejected as a whole. A part waits for the rest.
-      SET v_why = IF(v_moved < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
-      SET v_rejected = COALESCE(v_rejected, v_why);
+      SET v_why = IF(v_free < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
+      SET v_rejected = COALESCE(v_rejected, v_why), v_done = v_done + v_slots;
     END;
     FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
