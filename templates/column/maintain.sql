@@ -6,11 +6,10 @@
   IN p_value BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Resets or compacts a record, in a transaction of its own, unless one is open.
-  Locks the row, then its slots, as a transaction that counts and changes the row should.'
+  Locks the row, then its slots: a roll-up that waits for them can get 1213.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
-  DECLARE v_free INT;
-  DECLARE v_own BOOLEAN DEFAULT FALSE;
+  DECLARE v_row, v_slots, v_own INT DEFAULT 0;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -19,13 +18,15 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
-    FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
-  -- Waits for all slots. A reset overwrites a slot 0 that is inserted after this: it counts as before the reset.
+  -- Waits for the row, then for all slots. A slot 0 that is inserted after this counts as before a reset.
+  SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
+  -- Others can have inserted the row while this has waited for the slots.
+  SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
+    FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_free, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_slots, v_rejected);
   ELSE
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)

@@ -13,12 +13,11 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- Errors that say nothing of the value end the move, through the handler above. Any other rejects the value.
+      -- These errors say nothing of the value and end the move. All others reject it. Either way nothing has changed.
       DECLARE EXIT HANDLER FOR
         1205, 1206, 1213, 1114, 1290, {% if o.mariadb() %}1665, 1020, 1317, 1969, -- locks, disk, read-only, KILL
         {%- else %}1836, -- locks, disk, read-only{% endif %}
-        1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing column, table, routine
-        RESIGNAL;
+        1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL; -- privileges, definer, missing objects
       -- NOT FOUND, because a trigger can signal it. With max_error_count = 0, there is no MESSAGE_TEXT.
       DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
         BEGIN
@@ -28,7 +27,7 @@
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- KILL QUERY can end an UPDATE without error or change (MariaDB 11.8): repeats it and its triggers. Below, too.
+      -- 0 rows: KILL QUERY has ended it without an error (11.8), or a trigger keeps the value. Repeats it. Below, too.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;
@@ -42,18 +41,18 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
-  p_idle: deletes the slots that are 0. p_slots: how many slots with counts are free, or 0 if there is no row or others
-  hold it. p_rejected: the error of the row, if it rejects the sum of these slots; then nothing has changed.'
+  p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 if there is no row
+  or others hold it. p_rejected: the error of the row, if it rejects the sum of these slots; then nothing has changed.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- The end of the cursor, whose rows OPEN has copied. If KILL QUERY ends a SELECT this way, nothing is moved.
+  -- The end of the cursor, never early: OPEN has copied its rows. Or KILL QUERY ends a SELECT: then nothing is moved.
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
 {%- if !o.mariadb() %}
-  -- No handler runs after KILL: the transaction stays open, with half a move, until ROLLBACK or the end of the session.
+  -- If KILL ends a statement with an error, no handler runs: the transaction stays open, with half a move.
 {%- endif %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -68,25 +67,31 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the slots that are free. Most records have one, and a cursor would cost as much as an UPDATE.
+  -- Locks the slots that are free. Most records have one, which needs no cursor. A cursor finds these and perhaps more.
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
     INTO v_found, p_slots, v_slot, v_count{{ sums }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
-  -- First the row: no handler runs for 1205 at an index, 1451 and 1452 of its UPDATE, so no slot may have changed yet.
+  -- First the row: no handler sees some errors of its UPDATE (1451, 1452, 1205 at an index). No slot may have changed
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
   WHILE v_found DO
-    IF v_count = 0 THEN
-      DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot AND `count` = 0;
-    ELSE
-      UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
 {%- if o.mariadb() %}
+    -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
+{%- else %}
+    -- Leaves 0, because a connection uses the slot. The next roll-up deletes it if it is still 0.
+{%- endif %}
+    IF v_count = 0 THEN
+      DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot{{ sql.on_mariadb(" AND `count` = 0") }};
+    ELSE
+{%- if o.mariadb() %}
+      UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       IF ROW_COUNT() = 0 THEN
         UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       END IF;
 {%- else %}
+      UPDATE {{ o.table }} SET `count` = 0 WHERE {{ record }} AND slot = v_slot;
       SET v_sum = v_sum + v_count;
 {%- endif %}
     END IF;

@@ -9,24 +9,25 @@
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
   If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
-  the first 1205, it moves what is free; after the tenth, it ends. A part that the row rejects waits for the rest.
-  A transaction that locks the row and then counts can deadlock with it: mostly 1213 ends the roll-up's wait.
-  In a transaction or with autocommit = 0, it skips what others hold (not at SERIALIZABLE) without an error. What it
-  has moved is locked until COMMIT, in REPEATABLE READ with the gaps next to it.
+  the first 1205 or 1213, it moves what is free; after the tenth, it ends. A part that is rejected waits for the rest.
+  What locks the row and then counts, such as compact, can deadlock with it: mostly 1213 ends the roll-up's wait.
+  In a transaction or with autocommit = 0, it skips what others hold without an error (at SERIALIZABLE, it waits). What
+  it has moved is locked until COMMIT, in REPEATABLE READ with the gaps next to it.
   While an UPDATE waits for an index or a trigger, moved rows stay locked.
-{%- if o.mariadb() %} 1205 there ends the call in its transaction.{% endif %}
+{%- if o.mariadb() %} 1205 there leaves the transaction open.{% endif %}
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message contains the first
+Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message names one
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others have locked records, which can stay pending; repeat it
   After KILL
-{%- if o.mariadb() %} or any error{% endif %}, ROLLBACK or disconnect: COMMIT or BEGIN can keep half a move.
+{%- if o.mariadb() %} or an error other than 30013{% endif -%}
+, ROLLBACK or disconnect: COMMIT or BEGIN can keep half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- A record has v_slots slots, v_pending with counts, v_free of these free. v_done: the slots since the last COMMIT.
+  -- A record has v_slots slots, v_pending with counts, v_free of these free. v_done: 0 if no own transaction is open.
   DECLARE v_slots, v_pending, v_free, v_slot, v_unused, v_row, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
@@ -41,24 +42,23 @@ BEGIN
       RESIGNAL;
     END;
 
-  OPEN v_records;
-  FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- Each SELECT in this block returns a row. If one ends without it, the reason is KILL QUERY.
+      -- KILL QUERY can end _move halfway, as NOT FOUND. This is not the end of v_records.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- After 1205, _move has taken back this record, and this keeps the earlier. 1213 has taken back all.
+          -- After 1205, nothing of this record is moved, and COMMIT keeps the earlier ones. 1213 has taken back all.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- What others hold: waits for the row alone (v_slot = -1), then for each slot and the row. First for the slot,
-      -- because a wait for it with the row locked would stop child rows.
+      -- If others hold the row or a slot, waits for the row alone (-1), then for each slot that is left and the row.
+      -- Unlike compact, for the slot first: a wait for it with the row locked would stop inserts of child rows.
       SET v_slot = IF(v_own AND v_errors = 0 AND (v_free < v_pending OR v_why IS NOT NULL), -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
@@ -67,11 +67,11 @@ BEGIN
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
-        -- What is left, and the next slot, unless there is no row, or it has just rejected all that is left.
+        -- What is left, and the next slot above v_slot: none if there is no row, or it has rejected all that is left.
         SELECT COUNT(*), IF(v_row AND (v_why IS NULL OR v_free < COUNT(*)), MIN(IF(slot > v_slot, slot, NULL)), NULL)
           INTO v_pending, v_slot FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
       END WHILE;
-      -- Reports what was rejected as a whole. A part waits for the rest.
+      -- NULL, unless the row has rejected all that is pending: a part waits for the rest.
       SET v_why = IF(v_free < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
       SET v_rejected = COALESCE(v_rejected, v_why), v_done = v_done + v_slots;
     END;

@@ -97,8 +97,7 @@ pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 }
 
 /// The numbers of the calls of one connection under load: `most` calls, or as many as a slow machine completes in
-/// [`LOAD_TIME`], but at least a tenth. The time of `scripts/test --quick` is a quarter. What a load promises does not depend on
-/// the number of calls.
+/// [`LOAD_TIME`], a quarter of it for `scripts/test --quick`, but at least a tenth. No promise depends on this number.
 pub fn calls(most: usize) -> impl Iterator<Item = usize> {
     let end = Instant::now() + LOAD_TIME / if servers::quick() { 4 } else { 1 };
     (0..most).take_while(move |call| *call < most / 10 || Instant::now() < end)
