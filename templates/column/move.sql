@@ -73,7 +73,7 @@ moving: BEGIN
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
-  -- First the row: no handler sees some errors of its UPDATE (1451, 1452, 1205 at an index). No slot may have changed
+  -- The row first, because no handler sees 1451, 1452 and 1205 at an index of its UPDATE: no slot may have changed yet.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
   WHILE v_found DO
