@@ -9,25 +9,25 @@
   Locks the row, then its slots: a roll-up that waits for them can get 1213.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
-  DECLARE v_row, v_slots, v_own INT DEFAULT 0;
+  DECLARE v_unused, v_own INT DEFAULT 0;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND -- KILL QUERY can end _move halfway as NOT FOUND.
     BEGIN
       IF v_own THEN ROLLBACK AND NO CHAIN NO RELEASE; END IF;
       RESIGNAL;
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  -- Waits for the row, then for all slots. A slot 0 that is inserted after this counts as before a reset.
-  SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
+  -- Waits for the row, then for all slots, and reads the row last, because others can have inserted it meanwhile.
+  SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
-  -- Others can have inserted the row while this has waited for the slots.
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_slots, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_unused, v_rejected);
   ELSE
+    -- Overwrites a slot 0 that others have inserted meanwhile, as before the reset. Other new slots count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

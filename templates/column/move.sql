@@ -13,9 +13,9 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- These errors say nothing of the value and end the move. All others reject it. Either way nothing has changed.
-      DECLARE EXIT HANDLER FOR
-        1205, 1206, 1213, 1114, 1290, {% if o.mariadb() %}1665, 1020, 1317, 1969, -- locks, disk, read-only, KILL
+      -- These errors say nothing of the value: the handler above takes the move back. Any other counts as a rejection.
+      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, {# -#}
+        {% if o.mariadb() %}1665, 1020, 1317, 1969, -- locks, disk, read-only, KILL
         {%- else %}1836, -- locks, disk, read-only{% endif %}
         1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL; -- privileges, definer, missing objects
       -- NOT FOUND, because a trigger can signal it. With max_error_count = 0, there is no MESSAGE_TEXT.
@@ -27,7 +27,7 @@
         END;
 {%- call update(o, of, record, "      ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- 0 rows: KILL QUERY has ended it without an error (11.8), or a trigger keeps the value. Repeats it. Below, too.
+      -- 0 rows: KILL QUERY has ended it without an error (11.8): repeats it. Or a trigger keeps the value. Below, too.
       IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "        ") %}{% endcall %}
       END IF;
@@ -49,10 +49,10 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- The end of the cursor, never early: OPEN has copied its rows. Or KILL QUERY ends a SELECT: then nothing is moved.
+  -- The end of the cursor (OPEN has copied its rows), or a SELECT that KILL QUERY ends without an error: moves nothing.
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
 {%- if !o.mariadb() %}
-  -- If KILL ends a statement with an error, no handler runs: the transaction stays open, with half a move.
+  -- If KILL ends a statement with an error, no handler runs: half a move stays in the open transaction. See the manual.
 {%- endif %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -67,30 +67,27 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the slots that are free. Most records have one, which needs no cursor. A cursor finds these and perhaps more.
+  -- Locks the free slots. A single one needs no cursor. A cursor reads them again, and perhaps more than p_slots.
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
     INTO v_found, p_slots, v_slot, v_count{{ sums }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first, because no handler sees 1451, 1452 and 1205 at an index of its UPDATE: no slot may have changed yet.
+  -- The row first: an error that no handler sees (1451, 1452, 1205 at an index) ends the call before a slot changes.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
   WHILE v_found DO
-{%- if o.mariadb() %}
-    -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
-{%- else %}
-    -- Leaves 0, because a connection uses the slot. The next roll-up deletes it if it is still 0.
-{%- endif %}
     IF v_count = 0 THEN
       DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot{{ sql.on_mariadb(" AND `count` = 0") }};
     ELSE
 {%- if o.mariadb() %}
+      -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       IF ROW_COUNT() = 0 THEN
         UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
       END IF;
 {%- else %}
+      -- Leaves 0, because a connection uses the slot. The next roll-up deletes it if it is still 0.
       UPDATE {{ o.table }} SET `count` = 0 WHERE {{ record }} AND slot = v_slot;
       SET v_sum = v_sum + v_count;
 {%- endif %}

@@ -5,12 +5,12 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Sets the total of a record: slot 0 gets p_value minus the column and the other slots. The next roll-up moves it.
-  Waits for the row, then the slots. In a REPEATABLE READ transaction, first increments of neighbouring
-  records wait until COMMIT and, if the record is without a row, new rows next to it.
+  Waits for the row, then the slots. In a REPEATABLE READ transaction, first increments of neighbouring records wait
+  until COMMIT. Without a row of the record, so do inserts next to it.
 {%- if o.cluster %}
   Outside of a transaction each slot commits by itself. The node with auto_increment_offset 1 moves slot 0.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_value, the new total; NULL means 0
-Errors: 1048, 1264, 1265, 1292, 1366, 1406 the key is NULL or does not fit; 1264, 1690 the count is out of range
+Errors: 1048, 1264, 1265, 1292, 1366, 1406 the key is NULL or does not fit; 1264 the count is out of range
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %} lock wait timeout, deadlock
 {%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction. After KILL: ROLLBACK

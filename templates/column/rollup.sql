@@ -10,7 +10,7 @@
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
   If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
   the first 1205 or 1213, it moves what is free; after the tenth, it ends. A part that is rejected waits for the rest.
-  What locks the row and then counts, such as compact, can deadlock with it: mostly 1213 ends the roll-up's wait.
+  A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly it gets 1213 itself.
   In a transaction or with autocommit = 0, it skips what others hold without an error (at SERIALIZABLE, it waits). What
   it has moved is locked until COMMIT, in REPEATABLE READ with the gaps next to it.
   While an UPDATE waits for an index or a trigger, moved rows stay locked.
@@ -22,12 +22,12 @@ Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the m
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others have locked records, which can stay pending; repeat it
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
-, ROLLBACK or disconnect: COMMIT or BEGIN can keep half a move.
+: ROLLBACK or disconnect, because COMMIT or BEGIN can keep half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- A record has v_slots slots, v_pending with counts, v_free of these free. v_done: 0 if no own transaction is open.
+  -- A record has v_slots slots, v_pending with counts, v_free of these free. v_done: the slots of its open transaction.
   DECLARE v_slots, v_pending, v_free, v_slot, v_unused, v_row, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
@@ -46,7 +46,7 @@ BEGIN
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- KILL QUERY can end _move halfway, as NOT FOUND. This is not the end of v_records.
+      -- KILL QUERY at a FETCH can end _move halfway as NOT FOUND, without its handlers. As v_end, this would COMMIT.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
@@ -57,8 +57,8 @@ BEGIN
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- If others hold the row or a slot, waits for the row alone (-1), then for each slot that is left and the row.
-      -- Unlike compact, for the slot first: a wait for it with the row locked would stop inserts of child rows.
+      -- If others hold the row or a slot: waits for the row with nothing else locked (-1), then for each slot left and
+      -- the row. Unlike compact, the slot first: a wait for it with the row locked would block foreign-key inserts.
       SET v_slot = IF(v_own AND v_errors = 0 AND (v_free < v_pending OR v_why IS NOT NULL), -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
@@ -66,12 +66,14 @@ BEGIN
         IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_unused
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
-        -- What is left, and the next slot above v_slot: none if there is no row, or it has rejected all that is left.
-        SELECT COUNT(*), IF(v_row AND (v_why IS NULL OR v_free < COUNT(*)), MIN(IF(slot > v_slot, slot, NULL)), NULL)
-          INTO v_pending, v_slot FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+        -- What is left, even if others hold it, and the next slot. v_slot only rises, so the loop ends.
+        SELECT COUNT(*), MIN(IF(slot > v_slot, slot, NULL)) INTO v_pending, v_slot
+          FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+        IF NOT v_row OR (v_why IS NOT NULL AND v_free >= v_pending) THEN SET v_slot = NULL; END IF;
       END WHILE;
-      -- NULL, unless the row has rejected all that is pending: a part waits for the rest.
+      -- NULL without a rejection (CONCAT), and if only a part was rejected, which waits for the rest.
       SET v_why = IF(v_free < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
       SET v_rejected = COALESCE(v_rejected, v_why), v_done = v_done + v_slots;
     END;
