@@ -37,7 +37,6 @@ impl Cells {
             other => panic!("{other}"),
         }
     }
-
     /// The statements of the action, with routines by the ends of their names.
     fn statements(&self, package: &Package) -> Vec<String> {
         let (table, prefix) = (&package.options.table, package.options.prefix.name());
@@ -101,10 +100,11 @@ fn each_account_can_do_what_the_table_says(server: &Server) {
         package.options.definer = Some(definer.parse().expect("an account"));
         schema.run("CREATE TABLE articles (id BIGINT PRIMARY KEY, views BIGINT NOT NULL) ENGINE = InnoDB; INSERT INTO articles VALUES (1, 10), (2, 20)");
         schema.install(&package);
-        schema.run(&schema.file(&package, "accounts.sql"));
-        // An underscore would be a wildcard.
-        let on = schema.first::<String>(&format!("SELECT Db FROM mysql.db WHERE User = '{own}_d'"));
-        assert_eq!(on, own.replace('_', "\\_"));
+        let (file, other) = (schema.file(&package, "accounts.sql"), format!("{own}%\\"));
+        let grant = &file[file.find("SET @").expect("a prepared GRANT")..];
+        schema.run(&format!("{file}; CREATE DATABASE `{other}`; USE `{other}`; {grant}; DROP DATABASE `{other}`"));
+        let on = schema.query::<String>(&format!("SELECT Db FROM mysql.db WHERE User = '{own}_d' ORDER BY LENGTH(Db)"));
+        assert_eq!(on, [own, &other].map(|name| name.replace('\\', r"\\").replace('_', r"\_").replace('%', r"\%")));
         // MariaDB creates an account at GRANT, without a password, in a session without NO_AUTO_CREATE_USER.
         let early = schema.client().pipe(&["--force"], &format!("SET sql_mode = '';\n{}", grants(&schema, &package)));
         let created = format!("SELECT COUNT(*) FROM mysql.user WHERE User IN ('{own}_app', '{own}_dba')");

@@ -119,7 +119,6 @@ fn every_command_connects_with_tls(server: &Server) {
     let network = Network::start(server, &["--require-secure-transport=ON"]);
     let as_user = network.account("user", "s3cret");
     let with = |mode: &str, more: &[&str]| as_user(&[&["-ps3cret", "--ssl-mode", mode], more].concat());
-
     connects(&mut as_user(&["-ps3cret"]));
     connects(&mut with("REQUIRED", &[]));
     fails(&mut with("disabled", &[]), "cannot connect to 127.0.0.1:", "--ssl-mode REQUIRED");
@@ -127,6 +126,8 @@ fn every_command_connects_with_tls(server: &Server) {
     if server.is_mysql() {
         let authority = network.server.folder().join("data/ca.pem").display().to_string();
         connects(&mut with("VERIFY_CA", &["--ssl-ca", &authority]));
+        let wrong = authority.replace("ca.pem", "client-cert.pem");
+        fails(&mut as_user(&["-ps3cret", "--ssl-ca", &wrong]), "certificate", "--ssl-ca");
         // The certificate of the server is for no host.
         fails(&mut with("VERIFY_IDENTITY", &["--ssl-ca", &authority]), "certificate", "--ssl-ca");
     }
@@ -134,7 +135,6 @@ fn every_command_connects_with_tls(server: &Server) {
         let missing = printed(&with("VERIFY_CA", &[option, "/nonexistent"]).output().expect("slotted runs"));
         assert!(missing.contains("cannot read /nonexistent: "), "{missing}");
     }
-
     let url = format!("mysql://user:s3cret@127.0.0.1:{}", network.port);
     network.server.connect().query_drop("CREATE DATABASE app").expect("a database");
     // The connections of a load use TLS too.
@@ -255,7 +255,7 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     ] {
         fails(&mut advise(&["--defaults-file", &file]), error, "correct the file");
     }
-    for lines in ["ssl-mode=verify_ca", "ssl\nssl-verify-server-cert=1", "ssl_verify_server_cert\nssl"] {
+    for lines in ["ssl-mode=verify_ca", "ssl\nssl-verify-server-cert=1", "loose_ssl_verify_server_cert\nssl"] {
         let file = write("tls.cnf", &format!("[client]\npassword=s3cret\n{lines}\n"));
         fails(&mut as_filed(&["--defaults-file", &file]), "certificate", "--ssl-ca");
     }

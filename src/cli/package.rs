@@ -10,8 +10,7 @@ use crate::package::Package;
 /// The package that a command is about.
 #[derive(Debug, Clone, Args)]
 pub struct Name {
-    /// The package: its table, its column or its view, such as counters, articles.views or counter_package [default: the packages of the
-    /// database]
+    /// The package: its table, its column or its view, such as counters, articles.views or counter_package [default: the packages of the database]
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }

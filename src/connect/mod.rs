@@ -50,7 +50,7 @@ SET NAMES utf8mb4 COLLATE utf8mb4_general_ci,
 impl Settings {
     fn options(&self, tls: bool) -> Opts {
         let socket = self.socket_path();
-        let mode = self.ssl_mode.unwrap_or_default();
+        let mode = self.mode();
         let verified = matches!(mode, SslMode::VerifyCa | SslMode::VerifyIdentity);
         // As the clients, which read both from one file if only one is named.
         let (cert, key) = (self.ssl_cert.as_ref(), self.ssl_key.as_ref());
@@ -80,7 +80,7 @@ impl Settings {
     /// # Errors
     /// The server cannot be reached, or it rejects the login.
     pub fn connect(&self) -> Result<(Conn, Opts), Hinted> {
-        let mode = self.ssl_mode.unwrap_or_default();
+        let mode = self.mode();
         let open = |tls| {
             let options = self.options(tls);
             Conn::new(options.clone()).map(|connection| (connection, options))

@@ -31,14 +31,13 @@ impl From<&str> for Secret {
     }
 }
 
-/// How a connection over TCP uses TLS. The names and the default are those of MySQL's clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum)]
+/// How a connection over TCP uses TLS. The names and the defaults are those of MySQL's clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[value(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SslMode {
     /// Without TLS
     Disabled,
     /// With TLS if the server supports it
-    #[default]
     Preferred,
     /// With TLS
     Required,
@@ -71,7 +70,7 @@ pub struct Settings {
     #[arg(short = 'D', long, value_name = "NAME")]
     pub database: Option<String>,
 
-    /// How TCP uses TLS [default: PREFERRED]
+    /// How TCP uses TLS [default: PREFERRED, with --ssl-ca VERIFY_CA]
     #[arg(long, value_name = "MODE", ignore_case = true)]
     pub ssl_mode: Option<SslMode>,
 
@@ -120,7 +119,7 @@ impl Settings {
         let invalid = || incorrect(format!("in an option file: the value of {name} is not valid"));
         let text = || value.map(str::to_owned).ok_or_else(invalid);
         let on = || matches!(value.map(str::to_lowercase).as_deref(), None | Some("1" | "on" | "true"));
-        match name {
+        match name.strip_prefix("loose-").unwrap_or(name) {
             "host" => self.host = Some(text()?),
             "port" => self.port = Some(text()?.parse().map_err(|_| invalid())?),
             "socket" => self.socket = Some(text()?.into()),
@@ -174,6 +173,10 @@ impl Settings {
     pub(super) fn user_name(&self) -> String {
         let of_system = || ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         self.user.clone().or_else(of_system).unwrap_or_else(|| "root".into())
+    }
+
+    pub(super) fn mode(&self) -> SslMode {
+        self.ssl_mode.unwrap_or(if self.ssl_ca.is_some() { SslMode::VerifyCa } else { SslMode::Preferred })
     }
 
     pub(super) fn address(&self) -> &str {

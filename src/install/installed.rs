@@ -41,7 +41,9 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
         let package = options
             .and_then(|options| Package::new(options).ok())
             .filter(|package| package.description.name().to_lowercase() == view.to_lowercase());
-        let version = (!tokens.is_empty()).then(|| selected(&tokens, "version").unwrap_or_default());
+        // As an owner can write any text there, it has at most the length of a version.
+        let version = |tokens| selected(tokens, "version").unwrap_or_default().chars().take(20).collect();
+        let version = (!tokens.is_empty()).then(|| version(&tokens));
         let is_package = tokens.is_empty() || ["version", "options"].iter().all(|name| alias(&tokens, name).is_some());
         is_package.then_some(Installed { schema, view, version, package })
     };

@@ -188,15 +188,13 @@ impl<T: AsRef<str>> fmt::Display for SqlStr<T> {
     }
 }
 
-/// Characters that change how a terminal shows the text after them: control characters, and those of direction or without width.
-/// Source: Unicode Standard Annex 9, "Directional Formatting Characters".
+/// Characters that change how a terminal shows the text after them, or that it shows as nothing: what Rust escapes (control and format
+/// characters, separators, and what Unicode has not assigned), fillers, and selectors of variants.
 pub(crate) fn is_executed(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        )
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{fff9}')
+    matches!(c, '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}' | '\u{3164}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
+        // After a letter, because Rust also escapes an accent that begins a string.
+        || !"\"'\\".contains(c) && format!("a{c}").escape_debug().nth(2).is_some()
 }
 
 /// A text that a server has returned, as a literal in a line of a statement that a reader copies: in hexadecimal digits if it has

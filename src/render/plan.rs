@@ -56,7 +56,7 @@ fn create(sql: Sql<'_>, steps: &mut Vec<Step>) {
             let temporary = sql.package.temporary();
             let statements = [
                 format!("DROP FUNCTION IF EXISTS {temporary}"),
-                format!("CREATE FUNCTION {temporary}() RETURNS INT NO SQL RETURN 0"),
+                format!("CREATE{} FUNCTION {temporary}() RETURNS INT NO SQL RETURN 0", sql.definer()),
                 format!("DROP FUNCTION {temporary}"),
             ];
             steps.extend([Step::new(Purpose::Try, statements).of(R::Get.kind(), name).preceded_by(comment), function]);

@@ -5,8 +5,7 @@ use crate::package::{Collation, DESCRIPTION_MAX, Ident, KeyColumn, KeyType, Pack
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The sql_mode that the server stores with each routine. Without NO_ZERO_DATE: a roll-up changes rows of users, which can contain zero
-/// dates.
+/// The sql_mode that the server stores with each routine. Without NO_ZERO_DATE: a roll-up changes rows of users, which can contain zero dates.
 pub const SQL_MODE: &str = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
 
 /// How long a statement of a script or of an installation waits for transactions that have used an object, in seconds. New calls

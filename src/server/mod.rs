@@ -30,6 +30,6 @@ pub fn grant(connection: &mut Conn, privileges: &str, database: &str, account: &
     let known = (account.replace('`', "'"), database, privileges.replace(", ", ","));
     let more: Vec<String> = connection.exec(query, known)?;
     let privileges = [&[privileges.to_owned()], &more[..]].concat().join(", ");
-    let place = database.replace('%', "\\%").replace('_', "\\_");
+    let place = database.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     Ok(format!("GRANT {privileges} ON {}.* TO {account}", Ident::stored(place)))
 }

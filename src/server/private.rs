@@ -149,8 +149,7 @@ fn command(program: &Program, folder: &Path) -> io::Result<Command> {
     if fs::metadata(folder)?.uid() == 0 {
         command.arg("--user=root");
     }
-    // The terminal sends Ctrl-C to the process group of this program. The server must not receive it, because this program
-    // stops the server.
+    // The terminal sends Ctrl-C to the process group of this program. The server must not receive it, because this program stops the server.
     command.process_group(0).stdin(Stdio::null());
     let file = File::options().create(true).append(true).open(folder.join(LOG))?;
     command.stdout(file.try_clone()?).stderr(file);
