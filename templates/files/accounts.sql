@@ -8,12 +8,11 @@ ALTER USER {{ definer }} ACCOUNT LOCK;
 GRANT SELECT, INSERT, UPDATE, DELETE ON {{ o.table }} TO {{ definer }};{% if let Some(column) = o.column() %}
 GRANT SELECT, UPDATE ON {{ column.table }} TO {{ definer }};{% endif %}
 -- On the database, because routines call each other, and DROP PROCEDURE removes the privileges on one routine.
--- Prepared, because _ and % in the name of a database are wildcards in GRANT{% if !o.mariadb() -%}
-, unless partial_revokes is ON{% endif %}. CHAR(92) escapes them and itself.
+-- Prepared, because GRANT takes _ and % for wildcards{% if !o.mariadb() %} unless partial_revokes is ON{% endif %}.
 SET @slotted_escape = {% if o.mariadb() %}CHAR(92){% else %}IF(@@partial_revokes, '', CHAR(92)){% endif %};
 SET @slotted_grant = CONCAT('GRANT EXECUTE{% if o.column().is_some() %}, EVENT{% endif %} ON `',
   REPLACE(REPLACE(REPLACE(REPLACE(DATABASE(), '`', '``'), CHAR(92), CONCAT(@slotted_escape, CHAR(92))),
-    '_', CONCAT(@slotted_escape, '_')), '%', CONCAT(@slotted_escape, '%')), '`.* TO ', {# -#}
-  {{ definer.to_string()|sql_string }});
+    '_', CONCAT(@slotted_escape, '_')), '%', CONCAT(@slotted_escape, '%')),
+  '`.* TO ', {{ definer.to_string()|sql_string }});
 PREPARE slotted_grant FROM @slotted_grant;
 EXECUTE slotted_grant;
