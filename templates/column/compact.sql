@@ -4,8 +4,7 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts of a record into {{ of }}, if it has a row. Waits for the row, then the slots.
-  In a REPEATABLE READ transaction, first increments of neighbouring records wait until COMMIT. Without a row of the
-  record, so do inserts next to it. Call it last.
+  In REPEATABLE READ, first increments of neighbouring records and, without a row, inserts next to it wait until COMMIT.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; if it does not fit, 1264, 1265, 1292, 1366 or 1406

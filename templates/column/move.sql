@@ -1,7 +1,7 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
-{%- let sums = sql.on_mariadb(", v_sum") -%}
+{%- let sums = sql.on_mariadb(", v_sum, v_found") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
@@ -13,7 +13,7 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- These errors say nothing of the value: the handler above takes the move back. Any other counts as a rejection.
+      -- Both handlers take the move back. These errors say nothing of the value. Any other is reported as a rejection.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, {# -#}
         {% if o.mariadb() %}1665, 1020, 1317, 1969, -- locks, disk, read-only, KILL
         {%- else %}1836, -- locks, disk, read-only{% endif %}
@@ -44,15 +44,15 @@
   p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 if there is no row
   or others hold it. p_rejected: the error of the row, if it rejects the sum of these slots; then nothing has changed.'
 moving: BEGIN
-  DECLARE v_slot, v_count, v_found BIGINT DEFAULT 0;
+  DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
-    SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
+    SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(*) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- The end of the cursor (OPEN has copied its rows), or a SELECT that KILL QUERY ends without an error: moves nothing.
-  DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
+  -- KILL QUERY can end a SELECT or a FETCH without a row and without an error.
+  DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
 {%- if !o.mariadb() %}
-  -- If KILL ends a statement with an error, no handler runs: half a move stays in the open transaction. See the manual.
+  -- If KILL ends a statement with an error, no handler runs: half a move stays in the transaction until ROLLBACK.
 {%- endif %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -67,16 +67,16 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the free slots. A single one needs no cursor. A cursor reads them again, and perhaps more than p_slots.
+  -- Locks the free slots, v_found of them. A single one needs no cursor. A cursor reads them again, and perhaps more.
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
-    INTO v_found, p_slots, v_slot, v_count{{ sums }} FROM {{ o.table }}
+    INTO v_found, p_slots, v_slot, v_count{{ sql.on_mariadb(", v_sum") }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
 {%- if o.mariadb() %}
   -- The row first: an error that no handler sees (1451, 1452, 1205 at an index) ends the call before a slot changes.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
-  WHILE v_found DO
+  WHILE v_done < v_found DO
     IF v_count = 0 THEN
       DELETE FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot{{ sql.on_mariadb(" AND `count` = 0") }};
     ELSE
@@ -92,7 +92,8 @@ moving: BEGIN
       SET v_sum = v_sum + v_count;
 {%- endif %}
     END IF;
-    IF v_found = 1 THEN SET v_found = 0; ELSE FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
+    SET v_done = v_done + 1;
+    IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
   -- Last the row: the handlers see each of its errors, and take back the slots.

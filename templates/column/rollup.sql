@@ -9,10 +9,9 @@
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
   If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
-  the first 1205 or 1213, it moves what is free; after the tenth, it ends. A part that is rejected waits for the rest.
+  the first 1205 or 1213, it moves what is free; after the tenth, it ends. 1205 also means that a part was rejected.
   A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly it gets 1213 itself.
-  In a transaction or with autocommit = 0, it skips what others hold without an error (at SERIALIZABLE, it waits). What
-  it has moved is locked until COMMIT, in REPEATABLE READ with the gaps next to it.
+  In a transaction or with autocommit = 0, it skips what others hold (not at SERIALIZABLE), and locks until COMMIT.
   While an UPDATE waits for an index or a trigger, moved rows stay locked.
 {%- if o.mariadb() %} 1205 there leaves the transaction open.{% endif %}
 {%- if o.cluster %}
@@ -46,12 +45,12 @@ BEGIN
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- KILL QUERY at a FETCH can end _move halfway as NOT FOUND, without its handlers. As v_end, this would COMMIT.
+      -- KILL QUERY can end _move halfway as NOT FOUND, without its handlers. It is not the end of v_records.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- After 1205, nothing of this record is moved, and COMMIT keeps the earlier ones. 1213 has taken back all.
+          -- After 1205, this move is taken back, and COMMIT keeps the earlier ones. 1213 has taken back all.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
@@ -68,12 +67,12 @@ BEGIN
         SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
-        -- What is left, even if others hold it, and the next slot. v_slot only rises, so the loop ends.
-        SELECT COUNT(*), MIN(IF(slot > v_slot, slot, NULL)) INTO v_pending, v_slot
+        -- What is left, even if others hold it, and the next slot, unless the row rejects. v_slot only rises.
+        SELECT COUNT(*), MIN(IF(v_row AND v_why IS NULL AND slot > v_slot, slot, NULL)) INTO v_pending, v_slot
           FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
-        IF NOT v_row OR (v_why IS NOT NULL AND v_free >= v_pending) THEN SET v_slot = NULL; END IF;
       END WHILE;
-      -- NULL without a rejection (CONCAT), and if only a part was rejected, which waits for the rest.
+      -- The row can reject a part and accept it with what others hold: 1205. CONCAT is NULL without a rejection.
+      SET v_locked = IF(v_why IS NOT NULL AND v_free < v_pending, LEFT(CONCAT_WS(', ', {{ k }}), 40), v_locked);
       SET v_why = IF(v_free < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
       SET v_rejected = COALESCE(v_rejected, v_why), v_done = v_done + v_slots;
     END;
