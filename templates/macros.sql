@@ -40,7 +40,7 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 
 {#- Sets a variable, but not in a transaction. -#}
 {% macro outside_of_transaction(o, set) -%}
--- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
+-- RELEASE fails (1305) only outside of a transaction, where a savepoint ends at once.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET {{ set }};
 {%- if o.mariadb() %}

@@ -6,7 +6,7 @@
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all. All rows exist: INSERT only updates. UPDATE would lock all.
+  -- Locks slot 1, then what is free or, with p_wait, all. INSERT only updates these rows: a joined UPDATE locks all.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -33,7 +33,7 @@ BEGIN
         ) AS locked
     ) AS summed
    WHERE rest >= 0 AND first = 1
-  -- Fewer than 10 left per slot: slot 1 gets all. Otherwise all get the same, the first slots 1 more.
+  -- Below 10 per slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 slots are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0))
 {%- if o.cluster %} + IF(slot = 1, p_amount, 0);

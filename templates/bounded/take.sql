@@ -5,8 +5,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
-  {{ sql.routine(R::Add).typed() }}. Outside of a transaction, a rejection locks nothing and does not wait
-  if what is committed is too little. A transaction locks until it ends
+  {{ sql.routine(R::Add).typed() }}. Outside of a transaction, it fails at once, without a lock, if the committed
+  total is too small. In a transaction, these locks last until it ends:
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).

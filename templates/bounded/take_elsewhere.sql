@@ -31,7 +31,7 @@ taking: BEGIN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ take }}: unknown counter ', QUOTE(p_counter_name)));
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
-    -- With fewer than 10 left per slot, slot 1 often has it all.
+    -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE {{ o.table }}
          SET counter = counter - p_amount
@@ -45,7 +45,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- The last total is only for the message: by now, it can be large enough again.
+  -- The last total is only for the message: it lacks locked slots, and by now it can be large enough again.
   CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END

@@ -86,7 +86,7 @@ CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARA
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all. All rows exist: INSERT only updates. UPDATE would lock all.
+  -- Locks slot 1, then what is free or, with p_wait, all. INSERT only updates these rows: a joined UPDATE locks all.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -113,7 +113,7 @@ BEGIN
         ) AS locked
     ) AS summed
    WHERE rest >= 0 AND first = 1
-  -- Fewer than 10 left per slot: slot 1 gets all. Otherwise all get the same, the first slots 1 more.
+  -- Below 10 per slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 slots are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
   SET p_taken = ROW_COUNT() > 0;
@@ -132,7 +132,7 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Outside of a transaction, a savepoint ends at once, and RELEASE fails.
+  -- RELEASE fails (1305) only outside of a transaction, where a savepoint ends at once.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
     -- In a trigger, a savepoint would keep what a statement has done that then fails (MariaDB).
@@ -150,7 +150,7 @@ taking: BEGIN
     CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_take: unknown counter ', QUOTE(p_counter_name)));
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
-    -- With fewer than 10 left per slot, slot 1 often has it all.
+    -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
     IF v_total - p_amount < 10 * v_slots THEN
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
@@ -164,7 +164,7 @@ taking: BEGIN
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- The last total is only for the message: by now, it can be large enough again.
+  -- The last total is only for the message: it lacks locked slots, and by now it can be large enough again.
   CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END;
@@ -265,8 +265,8 @@ CREATE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100) CHARACTER
   MODIFIES SQL DATA
   SQL SECURITY DEFINER
   COMMENT 'Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
-  bounded_counter_add. Outside of a transaction, a rejection locks nothing and does not wait
-  if what is committed is too little. A transaction locks until it ends
+  bounded_counter_add. Outside of a transaction, it fails at once, without a lock, if the committed
+  total is too small. In a transaction, these locks last until it ends:
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
