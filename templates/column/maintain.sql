@@ -28,7 +28,7 @@ BEGIN
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_unused, v_rejected);
   ELSE
-    -- Overwrites a slot 0 that others have inserted meanwhile, as before the reset. Other new slots count after it.
+    -- A slot 0 inserted meanwhile counts as before the reset, so it is overwritten. Other new slots count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

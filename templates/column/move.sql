@@ -13,7 +13,7 @@
 {%- macro add_to_row(o, of, record) %}
   IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
     BEGIN
-      -- Both handlers take the move back. These errors say nothing of the value. Any other is reported as a rejection.
+      -- RESIGNAL: the handler above takes the move back. These errors say nothing of the value. All others reject it.
       DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, {# -#}
         {% if o.mariadb() %}1665, 1020, 1317, 1969, -- locks, disk, read-only, KILL
         {%- else %}1836, -- locks, disk, read-only{% endif %}
@@ -49,7 +49,7 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(*) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- KILL QUERY can end a SELECT or a FETCH without a row and without an error.
+  -- KILL QUERY can end a SELECT or a FETCH without an error. Half a move stays: the caller takes it back.
   DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
 {%- if !o.mariadb() %}
   -- If KILL ends a statement with an error, no handler runs: half a move stays in the transaction until ROLLBACK.
@@ -67,7 +67,7 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the free slots, v_found of them. A single one needs no cursor. A cursor reads them again, and perhaps more.
+  -- Locks the free slots, v_found of them. A single one needs no cursor. A cursor finds these and perhaps more.
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
     INTO v_found, p_slots, v_slot, v_count{{ sql.on_mariadb(", v_sum") }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;

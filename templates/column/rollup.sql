@@ -10,7 +10,7 @@
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
   If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
   the first 1205 or 1213, it moves what is free; after the tenth, it ends. 1205 also means that a part was rejected.
-  A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly it gets 1213 itself.
+  A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (not at SERIALIZABLE), and locks until COMMIT.
   While an UPDATE waits for an index or a trigger, moved rows stay locked.
 {%- if o.mariadb() %} 1205 there leaves the transaction open.{% endif %}
@@ -50,7 +50,7 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- After 1205, this move is taken back, and COMMIT keeps the earlier ones. 1213 has taken back all.
+          -- After 1205, this move is taken back, and COMMIT keeps the earlier. 1213 has taken back all.
           COMMIT AND NO CHAIN NO RELEASE;
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
