@@ -80,8 +80,7 @@ impl Install {
 
 /// On MariaDB, CREATE VIEW executes functions of a view that the owner puts in the place of a table: another connection holds that of a column.
 fn holder(package: &Package, again: Opts) -> anyhow::Result<Option<Conn>> {
-    let is_held = package.options.mariadb() && package.options.definer.is_some();
-    let Some(column) = package.options.column().filter(|_| is_held) else { return Ok(None) };
+    let Some(column) = package.options.column().filter(|_| package.options.mariadb()) else { return Ok(None) };
     let mut holder = Conn::new(again)?;
     let state = compare::hold(&mut holder, [&column.table])?;
     anyhow::ensure!(state == compare::State::Same, "{}: {state}", in_line(&column.to_string()));
