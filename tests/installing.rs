@@ -36,8 +36,8 @@ pub fn promises(mut module: Module<'_>) {
 }
 
 pub fn ends_as(account: &Account<'_>, schema: &Schema<'_>, code: i32, words: &str) -> String {
-    let url = schema.server.url_of(&account.name, None).replacen('?', &format!("/{}?", schema.name), 1);
-    exits(schema.slotted(words).args(["--url", &url]), code)
+    let url = schema.server.url_of(&account.name, None);
+    exits(schema.slotted(words).args(["--url", &url, "-D", &schema.name]), code)
 }
 
 fn start(schema: &Schema<'_>, words: &str) -> Child {
