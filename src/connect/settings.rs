@@ -175,6 +175,7 @@ impl Settings {
         self.user.clone().or_else(of_system).unwrap_or_else(|| "root".into())
     }
 
+    /// As MySQL's clients, which check the certificate if an authority is given.
     pub(super) fn mode(&self) -> SslMode {
         self.ssl_mode.unwrap_or(if self.ssl_ca.is_some() { SslMode::VerifyCa } else { SslMode::Preferred })
     }
