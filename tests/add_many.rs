@@ -29,7 +29,6 @@ fn each_record_gets_the_sum_of_its_amounts(server: &Server) {
     let schema = server.installed([&keyed(|_| {})]);
     let mut connection = schema.connect();
     let amounts = array([(1, 3), (0, -7), (1, 4), (2, 5), (2, -5), (3, 0)]);
-    // White space, and no entry.
     for amounts in [&amounts, &amounts.replace(',', " ,\n\t"), "[]"] {
         connection.exec_drop(CALL, (amounts,)).expect(amounts);
     }

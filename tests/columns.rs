@@ -49,7 +49,6 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
         let line = said.lines().map(str::trim).find(|line| line.starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {said}")).replace('?', "1")
     };
-    // Each statement as printed.
     schema.run(&line("UPDATE").replace("SET", "SET updated_at = updated_at,"));
     (0..3).for_each(|_| schema.run(&line("CALL articles_views_increment")));
     assert_eq!(schema.first::<i64>(&line("SELECT articles_views_get")), 9);

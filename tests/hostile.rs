@@ -193,9 +193,14 @@ fn a_lost_table_is_not_replaced_by_an_empty_one(server: &Server) {
     schema.run("RENAME TABLE counters_old TO counters");
     has(&ends(&schema, 0, "install counters"), &["nothing to do"]);
     assert_eq!(schema.first::<i64>("SELECT counter_get('a')"), 7);
-    // The way to an empty table.
     schema.run("DROP TABLE counters");
     ["uninstall", "install counters", "status"].iter().for_each(|words| _ = ends(&schema, 0, words));
+    // As a dump of the other family would be.
+    let [own, other] = if server.is_mysql() { ["mysql", "mariadb"] } else { ["mariadb", "mysql"] };
+    let options = SqlStr(schema.first::<String>("SELECT options FROM counter_package").replace(own, other));
+    schema.run(&format!("CREATE OR REPLACE VIEW counter_package AS SELECT '0.1.0' AS version, {options} AS options"));
+    has(&ends(&schema, 1, "status"), &["view counter_package: differs"]);
+    ["install counters", "status"].iter().for_each(|words| _ = ends(&schema, 0, words));
 }
 
 /// A terminal would execute what a name contains.

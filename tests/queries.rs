@@ -264,7 +264,6 @@ fn each_read_has_its_form_without_the_function(server: &Server) {
         connection.query_drop("SET @total = NULL").expect("a variable");
         assert_eq!(value(&mut connection, without), wanted, "{without}");
     }
-    // A record without rows.
     let none = "SELECT COALESCE(SUM(total), 0) FROM slotted_counter_totals WHERE record_type = 9 AND record_id = 9";
     let page = std::fs::read_to_string(root().join("docs/migrations.md")).expect("the page");
     assert!(page.contains(&none.replace("record_type = 9 AND record_id = 9", "record_type = 123 AND record_id = 456")));

@@ -5,6 +5,7 @@ use mysql::prelude::Queryable;
 
 use crate::package::{Options, Package};
 use crate::script::tokens;
+use crate::server::Version;
 
 /// A package as its view describes it.
 #[derive(Debug)]
@@ -13,8 +14,7 @@ pub struct Installed {
     pub schema: String,
     /// The name of the view.
     pub view: String,
-    /// The version of the tool that rendered the package, or an empty text. None if this account cannot read the text of the view, which
-    /// needs SHOW VIEW.
+    /// The version of the tool that rendered the package, or an empty text. None if this account lacks SHOW VIEW.
     pub version: Option<String>,
     /// None if this version of the tool cannot read what the view says.
     pub package: Option<Package>,
@@ -22,8 +22,7 @@ pub struct Installed {
 
 /// The packages of the current database, or of all databases, from their views such as `counter_package`.
 ///
-/// The values are read from the text of the view: to select from it, and on MariaDB to read its columns from information_schema, would execute
-/// the functions that a planted view calls, with the privileges of the account of the connection.
+/// The values are read from the text of the view: to select from it, on MariaDB also to list its columns, would execute what it calls.
 pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installed>> {
     let place = if all { "TRUE" } else { "TABLE_SCHEMA = DATABASE()" };
     type View = (String, String, Option<Vec<u8>>);
@@ -34,12 +33,14 @@ pub fn installed(connection: &mut Conn, all: bool) -> mysql::Result<Vec<Installe
             AND TABLE_NAME LIKE '%package'
           ORDER BY TABLE_SCHEMA, TABLE_NAME"
     ))?;
+    // A dump can come from the other family: its routines differ, and the next installation replaces them.
+    let family = Version::of(connection)?.family;
     let installed = |(schema, view, query): View| {
         // Without SHOW VIEW, the server returns no text.
         let tokens = tokens(&text(query.unwrap_or_default()));
         let options = selected(&tokens, "options").and_then(|text| Options::described(&text));
         let package = options
-            .and_then(|options| Package::new(options).ok())
+            .and_then(|options| Package::new(Options { family, ..options }).ok())
             .filter(|package| package.description.name().to_lowercase() == view.to_lowercase());
         // As an owner can write any text there, it has at most the length of a version.
         let version = |tokens| selected(tokens, "version").unwrap_or_default().chars().take(20).collect();

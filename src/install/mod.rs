@@ -165,7 +165,6 @@ fn lock(connection: &mut Conn, say: Say<'_>) -> Result<(), InstallError> {
     Err(InstallError::Locked)
 }
 
-/// Executes steps.
 fn execute(
     connection: &mut Conn,
     package: &Package,
