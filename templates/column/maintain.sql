@@ -11,7 +11,10 @@ BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
   DECLARE v_unused, v_own INT DEFAULT 0;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
+{%- if o.mariadb() %}
+  -- KILL QUERY can end a statement of _move as NOT FOUND, which would be a warning.
   DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
+{%- endif %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
       IF v_own THEN ROLLBACK AND NO CHAIN NO RELEASE; END IF;

@@ -11,28 +11,14 @@
 {{" "}}WHERE {{ record }};
 {%- endmacro -%}
 {%- macro add_to_row(o, of, record) %}
-  IF {{ sql.on_mariadb("v_found AND ") }}v_sum <> 0 THEN
-    BEGIN
-      -- RESIGNAL: the handler above takes the move back. These errors say nothing of the value. All others reject it.
-      DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, {# -#}
-        {% if o.mariadb() %}1665, 1020, 1317, 1969, -- locks, disk, read-only, KILL
-        {%- else %}1836, -- locks, disk, read-only{% endif %}
-        1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 RESIGNAL; -- privileges, definer, missing objects
-      -- NOT FOUND, because a trigger can signal it. With max_error_count = 0, there is no MESSAGE_TEXT.
-      DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
-        BEGIN
-          GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-          SET {{ sql.on_mariadb("v_found = 0, ") }}p_rejected = COALESCE(p_rejected, 'no message');
-          ROLLBACK TO SAVEPOINT slotted_move;
-        END;
-{%- call update(o, of, record, "      ") %}{% endcall %}
+  IF v_sum <> 0 THEN
+{%- call update(o, of, record, "    ") %}{% endcall %}
 {%- if o.mariadb() %}
-      -- 0 rows: KILL QUERY has ended it without an error (11.8): repeats it. Or a trigger keeps the value. Below, too.
-      IF ROW_COUNT() = 0 THEN
-{%- call update(o, of, record, "        ") %}{% endcall %}
-      END IF;
+    -- No change: a trigger keeps the value, or KILL QUERY has ended it without an error (11.8), so again. Below, too.
+    IF ROW_COUNT() = 0 THEN
+{%- call update(o, of, record, "      ") %}{% endcall %}
+    END IF;
 {%- endif %}
-    END;
   END IF;
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
@@ -49,25 +35,36 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(*) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- KILL QUERY can end a SELECT or a FETCH without an error. Half a move stays: the caller takes it back.
-  DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
-{%- if !o.mariadb() %}
-  -- If KILL ends a statement with an error, no handler runs: half a move stays in the transaction until ROLLBACK.
-{%- endif %}
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  -- These say nothing of the value: takes the move back, and the caller gets the error.
+{%- if !o.mariadb() %} After KILL, no handler runs.{% endif %}
+  DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, {# -#}
+    {% if o.mariadb() %}1665, 1020, -- locks, disk, read-only
+    1317, 1969, 1329, -- KILL; KILL QUERY can end a FETCH as NOT FOUND (11.8)
+    {%- else %}1836, -- locks, disk, read-only{% endif %}
+    1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
       BEGIN
-        -- After a deadlock, there is no savepoint. RESIGNAL raises the error that has led here.
+        -- A deadlock has taken back the transaction with its savepoint. RESIGNAL raises the error that has led here.
         DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
         ROLLBACK TO SAVEPOINT slotted_move;
       END;
       RESIGNAL;
     END;
+  -- With every other error, also NOT FOUND of a trigger, the row rejects the sum. max_error_count = 0: no MESSAGE_TEXT.
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
+    BEGIN
+      GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
+      SET p_rejected = COALESCE(p_rejected, 'no message');
+      ROLLBACK TO SAVEPOINT slotted_move;
+    END;
 
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the free slots, v_found of them. A single one needs no cursor. A cursor finds these and perhaps more.
+  -- Locks the v_found slots that are free. One needs no cursor. A cursor {# -#}
+  {% if o.mariadb() %}counts again, because more can be free.
+{%- else %}can find more by now: v_found are moved.
+{%- endif %}
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
     INTO v_found, p_slots, v_slot, v_count{{ sql.on_mariadb(", v_sum") }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
@@ -96,7 +93,7 @@ moving: BEGIN
     IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
-  -- Last the row: the handlers see each of its errors, and take back the slots.
+  -- Last the row: a handler sees each of its errors, and takes back the slots.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
 END

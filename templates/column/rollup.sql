@@ -9,7 +9,7 @@
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
   If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
-  the first 1205 or 1213, it moves what is free; after the tenth, it ends. 1205 also means that a part was rejected.
+  the first 1205 or 1213, it moves what is free; after the tenth, it ends.
   A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (not at SERIALIZABLE), and locks until COMMIT.
   While an UPDATE waits for an index or a trigger, moved rows stay locked.
@@ -18,7 +18,8 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
 Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message names one
-  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others have locked records, which can stay pending; repeat it
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} {# -#}
+  others have locked records, or the rest of a rejected part, which can stay pending; repeat it
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
 : ROLLBACK or disconnect, because COMMIT or BEGIN can keep half a move.
@@ -26,8 +27,8 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- A record has v_slots slots, v_pending with counts, v_free of these free. v_done: the slots of its open transaction.
-  DECLARE v_slots, v_pending, v_free, v_slot, v_unused, v_row, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  -- A record has v_slots slots, v_pending of them with counts, of which v_free were free. v_done: slots since COMMIT.
+  DECLARE v_slots, v_pending, v_free, v_slot, v_unused, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
     SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
@@ -45,36 +46,38 @@ BEGIN
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
-      -- KILL QUERY can end _move halfway as NOT FOUND, without its handlers. It is not the end of v_records.
+{%- if o.mariadb() %}
+      -- KILL QUERY can end a statement of _move as NOT FOUND. It is not the end of v_records.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
+{%- endif %}
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          -- After 1205, this move is taken back, and COMMIT keeps the earlier. 1213 has taken back all.
-          COMMIT AND NO CHAIN NO RELEASE;
+          COMMIT AND NO CHAIN NO RELEASE; -- the earlier moves: 1205 has taken back this one, 1213 all
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- If others hold the row or a slot: waits for the row with nothing else locked (-1), then for each slot left and
-      -- the row. Unlike compact, the slot first: a wait for it with the row locked would block foreign-key inserts.
-      SET v_slot = IF(v_own AND v_errors = 0 AND (v_free < v_pending OR v_why IS NOT NULL), -1, NULL);
+      -- If others hold the row or a slot: waits for the row alone (-1), then for each slot that is left and the row.
+      -- The slot first, unlike compact: a wait for it with the row locked would block inserts of child rows.
+      SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_errors = 0 AND v_free < v_pending, -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
         IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_unused
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
-        SELECT COUNT(*) INTO v_row FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
+        SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
-        -- What is left, even if others hold it, and the next slot, unless the row rejects. v_slot only rises.
-        SELECT COUNT(*), MIN(IF(v_row AND v_why IS NULL AND slot > v_slot, slot, NULL)) INTO v_pending, v_slot
-          FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+        SELECT MIN(slot) INTO v_slot FROM {{ o.table }}
+         WHERE {{ row }} AND `count` <> 0 AND slot > v_slot AND v_why IS NULL{{ m::own(o, "slot") }};
       END WHILE;
-      -- The row can reject a part and accept it with what others hold: 1205. CONCAT is NULL without a rejection.
-      SET v_locked = IF(v_why IS NOT NULL AND v_free < v_pending, LEFT(CONCAT_WS(', ', {{ k }}), 40), v_locked);
-      SET v_why = IF(v_free < v_pending, NULL, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why));
-      SET v_rejected = COALESCE(v_rejected, v_why), v_done = v_done + v_slots;
+      IF v_why IS NOT NULL THEN
+        SELECT COUNT(*) INTO v_pending FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+        -- Together with what others hold, the row can accept it: 1205.
+        IF v_free < v_pending THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40);
+        ELSE SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)); END IF;
+      END IF;
     END;
     FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
