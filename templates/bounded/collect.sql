@@ -6,7 +6,8 @@
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all. INSERT only updates these rows: a joined UPDATE locks all.
+  -- Locks slot 1, then what is free or, with p_wait, all: the server executes one of these two branches.
+  -- INSERT only updates the locked rows: a joined UPDATE locks all.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -33,7 +34,7 @@ BEGIN
         ) AS locked
     ) AS summed
    WHERE rest >= 0 AND first = 1
-  -- Below 10 per slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 slots are 11, 11, 10.
+  -- Below 10 per locked slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0))
 {%- if o.cluster %} + IF(slot = 1, p_amount, 0);
@@ -41,6 +42,8 @@ BEGIN
   UPDATE {{ o.table }}
      SET counter = counter - p_amount
    WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
-{%- else %};{% endif %}
+{%- else %};
+  -- The sum is less, so at least one row has changed.
+{%- endif %}
   SET p_taken = ROW_COUNT() > 0;
 END

@@ -8,7 +8,7 @@ Takes an amount from a counter. If the total is too small, it fails and changes 
   {{ sql.routine(R::Add).typed() }}. Outside of a transaction, it fails at once, without a lock, if the committed
   total is too small. In a transaction, these locks last until it ends:
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
-  - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
+  - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL

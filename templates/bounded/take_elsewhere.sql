@@ -42,10 +42,10 @@ taking: BEGIN
     IF NOT v_taken THEN CALL {{ sql.routine(R::Collect) }}(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
+    -- Only for the message: it lacks locked slots, and by now it can be large enough again.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- The last total is only for the message: it lacks locked slots, and by now it can be large enough again.
   CALL {{ sql.routine(R::Fail) }}(30016, CONCAT('{{ take }}: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END

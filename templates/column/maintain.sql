@@ -9,10 +9,10 @@
   Locks the row, then its slots: a roll-up that waits for them can get 1213.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
-  DECLARE v_unused, v_own INT DEFAULT 0;
+  DECLARE v_found, v_own INT DEFAULT 0;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
 {%- if o.mariadb() %}
-  -- KILL QUERY can end a statement of _move as NOT FOUND, which would be a warning.
+  -- KILL QUERY can end a statement of _move as NOT FOUND, a warning. As after each KILL, the transaction stays open.
   DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
 {%- endif %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -22,16 +22,16 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  -- Waits for the row, then for all slots, and reads the row last, because others can have inserted it meanwhile.
-  SELECT COUNT(*) INTO v_unused FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
+  -- Waits for the row, then for all slots, and reads the row last, because others can have inserted the row meanwhile.
+  SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_unused, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_found, v_rejected);
   ELSE
-    -- A slot 0 inserted meanwhile counts as before the reset, so it is overwritten. Other new slots count after it.
+    -- Overwrites slot 0, even one inserted meanwhile: it counts as before the reset. Other new slots count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

@@ -1,7 +1,7 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
-{%- let sums = sql.on_mariadb(", v_sum, v_found") -%}
+{%- let counted = sql.on_mariadb(", v_sum") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
@@ -14,7 +14,7 @@
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
 {%- if o.mariadb() %}
-    -- No change: a trigger keeps the value, or KILL QUERY has ended it without an error (11.8), so again. Below, too.
+    -- 0 rows: nothing was added. KILL QUERY can end an UPDATE so (11.8): again, as below. Or a trigger keeps the value.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;
@@ -26,51 +26,48 @@
   OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. In an open transaction, adds the counts of a record to its row, without those that others hold.
+  COMMENT 'Private. In an open transaction, adds the counts of a record to its row, but of slots that others hold.
   p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 if there is no row
   or others hold it. p_rejected: the error of the row, if it rejects the sum of these slots; then nothing has changed.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
-    SELECT slot, `count`{{ sql.on_mariadb(", SUM(`count`) OVER (), COUNT(*) OVER ()") }}
+    SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   -- These say nothing of the value: takes the move back, and the caller gets the error.
 {%- if !o.mariadb() %} After KILL, no handler runs.{% endif %}
-  DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, {# -#}
-    {% if o.mariadb() %}1665, 1020, -- locks, disk, read-only
-    1317, 1969, 1329, -- KILL; KILL QUERY can end a FETCH as NOT FOUND (11.8)
-    {%- else %}1836, -- locks, disk, read-only{% endif %}
+  DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
+    {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog_format
+    1317, 1969, 1329, -- KILL; KILL QUERY can end a FETCH as NOT FOUND, 1329 (11.8)
+    {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
       BEGIN
-        -- A deadlock has taken back the transaction with its savepoint. RESIGNAL raises the error that has led here.
+        -- After a deadlock, there is no savepoint (1305). RESIGNAL raises the error that has led here.
         DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
         ROLLBACK TO SAVEPOINT slotted_move;
       END;
       RESIGNAL;
     END;
-  -- With every other error, also NOT FOUND of a trigger, the row rejects the sum. max_error_count = 0: no MESSAGE_TEXT.
+  -- With every other error, the row rejects the sum. NOT FOUND: a trigger can signal it. No FETCH goes past the end.
   DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-      SET p_rejected = COALESCE(p_rejected, 'no message');
+      SET p_rejected = COALESCE(p_rejected, 'no message'); -- max_error_count = 0
       ROLLBACK TO SAVEPOINT slotted_move;
     END;
 
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the v_found slots that are free. One needs no cursor. A cursor {# -#}
-  {% if o.mariadb() %}counts again, because more can be free.
-{%- else %}can find more by now: v_found are moved.
-{%- endif %}
+  -- Locks the free slots. A single one needs no cursor. A cursor reads and counts again, because more can be free now.
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
-    INTO v_found, p_slots, v_slot, v_count{{ sql.on_mariadb(", v_sum") }} FROM {{ o.table }}
+    INTO v_found, p_slots, v_slot, v_count{{ counted }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
+  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first: an error that no handler sees (1451, 1452, 1205 at an index) ends the call before a slot changes.
+  -- The row first: if MariaDB cannot write it (1451, 1452, 1205 at an index), no handler runs, and no slot has changed.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
   WHILE v_done < v_found DO
@@ -90,7 +87,7 @@ moving: BEGIN
 {%- endif %}
     END IF;
     SET v_done = v_done + 1;
-    IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count{{ sums }}; END IF;
+    IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
   -- Last the row: a handler sees each of its errors, and takes back the slots.

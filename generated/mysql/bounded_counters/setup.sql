@@ -89,7 +89,8 @@ CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARA
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all. INSERT only updates these rows: a joined UPDATE locks all.
+  -- Locks slot 1, then what is free or, with p_wait, all: the server executes one of these two branches.
+  -- INSERT only updates the locked rows: a joined UPDATE locks all.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -116,9 +117,10 @@ BEGIN
         ) AS locked
     ) AS summed
    WHERE rest >= 0 AND first = 1
-  -- Below 10 per slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 slots are 11, 11, 10.
+  -- Below 10 per locked slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
+  -- The sum is less, so at least one row has changed.
   SET p_taken = ROW_COUNT() > 0;
 END;
 
@@ -158,10 +160,10 @@ taking: BEGIN
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
+    -- Only for the message: it lacks locked slots, and by now it can be large enough again.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
-  -- The last total is only for the message: it lacks locked slots, and by now it can be large enough again.
   CALL `_bounded_counter_fail`(30016, CONCAT('bounded_counter_take: not enough: ',
     IF(v_total < p_amount, v_total, CONCAT('less than ', p_amount)), ' left of ', QUOTE(p_counter_name)));
 END;
@@ -260,7 +262,7 @@ CREATE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100) CHARACTER
   bounded_counter_add. Outside of a transaction, it fails at once, without a lock, if the committed
   total is too small. In a transaction, these locks last until it ends:
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
-  - after a rejection, all slots. With several slots, setup or resize of the neighbouring names can wait, too
+  - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
