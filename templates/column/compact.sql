@@ -11,8 +11,9 @@ Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; if it does not fi
 Errors: 30013 {{ of }} rejects the counts of the record, which stay pending
   1205, 1213
 {%- if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL
-{%- if o.mariadb() %} or an error other than 30013{% endif %}, ROLLBACK: COMMIT would keep half a move.
+{%- if o.mariadb() %} or an error other than 30013{% endif %}, ROLLBACK: COMMIT would {# -#}
+  {% if o.mariadb() %}count twice.{% else %}lose counts.{% endif %}
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
 CALL {{ sql.routine(R::Maintain) }}('compact', {{ sql.key("{p}", ", ") }}, NULL)

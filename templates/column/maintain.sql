@@ -12,8 +12,12 @@ BEGIN
   DECLARE v_found, v_own INT DEFAULT 0;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
 {%- if o.mariadb() %}
-  -- KILL QUERY can end a statement of _move as NOT FOUND, a warning. As after each KILL, the transaction stays open.
-  DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
+  -- KILL QUERY can end a statement as NOT FOUND, which would be a warning.
+  DECLARE EXIT HANDLER FOR NOT FOUND
+    BEGIN
+      IF v_own THEN ROLLBACK AND NO CHAIN NO RELEASE; END IF;
+      SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
+    END;
 {%- endif %}
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -22,7 +26,7 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  -- Waits for the row, then for all slots, and reads the row last, because others can have inserted the row meanwhile.
+  -- Waits for the row, then for all slots. Reads the row last: one that was missing was not locked, and can exist now.
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;

@@ -14,7 +14,7 @@
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
 {%- if o.mariadb() %}
-    -- 0 rows: nothing was added. KILL QUERY can end an UPDATE so (11.8): again, as below. Or a trigger keeps the value.
+    -- 0 rows: nothing was added. KILL QUERY can do this (11.8): again, as below. Still 0: a trigger keeps the value.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;
@@ -26,7 +26,7 @@
   OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
-  COMMENT 'Private. In an open transaction, adds the counts of a record to its row, but of slots that others hold.
+  COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
   p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 if there is no row
   or others hold it. p_rejected: the error of the row, if it rejects the sum of these slots; then nothing has changed.'
 moving: BEGIN
@@ -36,10 +36,12 @@ moving: BEGIN
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   -- These say nothing of the value: takes the move back, and the caller gets the error.
-{%- if !o.mariadb() %} After KILL, no handler runs.{% endif %}
+{%- if o.mariadb() %} KILL mostly runs no handler.
+{%- else %} KILL runs no handler.
+{%- endif %}
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
-    {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog_format
-    1317, 1969, 1329, -- KILL; KILL QUERY can end a FETCH as NOT FOUND, 1329 (11.8)
+    {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
+    1317, 1969, 1329, -- KILL, seldom; KILL QUERY can end a FETCH as NOT FOUND, 1329 (11.8)
     {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
@@ -50,11 +52,11 @@ moving: BEGIN
       END;
       RESIGNAL;
     END;
-  -- With every other error, the row rejects the sum. NOT FOUND: a trigger can signal it. No FETCH goes past the end.
+  -- With every other error, the row rejects the sum. NOT FOUND is a signal of a trigger: no FETCH goes past the end.
   DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
-      SET p_rejected = COALESCE(p_rejected, 'no message'); -- max_error_count = 0
+      SET p_rejected = COALESCE(p_rejected, 'no message'); -- with max_error_count = 0
       ROLLBACK TO SAVEPOINT slotted_move;
     END;
 
@@ -67,7 +69,7 @@ moving: BEGIN
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first: if MariaDB cannot write it (1451, 1452, 1205 at an index), no handler runs, and no slot has changed.
+  -- First the row, because a failed write (1451, 1452, 1205 at an index) is fatal: the call ends, no handler runs.
 {%- call add_to_row(o, of, record) %}{% endcall %}
 {%- endif %}
   WHILE v_done < v_found DO

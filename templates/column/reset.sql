@@ -19,10 +19,10 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 100);
 {%- if o.cluster %}
 BEGIN
   CALL {{ sql.routine(R::Steps) }}('reset', {{ sql.key("{p}", ", ") }}, 0);
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n  ") -}}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR   ") -}}
   CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value);
 END
 {%- else %}
-{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n") -}}
+{{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
 CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value)
 {%- endif %}

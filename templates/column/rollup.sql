@@ -23,12 +23,12 @@ Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the m
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
 : ROLLBACK or disconnect, because COMMIT or BEGIN {# -#}
-  {% if o.mariadb() %}would count half of it twice.{% else %}would lose counts.{% endif %}
+  {% if o.mariadb() %}would count twice.{% else %}would lose counts.{% endif %}
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- Of v_slots slots, v_pending had counts when v_records read them, v_free were free. v_done: slots since COMMIT.
+  -- Of v_slots slots, v_pending had counts at v_records; _move has locked v_free. v_done: slots since COMMIT.
   DECLARE v_slots, v_pending, v_free, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
@@ -59,8 +59,8 @@ BEGIN
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- If others hold the row or a slot: waits for the row (v_slot -1), then for each slot that is left and the row,
-      -- until the first error. The slot first: a wait for it with the row locked would block inserts of child rows.
+      -- If others hold the row or a slot, before the first 1205 or 1213: waits for the row (v_slot -1), then for
+      -- each higher slot that is left and the row. The slot first: waiting for it with the row would block child rows.
       SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_errors = 0 AND v_free < v_pending, -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
@@ -75,7 +75,7 @@ BEGIN
       END WHILE;
       IF v_why IS NOT NULL THEN
         SELECT COUNT(*) INTO v_found FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
-        -- Others have locked slots, with which the sum may fit: 1205.
+        -- With the slots that others hold, the sum may fit: 1205.
         IF v_free < v_found THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40);
         ELSE SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)); END IF;
       END IF;
