@@ -4,10 +4,11 @@
   OUT p_taken BOOLEAN)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
-  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
+'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all: the server executes one of these two branches.
-  -- INSERT only updates the locked rows: a joined UPDATE locks all.
+  -- Locks slot 1, then what is free or, with p_wait, all: the other branch is an impossible WHERE, which locks nothing.
+  -- INSERT only updates the locked rows: a joined UPDATE locks all. With binlog_format = STATEMENT, a replica differs.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -42,8 +43,6 @@ BEGIN
   UPDATE {{ o.table }}
      SET counter = counter - p_amount
    WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
-{%- else %};
-  -- The sum is less, so at least one row has changed.
-{%- endif %}
-  SET p_taken = ROW_COUNT() > 0;
+{%- else %};{% endif %}
+  SET p_taken = ROW_COUNT() > 0; -- the sum is less, so at least one row has changed
 END

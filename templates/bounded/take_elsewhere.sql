@@ -21,7 +21,7 @@ taking: BEGIN
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
-  -- A snapshot of MariaDB can lack a commit in progress, although it contains a later one. The next one contains both.
+  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen). Two equal sums are certain enough.
   IF v_certain AND v_total < p_amount THEN
     SELECT SUM(counter) INTO v_again FROM {{ o.table }} WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
@@ -32,7 +32,7 @@ taking: BEGIN
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
     -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
-    IF v_total - p_amount < 10 * v_slots THEN
+    IF v_total - p_amount < 10 * v_slots THEN -- a guess: a wrong one costs an attempt
       UPDATE {{ o.table }}
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;

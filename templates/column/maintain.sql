@@ -26,7 +26,7 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  -- Waits for the row, then for all slots. Reads the row last: one that was missing was not locked, and can exist now.
+  -- Locks the row, then all slots. Reads the row last: if it was missing, nothing was locked, and it can exist now.
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
@@ -35,7 +35,7 @@ BEGIN
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_found, v_rejected);
   ELSE
-    -- Overwrites slot 0, even one inserted meanwhile: it counts as before the reset. Other new slots count after it.
+    -- Overwrites slot 0: one inserted since the SELECT counts as before the reset. Other new slots count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

@@ -6,20 +6,7 @@
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
 {{ indent }}  parent.{{ name }} = parent.{{ name }}
-{%- endfor %}
-{#- -#}
-{{" "}}WHERE {{ record }};
-{%- endmacro -%}
-{%- macro add_to_row(o, of, record) %}
-  IF v_sum <> 0 THEN
-{%- call update(o, of, record, "    ") %}{% endcall %}
-{%- if o.mariadb() %}
-    -- 0 rows: nothing was added. KILL QUERY can do this (11.8): again, as below. Still 0: a trigger keeps the value.
-    IF ROW_COUNT() = 0 THEN
-{%- call update(o, of, record, "      ") %}{% endcall %}
-    END IF;
-{%- endif %}
-  END IF;
+{%- endfor %} WHERE {{ record }};
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
@@ -27,18 +14,15 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
-  p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 if there is no row
-  or others hold it. p_rejected: the error of the row, if it rejects the sum of these slots; then nothing has changed.'
+  p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 without the row
+  or if others hold it. p_rejected: the error of the row, if it rejects their sum; then nothing has changed.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- These say nothing of the value: takes the move back, and the caller gets the error.
-{%- if o.mariadb() %} KILL mostly runs no handler.
-{%- else %} KILL runs no handler.
-{%- endif %}
+  -- These say nothing of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" often") }} runs no handler.
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
     1317, 1969, 1329, -- KILL, seldom; KILL QUERY can end a FETCH as NOT FOUND, 1329 (11.8)
@@ -63,14 +47,20 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the free slots. A single one needs no cursor. A cursor reads and counts again, because more can be free now.
+  -- Locks the free slots. One needs no cursor. A cursor counts again: more can be free (p_slots is then too low).
   SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
     INTO v_found, p_slots, v_slot, v_count{{ counted }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
 {%- if o.mariadb() %}
   -- First the row, because a failed write (1451, 1452, 1205 at an index) is fatal: the call ends, no handler runs.
-{%- call add_to_row(o, of, record) %}{% endcall %}
+  IF v_sum <> 0 THEN
+{%- call update(o, of, record, "    ") %}{% endcall %}
+    -- 0 rows: nothing was added. KILL QUERY can do this (11.8): again, as below. Still 0: a trigger keeps the value.
+    IF ROW_COUNT() = 0 THEN
+{%- call update(o, of, record, "      ") %}{% endcall %}
+    END IF;
+  END IF;
 {%- endif %}
   WHILE v_done < v_found DO
     IF v_count = 0 THEN
@@ -93,6 +83,8 @@ moving: BEGIN
   END WHILE;
 {%- if !o.mariadb() %}
   -- Last the row: a handler sees each of its errors, and takes back the slots.
-{%- call add_to_row(o, of, record) %}{% endcall %}
+  IF v_sum <> 0 THEN
+{%- call update(o, of, record, "    ") %}{% endcall %}
+  END IF;
 {%- endif %}
 END

@@ -12,23 +12,21 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
   the first 1205 or 1213, it moves what is free; after the tenth, it ends.
   A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (SERIALIZABLE waits), and locks until COMMIT.
-  While an UPDATE waits for an index or a trigger, moved rows stay locked.
+  If the UPDATE of a row waits (index, trigger), rows moved before stay locked.
 {%- if o.mariadb() %} 1205 there leaves the transaction open.{% endif %}
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
 Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message names one
-  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others have locked records, {# -#}
-  or slots without which a row rejects the sum; repeat it
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records, or slots without which a row rejects the sum
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
-: ROLLBACK or disconnect, because COMMIT or BEGIN {# -#}
-  {% if o.mariadb() %}would count twice.{% else %}would lose counts.{% endif %}
+: ROLLBACK or disconnect. COMMIT or BEGIN would {% if o.mariadb() %}count twice{% else %}lose counts{% endif %}.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- Of v_slots slots, v_pending had counts at v_records; _move has locked v_free. v_done: slots since COMMIT.
+  -- A record had v_slots slots at v_records, v_pending with counts. v_free: those locked. v_done: slots since COMMIT.
   DECLARE v_slots, v_pending, v_free, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
@@ -54,13 +52,13 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- the earlier moves. This one is taken back, with 1213 all.
+          COMMIT AND NO CHAIN NO RELEASE; -- the earlier moves; _move has taken this one back. After 1213, none.
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- If others hold the row or a slot, before the first 1205 or 1213: waits for the row (v_slot -1), then for
-      -- each higher slot that is left and the row. The slot first: waiting for it with the row would block child rows.
+      -- Not all was free, before the first 1205 or 1213: waits for the row (v_slot -1), then for each higher slot that
+      -- is left and the row. The slot first: waiting for it with the row locked would block child rows.
       SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_errors = 0 AND v_free < v_pending, -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
@@ -70,12 +68,12 @@ BEGIN
         SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
-        SELECT MIN(slot) INTO v_slot FROM {{ o.table }}
+        SELECT MIN(slot) INTO v_slot FROM {{ o.table }} -- NULL, also if the row rejects, ends the loop
          WHERE {{ row }} AND `count` <> 0 AND slot > v_slot AND v_why IS NULL{{ m::own(o, "slot") }};
       END WHILE;
       IF v_why IS NOT NULL THEN
         SELECT COUNT(*) INTO v_found FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
-        -- With the slots that others hold, the sum may fit: 1205.
+        -- After a reset, slot 0 can be negative: with the slots that others hold, the sum may fit. So 1205, not 30013.
         IF v_free < v_found THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40);
         ELSE SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)); END IF;
       END IF;

@@ -99,10 +99,11 @@ CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARA
   OUT p_taken BOOLEAN)
   SQL SECURITY DEFINER
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
-  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
+'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all: the server executes one of these two branches.
-  -- INSERT only updates the locked rows: a joined UPDATE locks all.
+  -- Locks slot 1, then what is free or, with p_wait, all: the other branch is an impossible WHERE, which locks nothing.
+  -- INSERT only updates the locked rows: a joined UPDATE locks all. With binlog_format = STATEMENT, a replica differs.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -132,8 +133,7 @@ BEGIN
   -- Below 10 per locked slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
-  -- The sum is less, so at least one row has changed.
-  SET p_taken = ROW_COUNT() > 0;
+  SET p_taken = ROW_COUNT() > 0; -- the sum is less, so at least one row has changed
 END;
 
 DROP PROCEDURE IF EXISTS `_bounded_counter_take_elsewhere`;
@@ -163,7 +163,7 @@ taking: BEGIN
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
     -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
-    IF v_total - p_amount < 10 * v_slots THEN
+    IF v_total - p_amount < 10 * v_slots THEN -- a guess: a wrong one costs an attempt
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
@@ -191,7 +191,7 @@ CREATE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(100) CHARACTE
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_0900_ai_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, at most 4 for each concurrent connection
+  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, so that most keep over 10, at most 4 for each connection
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   3819 p_value is less than 0
@@ -280,7 +280,7 @@ CREATE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100) CHARACTER
   total is too small. In a transaction, these locks last until it ends:
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
-  Other changes to these slots wait (1205). In a trigger, takes can deadlock (1213).
+  Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
