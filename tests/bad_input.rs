@@ -28,7 +28,6 @@ const NAMED: [(&str, &str); 8] = [
     ("counter_reset", "CALL counter_reset({}, 1, TRUE)"),
     ("counter_resize", "CALL counter_resize({}, 20)"),
     ("counter_delete", "CALL counter_delete({})"),
-    // It calls counter_delete.
     ("counter_delete", "CALL counter_drop({})"),
     ("counter_get", "SELECT counter_get({})"),
 ];
@@ -193,7 +192,6 @@ fn totals_may_have_the_minimum_and_maximum_of_bigint(server: &Server) {
             }
             schema.run("CALL counter_delete('end')");
         }
-        // NULL selects the defaults.
         schema.run("CALL counter_setup('null', NULL, NULL, NULL)");
         let slots = u64::from(package.options.setup_slots());
         let row: (u64, i64, Option<String>) = schema.first("SELECT slots, total, description FROM counter_totals");

@@ -283,7 +283,6 @@ fn a_transaction_holds_the_slots_that_the_manual_of_take_names(server: &Server) 
     let schema = installed(server);
     let all: Vec<_> = (1..=SLOTS).collect();
     for level in ["REPEATABLE READ", "READ COMMITTED"] {
-        // Its slot is 4.
         let [mut transaction, mut other] = [3, 7].map(|id| session(&schema, id, level, 1));
         for (counts, expected, slots, why) in [
             ([100; 10], 0, &vec![4], "the slot of the connection has enough"),

@@ -195,7 +195,6 @@ fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary:
         schema.run(&format!("INSERT INTO `{table}` ({primary}, `{column}`) VALUES ({key}, {at})"));
     }
     let what = format!("{table}.{column}, {primary}");
-    // In JSON, bytes are hexadecimal digits.
     let json = |key: &str| key.replace("x'", "'").replace('\'', "\"");
     let sql = |calls: &str| {
         let calls = calls.replace("CALL ", &format!("CALL {table}_{column}_"));

@@ -103,7 +103,6 @@ fn check_names_the_files_that_differ_and_generate_writes_them() {
         assert_eq!((code, stdout.starts_with(files)), (Some(1), true), "{stdout}{stderr}");
         assert!(stderr.contains("hint: run it without --check, and review the differences"), "{stderr}");
     };
-    // The folder does not exist.
     differs("here/mysql/counters/create_procedures.sql\nhere/mysql/counters/create_tables.sql\n");
     assert_eq!(run(&[]).0, Some(0));
     assert_eq!(run(&["--check"]), (Some(0), String::new(), String::new()));

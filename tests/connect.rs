@@ -196,7 +196,6 @@ fn a_password_is_asked_for_on_the_terminal(server: &Server) {
     let as_user = network.account("asked", "s3cret");
     for option in ["-p", "--password"] {
         let mut command = as_user(&[option]);
-        // Of the terminal.
         command.stdin(Stdio::inherit());
         let mut terminal = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
         terminal.exp_string(&format!("Password of asked@127.0.0.1:{}: ", network.port)).expect("a question");
@@ -243,7 +242,6 @@ fn option_files_are_read_as_the_clients_read_them(server: &Server) {
     let file = write(".my.cnf", &format!("{clients}{own}"));
     connects(&mut advise(&["--defaults-file", &file]));
     connects(advise(&[]).env("HOME", folder.path()));
-    // The command line overrides the file.
     let mut other = advise(&["--defaults-file", &file, "-u", "other"]);
     fails(&mut other, "ERROR 1045 (28000): Access denied for user 'other'", "check --user");
     fails(as_filed(&["--no-defaults"]).env("HOME", folder.path()), "ERROR 1045", "add -p");
@@ -273,7 +271,6 @@ fn an_account_that_is_rejected_is_explained(server: &Server) {
     run("CREATE USER old IDENTIFIED WITH sha256_password BY 's3cret'");
     let mut old = advise(&["-h127.0.0.1", "-P", &network.port, "-uold", "-ps3cret", "-Dmissing"]);
     fails(&mut old, "protocol: `sha256_password`", "ALTER USER ... IDENTIFIED WITH caching_sha2_password");
-    // As the hint says.
     run("ALTER USER old IDENTIFIED WITH caching_sha2_password BY 's3cret'");
     fails(&mut old, "ERROR 1044 (42000)", "create the database");
     run("SET GLOBAL max_connections = 10");

@@ -72,7 +72,6 @@ fn hammer(server: &Server, what: &str, package: &Package, isolation: &str, resiz
     let part = |connection: &mut Conn, number| if number == 0 { read(connection) } else { resize(connection) };
     beside((0..=resizers).map(|_| schema.isolated(isolation)), part, || {
         at_once(64, write);
-        // Also if the writers end early.
         until("resizes and reads", || reads.load(SeqCst) >= 10 && resizes.load(SeqCst) >= 4 * resizers.min(1) as u64);
     });
     let total = schema.first::<i64>("SELECT counter_get('hot')");

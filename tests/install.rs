@@ -266,7 +266,6 @@ fn a_read_only_server_rejects_the_account_of_the_routines(server: &Server) {
         assert_eq!(error_of(connection.query_drop(statement)).0, 1290, "{account}: {statement}");
     }
     assert_eq!(schema.first::<(i64, i64)>("SELECT counter_get('a'), pages_views_get(7)"), (42, 42));
-    // No client can connect as the account.
     let locked = error_of(Conn::new(server.options().user(Some("slotted"))).map(|_| ()));
     assert!([3118, 4151].contains(&locked.0), "{locked:?}");
     schema.run("SET GLOBAL read_only = 0");

@@ -210,7 +210,6 @@ fn queries_after_a_select_in_the_same_transaction_work_and_lock_one_record(serve
             schema.run(call);
             queries.change(&mut connection, name, &arguments(1)).unwrap_or_else(|error| panic!("{name}: {error}"));
             if number == 0 && server.is_mysql() {
-                // And no gap.
                 let locks = schema.data_locks().into_iter().map(|(kind, mode)| kind + " " + &mode);
                 assert_eq!(locks.collect::<Vec<_>>(), ["RECORD X,REC_NOT_GAP", "TABLE IX"]);
             }

@@ -252,22 +252,33 @@ fn a_rollup_that_waits_delays_no_other_writer(server: &Server) {
     }
 }
 
-/// 0 views, of which one slot has 10 and is locked, and another -4. The roll-up moves none, and does not wait for the slot of the next record.
+/// 0 views, of which one slot has 10 and is locked, and another -4. The roll-up waits for all slots and moves none; in a transaction it skips.
 fn a_part_that_the_row_rejects_stays_until_the_rest_is_free(server: &Server) {
     let schema = installed(server, 2);
     schema.run("UPDATE articles SET views = 0; REPLACE INTO articles_views VALUES (1, 1, 10), (1, 0, -4), (2, 0, 0)");
-    let _next = schema.after(&["START TRANSACTION", "SELECT * FROM articles_views WHERE id = 2 FOR UPDATE"]);
+    let mut next = schema.after(&["START TRANSACTION", "SELECT * FROM articles_views WHERE id = 2 FOR UPDATE"]);
     let lock = "SELECT * FROM articles_views WHERE id = 1 AND slot = 1 FOR UPDATE";
     let mut open = schema.after(&["START TRANSACTION", lock]);
-    for begin in ["DO 0", "BEGIN"] {
-        let mut caller = schema.after(&[begin]);
-        assert_eq!(number_of(caller.query_drop(ROLLUP)), 1205, "{begin}");
+    for (begin, number) in [("DO 0", 1205), ("BEGIN", 30013)] {
+        let mut caller = schema.after(&["SET innodb_lock_wait_timeout = 1", begin]);
+        assert_eq!(number_of(caller.query_drop(ROLLUP)), number, "{begin}");
         run(&mut caller, "COMMIT");
         assert_eq!((views(&schema, 1), pending(&schema)), (Some(0), 6));
     }
-    run(&mut open, "COMMIT");
-    schema.run(ROLLUP);
+    [&mut open, &mut next].map(|session| run(session, "COMMIT"));
+    rollup_behind(&schema, lock, || ());
     assert_eq!(views(&schema, 1), Some(6));
+    // A slot that appears meanwhile hides none that is locked, whichever record comes first.
+    for _ in 0..4 {
+        schema.run("DELETE FROM articles_views WHERE id = 1; REPLACE INTO articles_views VALUES (1, 1, 10), (2, 1, 1)");
+        let _held = schema.after(&["START TRANSACTION", lock]);
+        let mut row = schema.after(&["START TRANSACTION", "SELECT * FROM articles WHERE id = 2 FOR UPDATE"]);
+        let (moved, _) = schema.while_waiting(&mut schema.impatient(), &[ROLLUP], || {
+            schema.run("INSERT INTO articles_views VALUES (1, 2, 1)");
+            run(&mut row, "COMMIT");
+        });
+        assert_eq!(number_of(moved), 1205);
+    }
 }
 
 /// Each record has a slot of 0 after its roll-up, until the next one deletes it.

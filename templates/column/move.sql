@@ -10,12 +10,11 @@
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
-  OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
-  p_idle: deletes the slots that were 0 before. p_slots: how many slots with counts were free; 0 without the row
-  or if others hold it. p_rejected: the error of the row, if it rejects their sum; then nothing has changed.'
+  If others hold the row, it moves none. p_idle: deletes the slots that were 0 before.
+  p_rejected: the error of the row, if it rejects the sum; then nothing has changed.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
@@ -46,14 +45,14 @@ moving: BEGIN
 
   SAVEPOINT slotted_move;
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF NOT v_found THEN SET p_slots = 0; LEAVE moving; END IF;
-  -- Locks the free slots. One needs no cursor. A cursor counts again: more can be free (p_slots is then too low).
-  SELECT COUNT(*), COUNT(NULLIF(`count`, 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
-    INTO v_found, p_slots, v_slot, v_count{{ counted }} FROM {{ o.table }}
+  IF NOT v_found THEN LEAVE moving; END IF;
+  -- Locks the free slots. One needs no cursor. A cursor reads and counts again, because more can be free now.
+  SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
+    INTO v_found, v_slot, v_count{{ counted }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
 {%- if o.mariadb() %}
-  -- First the row, because a failed write (1451, 1452, 1205 at an index) is fatal: the call ends, no handler runs.
+  -- The row first, because 1205 at an index is fatal: the call ends without a handler, and no slot has changed.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
     -- 0 rows: nothing was added. KILL QUERY can do this (11.8): again, as below. Still 0: a trigger keeps the value.

@@ -17,8 +17,8 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects all counts of a record, which stay pending; the message names one
-  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records, or slots without which a row rejects the sum
+Errors: 30013 {{ of }} rejects the counts of a record (in a transaction: the free ones), which stay pending
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records; 1213 takes back up to p_slots; repeat it
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
 : ROLLBACK or disconnect. COMMIT or BEGIN would {% if o.mariadb() %}count twice{% else %}lose counts{% endif %}.
@@ -26,11 +26,10 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- A record had v_slots slots at v_records, v_pending with counts. v_free: those locked. v_done: slots since COMMIT.
-  DECLARE v_slots, v_pending, v_free, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  DECLARE v_slots, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0; -- v_done: the slots since COMMIT
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
-    SELECT {{ sql.key("slots.{}", ", ") }}, SUM(slots.`count` <> 0), COUNT(*)
+    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
      GROUP BY {{ sql.key("slots.{}", ", ") }} ORDER BY RAND();
@@ -41,7 +40,7 @@ BEGIN
       RESIGNAL;
     END;
 
-  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots;
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
@@ -56,10 +55,11 @@ BEGIN
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- Not all was free, before the first 1205 or 1213: waits for the row (v_slot -1), then for each higher slot that
-      -- is left and the row. The slot first: waiting for it with the row locked would block child rows.
-      SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_errors = 0 AND v_free < v_pending, -1, NULL);
+      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_why);
+      -- Something is left: before the first 1205 or 1213, waits for the row (v_slot -1), then for each slot that is
+      -- left and the row. The slot first: waiting for it with the row locked would block child rows.
+      SELECT MIN(-1) INTO v_slot FROM {{ o.table }}
+       WHERE {{ row }} AND `count` <> 0 AND v_own AND (v_errors = 0 OR v_why IS NOT NULL){{ m::own(o, "slot") }};
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
@@ -67,18 +67,19 @@ BEGIN
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
-        SELECT MIN(slot) INTO v_slot FROM {{ o.table }} -- NULL, also if the row rejects, ends the loop
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_why);
+        SELECT MIN(slot) INTO v_slot FROM {{ o.table }}
          WHERE {{ row }} AND `count` <> 0 AND slot > v_slot AND v_why IS NULL{{ m::own(o, "slot") }};
       END WHILE;
-      IF v_why IS NOT NULL THEN
-        SELECT COUNT(*) INTO v_found FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
-        -- After a reset, slot 0 can be negative: with the slots that others hold, the sum may fit. So 1205, not 30013.
-        IF v_free < v_found THEN SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40);
-        ELSE SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)); END IF;
+      IF v_own AND v_why IS NOT NULL THEN -- with what others hold, the row can accept it: waits for all slots
+        SELECT COUNT(*) INTO v_found FROM {{ o.table }} WHERE {{ row }}{{ m::own(o, "slot") }} FOR UPDATE;
+        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_why);
       END IF;
+      SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)),
+          v_done = v_done + v_slots;
     END;
-    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_pending, v_slots;
+    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
       COMMIT AND NO CHAIN NO RELEASE;
       SET v_done = 0;
