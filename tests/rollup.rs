@@ -265,7 +265,7 @@ fn a_part_that_the_row_rejects_stays_until_the_rest_is_free(server: &Server) {
         run(&mut caller, "COMMIT");
         assert_eq!((views(&schema, 1), pending(&schema)), (Some(0), 6));
     }
-    [&mut open, &mut next].map(|session| run(session, "COMMIT"));
+    [&mut open, &mut next].into_iter().for_each(|session| run(session, "COMMIT"));
     rollup_behind(&schema, lock, || ());
     assert_eq!(views(&schema, 1), Some(6));
     // A slot that appears meanwhile hides none that is locked, whichever record comes first.
