@@ -33,7 +33,7 @@ BEGIN
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_found, v_rejected);
   ELSE
     -- Overwrites slot 0: one inserted since the SELECT counts as before the reset. Other new slots count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)

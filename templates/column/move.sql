@@ -1,7 +1,6 @@
 {%- import "macros.sql" as m -%}
 {%- let of = o.column().expect("the package has a column") -%}
 {%- let record = sql.key("{} = {p}", " AND ") -%}
-{%- let counted = sql.on_mariadb(", v_sum") -%}
 {%- macro update(o, of, record, indent) %}
 {{ indent }}UPDATE {{ of.table }} AS parent SET parent.{{ of.column }} = COALESCE(parent.{{ of.column }}, 0) + v_sum
 {%- for name in o.keep() %},
@@ -10,11 +9,12 @@
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
+  OUT p_slots INT,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
-  If others hold the row, it moves none. p_idle: deletes the slots that were 0 before.
-  p_rejected: the error of the row, if it rejects the sum; then nothing has changed.'
+  If others hold the row, it moves none. p_idle: deletes the slots that were 0 before. p_slots: the free slots with
+  counts, as the sum of slot + 1, or NULL. p_rejected: the error of the row, if it rejects the counts: nothing changes.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
@@ -47,10 +47,10 @@ moving: BEGIN
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN LEAVE moving; END IF;
   -- Locks the free slots. One needs no cursor. A cursor reads and counts again, because more can be free now.
-  SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
-    INTO v_found, v_slot, v_count{{ counted }} FROM {{ o.table }}
+  SELECT COUNT(*), SUM((slot + 1) * (`count` <> 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
+    INTO v_found, p_slots, v_slot, v_count{{ sql.on_mariadb(", v_sum") }} FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
+  IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
 {%- if o.mariadb() %}
   -- The row first, because 1205 at an index is fatal: the call ends without a handler, and no slot has changed.
   IF v_sum <> 0 THEN
@@ -78,7 +78,7 @@ moving: BEGIN
 {%- endif %}
     END IF;
     SET v_done = v_done + 1;
-    IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count, v_found{{ counted }}; END IF;
+    IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
   -- Last the row: a handler sees each of its errors, and takes back the slots.

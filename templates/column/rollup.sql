@@ -26,10 +26,11 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  DECLARE v_slots, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0; -- v_done: the slots since COMMIT
+  -- v_pending: which slots have counts, as the sum of slot + 1: a new one hides none. v_done: the slots since COMMIT.
+  DECLARE v_slots, v_pending, v_free, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
-    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*)
+    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*), SUM((slots.slot + 1) * (slots.`count` <> 0))
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
      GROUP BY {{ sql.key("slots.{}", ", ") }} ORDER BY RAND();
@@ -40,7 +41,7 @@ BEGIN
       RESIGNAL;
     END;
 
-  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots;
+  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
@@ -55,11 +56,10 @@ BEGIN
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_why);
-      -- Something is left: before the first 1205 or 1213, waits for the row (v_slot -1), then for each slot that is
-      -- left and the row. The slot first: waiting for it with the row locked would block child rows.
-      SELECT MIN(-1) INTO v_slot FROM {{ o.table }}
-       WHERE {{ row }} AND `count` <> 0 AND v_own AND (v_errors = 0 OR v_why IS NOT NULL){{ m::own(o, "slot") }};
+      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
+      -- Others hold slots, or the row: before the first 1205 or 1213, or if the row rejects a part, waits for the row
+      -- (v_slot -1), then for each slot left and the row. The slot first: a wait with the row would block child rows.
+      SET v_slot = IF(v_own AND (v_errors = 0 AND COALESCE(v_free, 0) <> v_pending OR v_why IS NOT NULL), -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
@@ -67,19 +67,19 @@ BEGIN
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_why);
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
         SELECT MIN(slot) INTO v_slot FROM {{ o.table }}
          WHERE {{ row }} AND `count` <> 0 AND slot > v_slot AND v_why IS NULL{{ m::own(o, "slot") }};
       END WHILE;
       IF v_own AND v_why IS NOT NULL THEN -- with what others hold, the row can accept it: waits for all slots
         SELECT COUNT(*) INTO v_found FROM {{ o.table }} WHERE {{ row }}{{ m::own(o, "slot") }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_why);
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
       END IF;
       SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)),
           v_done = v_done + v_slots;
     END;
-    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots;
+    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
       COMMIT AND NO CHAIN NO RELEASE;
       SET v_done = 0;
