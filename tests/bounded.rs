@@ -271,7 +271,6 @@ fn an_amount_that_is_rolled_back_is_not_sold(server: &Server) {
 fn held(schema: &Schema<'_>) -> Vec<u32> {
     let mut connection = schema.isolated("READ COMMITTED");
     let slot = "SELECT counter FROM bounded_counters WHERE counter_name = 'seats' AND counter_id =";
-    // MySQL returns 3572, MariaDB 1205.
     let next =
         "SELECT counter FROM bounded_counters WHERE counter_name = 'tables' AND counter_id = 1 FOR UPDATE NOWAIT";
     assert_eq!(error(&mut connection, next), 0, "the next counter is locked");

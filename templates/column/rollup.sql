@@ -17,8 +17,8 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
-Errors: 30013 {{ of }} rejects the counts of a record (in a transaction: the free ones), which stay pending
-  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records; 1213 takes back up to p_slots; repeat it
+Errors: 30013 {{ of }} rejects the counts of a record, which stay pending; the message names one and the reason
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records, or slots that a row needs to accept the rest
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
 : ROLLBACK or disconnect. COMMIT or BEGIN would {% if o.mariadb() %}count twice{% else %}lose counts{% endif %}.
@@ -57,9 +57,9 @@ BEGIN
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- Others hold slots, or the row: before the first 1205 or 1213, or if the row rejects a part, waits for the row
-      -- (v_slot -1), then for each slot left and the row. The slot first: a wait with the row would block child rows.
-      SET v_slot = IF(v_own AND (v_errors = 0 AND COALESCE(v_free, 0) <> v_pending OR v_why IS NOT NULL), -1, NULL);
+      -- If others hold the row or slots, before the first 1205 or 1213: waits for the row (v_slot -1), then for each
+      -- slot left and the row. The slot first: a wait with the row locked would block child rows.
+      SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_errors = 0 AND COALESCE(v_free, 0) <> v_pending, -1, NULL);
       WHILE v_slot IS NOT NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
@@ -71,13 +71,12 @@ BEGIN
         SELECT MIN(slot) INTO v_slot FROM {{ o.table }}
          WHERE {{ row }} AND `count` <> 0 AND slot > v_slot AND v_why IS NULL{{ m::own(o, "slot") }};
       END WHILE;
-      IF v_own AND v_why IS NOT NULL THEN -- with what others hold, the row can accept it: waits for all slots
-        SELECT COUNT(*) INTO v_found FROM {{ o.table }} WHERE {{ row }}{{ m::own(o, "slot") }} FOR UPDATE;
-        {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
+      IF v_why IS NOT NULL THEN
+        -- The row can reject a part that it accepts with the slots that others hold: 1205, and compact waits for them.
+        SELECT SUM(slot + 1) INTO v_found FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+        SET v_why = CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 40), ': ', v_why);
+        IF v_found > v_free THEN SET v_locked = v_why; ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
       END IF;
-      SET v_rejected = COALESCE(v_rejected, CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why)),
-          v_done = v_done + v_slots;
     END;
     FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
