@@ -21,7 +21,8 @@ Errors: 30013 {{ of }} rejects the counts of a record, which stay pending; the m
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records, or slots that a row needs to accept the rest
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
-: ROLLBACK or disconnect. COMMIT or BEGIN would {% if o.mariadb() %}count twice{% else %}lose counts{% endif %}.
+: ROLLBACK or disconnect, then repeat. COMMIT or BEGIN would {# -#}
+  {% if o.mariadb() %}count twice{% else %}lose counts{% endif %}.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
