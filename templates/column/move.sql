@@ -55,7 +55,7 @@ moving: BEGIN
   -- The row first, because 1205 at an index is fatal: the call ends without a handler, and no slot has changed.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
-    -- 0 rows: nothing was added. KILL QUERY can do this (11.8): again, as below. Still 0: a trigger keeps the value.
+    -- 0 rows: nothing was added. KILL QUERY can do this (11.8, also below): again. Still 0: a trigger keeps the value.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;
@@ -68,8 +68,8 @@ moving: BEGIN
 {%- if o.mariadb() %}
       -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
-      IF ROW_COUNT() = 0 THEN
-        UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
+      IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot) THEN
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       END IF;
 {%- else %}
       -- Leaves 0, because a connection uses the slot. The next roll-up deletes it if it is still 0.
