@@ -4,8 +4,7 @@
   OUT p_taken BOOLEAN)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
-  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
-'
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
   -- Locks slot 1, then what is free or, with p_wait, all: the other branch is an impossible WHERE, which locks nothing.
   -- INSERT only updates the locked rows: a joined UPDATE locks all. With binlog_format = STATEMENT, a replica differs.

@@ -19,7 +19,7 @@ Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 100);
 {%- if o.cluster %}
 BEGIN
   CALL {{ sql.routine(R::Steps) }}('reset', {{ sql.key("{p}", ", ") }}, 0);
-  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR   ") -}}
+  {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
   CALL {{ sql.routine(R::Maintain) }}('reset', {{ sql.key("{p}", ", ") }}, p_value);
 END
 {%- else %}
