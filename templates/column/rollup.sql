@@ -76,8 +76,8 @@ BEGIN
         -- The row can reject a part that it accepts with the slots that others hold: 1205, and compact waits for them.
         SELECT SUM(slot + 1) INTO v_found FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
         SET v_why = CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why);
-        IF v_found > v_free THEN SET v_locked = LEFT(v_why, 40); ELSE SET v_rejected = IFNULL(v_rejected, v_why); END IF;
-      END IF;
+        IF v_found > v_free THEN SET v_locked = LEFT(v_why, 40); ELSE SET v_rejected = COALESCE(v_rejected, v_why);
+      END IF; END IF;
     END;
     FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
