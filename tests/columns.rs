@@ -45,6 +45,7 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
          INSERT INTO articles (views, updated_at) VALUES (5, '2000-01-01'), (6, '2000-01-01')",
     );
     let said = ends(&schema, 0, INSTALL);
+    has(&said, &["The routines run with all privileges of your account"]);
     let line = |start: &str| {
         let line = said.lines().map(str::trim).find(|line| line.starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {said}")).replace('?', "1")
@@ -200,7 +201,6 @@ fn tour(schema: &Schema<'_>, [table, column]: [&str; 2], columns: &str, primary:
         let calls = calls.replace("CALL ", &format!("CALL {table}_{column}_"));
         calls.replace("{1}", keys[0]).replace("{2}", keys[1])
     };
-    // The column and the total of each record.
     let read = format!("SELECT `{column}`, {table}_{column}_get({primary}) FROM `{table}` ORDER BY 1");
     let found = || schema.query::<(usize, usize)>(&read);
     for (batch, all) in ["-1", "0", "1", "2", "2147483647", "NULL"].into_iter().zip([10, 20, 30, 40, 50, 60]) {

@@ -326,7 +326,6 @@ fn an_installation_that_is_killed_at_any_statement_is_completed_by_the_next(serv
     ));
     let grants = routine_grants(&schema, &user);
     assert_eq!(grants.len(), 3);
-    // Two routines differ, one is missing.
     let old = "ALTER PROCEDURE counter_add COMMENT 'old'; ALTER FUNCTION counter_get COMMENT 'old'; DROP PROCEDURE counter_delete";
     let replaced = (0..).take_while(|at| {
         let killed = is_killed_and_completed(old, *at);

@@ -27,7 +27,7 @@ pub enum InstallError {
     /// A script rejects the server or a table, and says what to do.
     #[error("{0}")]
     Check(String),
-    /// The table with the counts does not exist, but the database has routines of the package.
+    /// The table with the counts does not exist, but the database has other objects of the package.
     #[error("the table {0} does not exist, but the database has {1}: the table was renamed or dropped")]
     LostTable(String, String),
     /// The counts of a table that is to be dropped have changed.

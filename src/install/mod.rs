@@ -75,13 +75,9 @@ pub fn steps(package: &Package, states: &[ObjectState]) -> Result<Vec<Step>, Ins
         steps.retain(|step| !step.is_of_routine() || state(step, states) != Some(&State::Same));
         return Ok(steps);
     }
-    match states.iter().filter(exists).find(|object| object.is_routine()) {
-        None => Ok(render::plan(package, Task::Create)),
-        Some(routine) => {
-            let table = package.options.table.name().to_owned();
-            Err(InstallError::LostTable(table, routine.to_string()))
-        }
-    }
+    states.iter().find(exists).map_or(Ok(render::plan(package, Task::Create)), |left| {
+        Err(InstallError::LostTable(package.options.table.name().to_owned(), left.to_string()))
+    })
 }
 
 /// The state of the object of a step.
