@@ -35,7 +35,7 @@ BEGIN
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_found, v_rejected);
   ELSE
-    -- Overwrites slot 0: one inserted since the SELECT counts as before the reset. Other new slots count after it.
+    -- Overwrites slot 0, which v_others leaves out: what it has is before the reset. Other new slots count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

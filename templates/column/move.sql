@@ -21,10 +21,10 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- These say nothing of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" often") }} runs no handler.
+  -- These say nothing of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" mostly") }} runs no handler.
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
-    1317, 1969, 1329, -- KILL, seldom; KILL QUERY can end a FETCH as NOT FOUND, 1329 (11.8)
+    1317, 1969, 1329, -- KILL, if it runs one; on 11.8, KILL QUERY can end a FETCH as NOT FOUND (1329)
     {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
@@ -35,7 +35,7 @@ moving: BEGIN
       END;
       RESIGNAL;
     END;
-  -- With every other error, the row rejects the sum. NOT FOUND is a signal of a trigger: no FETCH goes past the end.
+  -- With every other error, the row rejects the sum. NOT FOUND is a trigger's SIGNAL: no FETCH goes past the end.
   DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
@@ -52,10 +52,10 @@ moving: BEGIN
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first, because 1205 at an index is fatal: the call ends without a handler, and no slot has changed.
+  -- The row first: if it waits too long at an index, the call ends without a handler (1205). No slot has changed yet.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
-    -- 0 rows: nothing was added. KILL QUERY can do this (11.8, also below): again. Still 0: a trigger keeps the value.
+    -- 0 rows: on 11.8, KILL QUERY can end an UPDATE without an error: again. If still 0, a trigger keeps the value.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;
@@ -68,6 +68,7 @@ moving: BEGIN
 {%- if o.mariadb() %}
       -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
+      -- KILL QUERY again. If the slot is missing, a trigger has deleted it.
       IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot) THEN
         SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       END IF;

@@ -11,8 +11,7 @@ Sets the total of a record: slot 0 gets p_value minus the column and the other s
   Outside of a transaction each slot commits by itself. The node with auto_increment_offset 1 moves slot 0.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_value, the new total; NULL means 0
 Errors: 1048, 1264, 1265, 1292, 1366, 1406 the key is NULL or does not fit; 1264 the count is out of range
-  1205, 1213
-{%- if o.cluster %}, 1180, 3101{% endif %} lock wait timeout, deadlock
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} lock wait timeout, deadlock
 {%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction. After KILL: ROLLBACK
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 100);
 {%- endfilter %}
