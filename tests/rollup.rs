@@ -385,8 +385,8 @@ fn a_total_that_is_rejected_stays_pending_and_stops_no_other(server: &Server) {
         (&trigger("BEFORE", &signal("HY000")), 30013, "too few"),
         (&trigger("BEFORE", &signal("22007")), 30013, "too few"),
         (&trigger("AFTER", &signal("02777")), 30013, "too few"),
+        (&trigger("BEFORE", "BEGIN DECLARE v INT; DECLARE c CURSOR FOR SELECT 1 FROM DUAL WHERE FALSE; OPEN c; FETCH c INTO v; END"), 30013, "no data"),
         ("ALTER TABLE articles MODIFY views INT NOT NULL ;; CREATE TRIGGER fails BEFORE UPDATE ON articles FOR EACH ROW SET NEW.views = IF(NEW.views < 0, NULL, NEW.views)", 30013, "null"),
-        // The value of article 0.
         ("INSERT INTO articles (id, views) VALUES (0, -1002) ;; ALTER TABLE articles ADD UNIQUE (views)", 30013, "duplicate entry"),
         (
             "CREATE TABLE tiers (tier INT PRIMARY KEY) ENGINE = InnoDB ;; INSERT INTO tiers VALUES (0) ;;

@@ -48,8 +48,8 @@ const BINARIES: [&str; 2] = ["BINARY", "VARBINARY"];
 
 /// The names of the other columns of the table, the view and JSON_TABLE, and after `p_`, of the other parameters of the routines that have
 /// the key. A promise compares them with the SQL.
-pub const TAKEN: [&str; 11] =
-    ["amount", "array", "count", "entry", "idle", "rejected", "slot", "slots", "step", "total", "value"];
+pub const TAKEN: [&str; 12] =
+    ["amount", "array", "count", "entry", "idle", "left", "rejected", "slot", "slots", "step", "total", "value"];
 
 impl KeyType {
     /// None if the text is not a type of a key column.

@@ -9,22 +9,22 @@
 {%- endmacro -%}
 {{ sql.create("PROCEDURE") }}({{ sql.key("IN {p} {type}", ",\n  ") }},
   IN p_idle BOOLEAN,
-  OUT p_slots INT,
+  OUT p_left BOOLEAN,
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
-  If others hold the row, it moves none. p_idle: deletes the slots that were 0 before. p_slots: the free slots with
-  counts, as the sum of slot + 1, or NULL. p_rejected: the error of the row, if it rejects the counts: nothing changes.'
+  p_idle: deletes the slots that were 0 before. p_left: others hold slots with counts, or the row, and nothing changes.
+  p_rejected: the error of the row, if it rejects the counts: nothing changes.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- These say nothing of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" mostly") }} runs no handler.
+  -- These say nothing of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" mostly") }} runs none.
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
-    1317, 1969, 1329, -- KILL, if it runs one; on 11.8, KILL QUERY can end a FETCH as NOT FOUND (1329)
+    1317, 1969, -- KILL and max_statement_time, if they run one
     {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
@@ -35,7 +35,7 @@ moving: BEGIN
       END;
       RESIGNAL;
     END;
-  -- With every other error, the row rejects the sum. NOT FOUND is a trigger's SIGNAL: no FETCH goes past the end.
+  -- With all others, the row rejects the sum. NOT FOUND is of a trigger{{ sql.on_mariadb(" or KILL QUERY (11.8)") }}.
   DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
@@ -44,18 +44,19 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF NOT v_found THEN LEAVE moving; END IF;
-  -- Locks the free slots. One needs no cursor. A cursor reads and counts again, because more can be free now.
-  SELECT COUNT(*), SUM((slot + 1) * (`count` <> 0)), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}
-    INTO v_found, p_slots, v_slot, v_count{{ sql.on_mariadb(", v_sum") }} FROM {{ o.table }}
+  SELECT COUNT(*) = 0 INTO p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF p_left THEN LEAVE moving; END IF;
+  -- Locks the free slots. MAX reads a single one. A cursor reads and counts several again, because it can find more.
+  SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, COUNT(NULLIF(`count`, 0)) < (
+         SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
+    INTO v_found, v_slot, v_count{{ sql.on_mariadb(", v_sum") }}, p_left FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first: if it waits too long at an index, the call ends without a handler (1205). No slot has changed yet.
+  -- The row first: MariaDB runs no handler for 1205 of an UPDATE, at an index, say. No slot has changed yet.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
-    -- 0 rows: on 11.8, KILL QUERY can end an UPDATE without an error: again. If still 0, a trigger keeps the value.
+    -- On 11.8, KILL QUERY can end an UPDATE without an error: again. If still 0, a trigger keeps the value: it decides.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;
@@ -68,8 +69,8 @@ moving: BEGIN
 {%- if o.mariadb() %}
       -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
-      -- KILL QUERY again. If the slot is missing, a trigger has deleted it.
-      IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot) THEN
+      -- KILL QUERY again, unless a trigger has deleted the slot.
+      IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot FOR UPDATE) THEN
         SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       END IF;
 {%- else %}

@@ -8,8 +8,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold a row or a slot, it commits, then waits for the row alone, then for each slot and the row. After
-  the first 1205 or 1213, it moves what is free; after the tenth, it ends.
+  If others hold the row or slots, it commits, then waits for the row alone, then for each slot and the row. After the
+  first 1205 or 1213, it waits for no others; after ten (an index or a trigger can still wait), it ends.
   A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (SERIALIZABLE waits), and locks until COMMIT.
   If the UPDATE of a row waits (index, trigger), rows moved before stay locked.
@@ -27,11 +27,11 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  -- v_pending: which slots have counts, as the sum of slot + 1: a new one hides none. v_done: the slots since COMMIT.
-  DECLARE v_slots, v_pending, v_free, v_slot, v_found, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  DECLARE v_slots, v_pending, v_slot, v_found, v_left, v_errors, v_own, v_end INT DEFAULT 0;
+  DECLARE v_done INT DEFAULT 0; -- slots since COMMIT
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR
-    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*), SUM((slots.slot + 1) * (slots.`count` <> 0))
+    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*), SUM(slots.`count` <> 0)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
      GROUP BY {{ sql.key("slots.{}", ", ") }} ORDER BY RAND();
@@ -53,31 +53,30 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- the earlier moves; _move has taken this one back. After 1213, none.
+          COMMIT AND NO CHAIN NO RELEASE; -- the earlier moves; after 1213, they are taken back, too
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_free, v_why);
-      -- If others hold the row or slots, before the first 1205 or 1213: waits for the row (v_slot -1), then for each
-      -- slot left and the row. The slot first: a wait with the row locked would block child rows.
-      SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_errors = 0 AND COALESCE(v_free, 0) <> v_pending, -1, NULL);
-      WHILE v_slot IS NOT NULL DO
+      CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
+      SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
+      -- Others hold the row or slots: waits for the row alone (v_slot -1), then for each slot left and the row, in a
+      -- transaction each, READ COMMITTED. The slot first: a wait with the row locked would block child rows.
+      WHILE v_left AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
         IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_found
           FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
         SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
-        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_free, v_why);
+        CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_left, v_why);
         SELECT MIN(slot) INTO v_slot FROM {{ o.table }}
-         WHERE {{ row }} AND `count` <> 0 AND slot > v_slot AND v_why IS NULL{{ m::own(o, "slot") }};
+         WHERE {{ row }} AND `count` <> 0 AND slot > v_slot{{ m::own(o, "slot") }};
       END WHILE;
       IF v_why IS NOT NULL THEN
-        -- The row can reject a part that it accepts with the slots that others hold: 1205, and compact waits for them.
-        SELECT SUM(slot + 1) INTO v_found FROM {{ o.table }} WHERE {{ row }} AND `count` <> 0{{ m::own(o, "slot") }};
+        -- With the slots that others hold, the row may accept all: then it is 1205. compact waits for them.
         SET v_why = CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why);
-        IF v_found > v_free THEN SET v_locked = LEFT(v_why, 40); ELSE SET v_rejected = COALESCE(v_rejected, v_why);
-      END IF; END IF;
+        IF v_left THEN SET v_locked = LEFT(v_why, 40); ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
+      END IF;
     END;
     FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
