@@ -44,8 +44,8 @@ IF p_slots <> {{ o.setup_slots() }} THEN
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET {{ set }};
 {%- if o.mariadb() %}
-    -- Also 0 with autocommit = 0, and in a trigger under autocommit: there RELEASE works. If it is 1, there is no
-    -- savepoint, because in a trigger, it would keep what a statement has done that then fails.
+    -- 1: in a transaction. There, a savepoint in a trigger would keep changes of a statement that then fails.
+    -- 0: also with autocommit = 0 and in a trigger under autocommit, where RELEASE works.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
 {%- else %}
     SAVEPOINT slotted; RELEASE SAVEPOINT slotted;

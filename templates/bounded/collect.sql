@@ -6,8 +6,8 @@
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all: the other branch is an impossible WHERE, which locks nothing.
-  -- INSERT only updates the locked rows: a joined UPDATE locks all. With binlog_format = STATEMENT, a replica differs.
+  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other finds no row and locks nothing.
+  -- INSERT only updates these rows: a joined UPDATE locks all. With binlog_format = STATEMENT, replicas can differ.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (

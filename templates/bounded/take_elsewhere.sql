@@ -4,7 +4,8 @@
   IN p_amount BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
-  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.'
+  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.
+  {{- sql.on_mariadb("\n  The SET STATEMENT of take applies here, too.") }}'
 taking: BEGIN
   DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -13,20 +14,18 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL {{ sql.routine(R::Fail) }}(30017, '{{ take }}: p_amount must be at least 1');
   END IF;
-  {% if o.mariadb() -%}
-  {{ m::outside_of_transaction(o, "v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED'") }}
-{%- else -%}
-  {{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
-{%- endif %}
+  {% if o.mariadb() %}{{ m::outside_of_transaction(o, "v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED'") }}
+  {%- else %}{{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
+  {%- endif %}
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
-  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen). Two equal sums are certain enough.
+  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): only two equal sums reject.
   IF v_certain AND v_total < p_amount THEN
     SELECT SUM(counter) INTO v_again FROM {{ o.table }} WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
   END IF;{% endif %}
-  -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
+  -- An unknown counter fails here, before a gap is locked. In a transaction, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ take }}: unknown counter ', QUOTE(p_counter_name)));
   END IF;
@@ -42,7 +41,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL {{ sql.routine(R::Collect) }}(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
-    -- Only for the message: it lacks locked slots, and by now it can be large enough again.
+    -- For the message: what is committed, without slots that others hold. By now, it can be large enough.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;

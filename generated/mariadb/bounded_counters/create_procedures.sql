@@ -92,8 +92,8 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all: the other branch is an impossible WHERE, which locks nothing.
-  -- INSERT only updates the locked rows: a joined UPDATE locks all. With binlog_format = STATEMENT, a replica differs.
+  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other finds no row and locks nothing.
+  -- INSERT only updates these rows: a joined UPDATE locks all. With binlog_format = STATEMENT, replicas can differ.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -130,7 +130,8 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_take_elsewhere`(IN p_counter_name 
   IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
-  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.'
+  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.
+  The SET STATEMENT of take applies here, too.'
 taking: BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -142,18 +143,18 @@ taking: BEGIN
   -- RELEASE fails (1305) only outside of a transaction, where a savepoint ends at once.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
-    -- Also 0 with autocommit = 0, and in a trigger under autocommit: there RELEASE works. If it is 1, there is no
-    -- savepoint, because in a trigger, it would keep what a statement has done that then fails.
+    -- 1: in a transaction. There, a savepoint in a trigger would keep changes of a statement that then fails.
+    -- 0: also with autocommit = 0 and in a trigger under autocommit, where RELEASE works.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
-  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen). Two equal sums are certain enough.
+  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): only two equal sums reject.
   IF v_certain AND v_total < p_amount THEN
     SELECT SUM(counter) INTO v_again FROM `bounded_counters` WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
   END IF;
-  -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
+  -- An unknown counter fails here, before a gap is locked. In a transaction, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN
     CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_take: unknown counter ', QUOTE(p_counter_name)));
   END IF;
@@ -169,7 +170,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
-    -- Only for the message: it lacks locked slots, and by now it can be large enough again.
+    -- For the message: what is committed, without slots that others hold. By now, it can be large enough.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
@@ -186,7 +187,7 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(10
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_unicode_520_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, so that most keep over 10, at most 4 for each connection
+  p_slots, 1 to 10000, NULL means 5; choose p_value / 30: below 10 in each, slot 1 gets all. At most 4 a connection
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   4025 p_value is less than 0
@@ -278,6 +279,7 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
+  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
   1205, 1213 lock wait timeout, deadlock: repeat the transaction

@@ -101,8 +101,8 @@ CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARA
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
 BEGIN
-  -- Locks slot 1, then what is free or, with p_wait, all: the other branch is an impossible WHERE, which locks nothing.
-  -- INSERT only updates the locked rows: a joined UPDATE locks all. With binlog_format = STATEMENT, a replica differs.
+  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other finds no row and locks nothing.
+  -- INSERT only updates these rows: a joined UPDATE locks all. With binlog_format = STATEMENT, replicas can differ.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -156,7 +156,7 @@ taking: BEGIN
   END;
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
-  -- Outside of a transaction, an unknown counter locks no gap. In one, NULL can be an old snapshot.
+  -- An unknown counter fails here, before a gap is locked. In a transaction, NULL can be an old snapshot.
   IF v_certain AND v_total IS NULL THEN
     CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_take: unknown counter ', QUOTE(p_counter_name)));
   END IF;
@@ -172,7 +172,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
-    -- Only for the message: it lacks locked slots, and by now it can be large enough again.
+    -- For the message: what is committed, without slots that others hold. By now, it can be large enough.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
@@ -190,7 +190,7 @@ CREATE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(100) CHARACTE
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_0900_ai_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, so that most keep over 10, at most 4 for each connection
+  p_slots, 1 to 10000, NULL means 5; choose p_value / 30: below 10 in each, slot 1 gets all. At most 4 a connection
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   3819 p_value is less than 0
@@ -280,6 +280,7 @@ CREATE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100) CHARACTER
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
+  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
   1205, 1213 lock wait timeout, deadlock: repeat the transaction
