@@ -40,12 +40,12 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 
 {#- Sets a variable, but not in a transaction. -#}
 {% macro outside_of_transaction(o, set) -%}
--- RELEASE fails (1305) only outside of a transaction, where a savepoint ends at once.
+-- Outside of any transaction, a savepoint ends at once, so RELEASE fails (1305).
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET {{ set }};
 {%- if o.mariadb() %}
-    -- 1: in a transaction. There, a savepoint in a trigger would keep changes of a statement that then fails.
-    -- 0: also with autocommit = 0 and in a trigger under autocommit, where RELEASE works.
+    -- @@in_transaction is also 0 with autocommit = 0 and in a trigger under autocommit, whose error undoes all.
+    -- If it is 1, no savepoint: in a trigger, it would keep what a statement has changed before it fails.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
 {%- else %}
     SAVEPOINT slotted; RELEASE SAVEPOINT slotted;

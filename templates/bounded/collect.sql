@@ -4,10 +4,11 @@
   OUT p_taken BOOLEAN)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
-  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
+  {{- sql.on_mariadb("\n  It and the private routine that calls it run under the SET STATEMENT of take.") }}'
 BEGIN
-  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other finds no row and locks nothing.
-  -- INSERT only updates these rows: a joined UPDATE locks all. With binlog_format = STATEMENT, replicas can differ.
+  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other is an impossible WHERE: no lock.
+  -- INSERT only updates these rows: a joined UPDATE locks all. Replicas with STATEMENT can differ: more slots are free.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -34,7 +35,7 @@ BEGIN
         ) AS locked
     ) AS summed
    WHERE rest >= 0 AND first = 1
-  -- Below 10 per locked slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 are 11, 11, 10.
+  -- Below 10 per locked slot, slot 1 gets all. Otherwise equal shares, and 1 more to the first: 32 in 3 are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0))
 {%- if o.cluster %} + IF(slot = 1, p_amount, 0);

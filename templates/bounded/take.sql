@@ -10,11 +10,10 @@ Takes an amount from a counter. If the total is too small, it fails and changes 
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
-  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
+  In a trigger, it also locks the highest slot and, if its own has too little, all slots, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  1205, 1213{% if o.cluster %}, 3101, 1180{% endif %} lock wait timeout, deadlock
-{%- if o.cluster %}, conflict with another node{% endif %}: repeat the transaction
+  1205, 1213{% if o.cluster %}, 3101, 1180 conflict with another node{% endif %}: repeat the transaction
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }}, 2);
 {%- endfilter %}
 BEGIN

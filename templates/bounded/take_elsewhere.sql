@@ -4,8 +4,7 @@
   IN p_amount BIGINT)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
-  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.
-  {{- sql.on_mariadb("\n  The SET STATEMENT of take applies here, too.") }}'
+  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.'
 taking: BEGIN
   DECLARE v_total{% if o.mariadb() %}, v_again{% endif %} DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -20,7 +19,8 @@ taking: BEGIN
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
 {%- if o.mariadb() %}
-  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): only two equal sums reject.
+  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): a sum can be too low. A second one must
+  -- agree. If both are wrong, a call fails with 30016 that need not, and no count is wrong.
   IF v_certain AND v_total < p_amount THEN
     SELECT SUM(counter) INTO v_again FROM {{ o.table }} WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
@@ -31,7 +31,7 @@ taking: BEGIN
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
     -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
-    IF v_total - p_amount < 10 * v_slots THEN -- a guess: a wrong one costs an attempt
+    IF v_total - p_amount < 10 * v_slots THEN -- a guess, from an old total or NULL: it costs or skips an attempt
       UPDATE {{ o.table }}
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
@@ -41,7 +41,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL {{ sql.routine(R::Collect) }}(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
-    -- For the message: what is committed, without slots that others hold. By now, it can be large enough.
+    -- The third attempt has decided. For the message: what is committed, without slots that others hold.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;

@@ -26,7 +26,7 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  -- Locks the row, then all slots. Reads the row again: if it was missing, it was not locked, and can exist now.
+  -- Locks the row, then all slots. Then the row again: if it was missing, it was not locked, and can exist now.
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
@@ -35,7 +35,7 @@ BEGIN
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_found, v_rejected);
   ELSE
-    -- A slot that is new since the SELECT counts after the reset. Slot 0 does not: it is overwritten.
+    -- A slot that is new since the SELECT counts after the reset, but slot 0 before it, so it is overwritten.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

@@ -13,29 +13,29 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
-  p_idle: deletes the slots that were 0 before. p_left: others hold slots with counts, or the row, and nothing changes.
-  p_rejected: the error of the row, if it rejects the counts: nothing changes.'
+  p_idle: deletes the slots that were 0 before. p_left: others hold slots with counts; or they hold the row, or it is
+  missing, and nothing changes. p_rejected: the error of the row, if it rejects the counts, and nothing changes.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- These say nothing of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" mostly") }} runs none.
+  -- Not the fault of the value: takes the move back, raises the error. KILL{{ sql.on_mariadb(" mostly") }} runs none.
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
-    1317, 1969, -- KILL and max_statement_time, if they run one
+    1317, 1969, -- KILL and max_statement_time, if they run a handler
     {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
       BEGIN
-        -- After a deadlock, there is no savepoint (1305). RESIGNAL raises the error that has led here.
+        -- After a deadlock, there is no savepoint (1305).
         DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
         ROLLBACK TO SAVEPOINT slotted_move;
       END;
       RESIGNAL;
     END;
-  -- With all others, the row rejects the sum. NOT FOUND is of a trigger{{ sql.on_mariadb(" or KILL QUERY (11.8)") }}.
+  -- All others: the row rejects the sum. NOT FOUND: a trigger's SIGNAL{{ sql.on_mariadb(", or KILL QUERY at FETCH") }}.
   DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
@@ -46,17 +46,17 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) = 0 INTO p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_left THEN LEAVE moving; END IF;
-  -- Locks the free slots. MAX reads a single one. A cursor reads and counts several again, because it can find more.
+  -- Locks the free slots. If it is one, MAX is its value. The cursor reads and counts several again: it can find more.
   SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, COUNT(NULLIF(`count`, 0)) < (
-         SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
+         SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }}) -- no locks: all
     INTO v_found, v_slot, v_count{{ sql.on_mariadb(", v_sum") }}, p_left FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first: MariaDB runs no handler for 1205 of an UPDATE, at an index, say. No slot has changed yet.
+  -- The row first: 1205 of an UPDATE at an index runs no handler and ends the call. No slot has changed yet.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
-    -- On 11.8, KILL QUERY can end an UPDATE without an error: again. If still 0, a trigger keeps the value: it decides.
+    -- On 11.8, KILL QUERY can end an UPDATE without an error: again. If still 0, a trigger has dropped the counts.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;
@@ -69,7 +69,7 @@ moving: BEGIN
 {%- if o.mariadb() %}
       -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
-      -- KILL QUERY again, unless a trigger has deleted the slot.
+      -- 0 rows: KILL QUERY, as above, or a trigger has deleted the slot.
       IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot FOR UPDATE) THEN
         SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
       END IF;
@@ -83,7 +83,7 @@ moving: BEGIN
     IF v_done < v_found THEN FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
   END WHILE;
 {%- if !o.mariadb() %}
-  -- Last the row: a handler sees each of its errors, and takes back the slots.
+  -- The row last: its error takes back the slots. KILL between leaves them at 0, until ROLLBACK.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
   END IF;

@@ -6,7 +6,7 @@
   COMMENT {% filter sql_string -%}
 Sets the total of a record: slot 0 gets p_value minus the column and the other slots. The next roll-up moves it.
   Waits for the row, then the slots. In a REPEATABLE READ transaction, first increments of neighbouring records wait
-  until COMMIT. Without a row of the record, so do inserts of rows next to it.
+  until COMMIT. If the record has no row, inserts of rows next to it wait, too.
 {%- if o.cluster %}
   Outside of a transaction each slot commits by itself. The node with auto_increment_offset 1 moves slot 0.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; p_value, the new total; NULL means 0

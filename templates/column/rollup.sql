@@ -8,8 +8,8 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
-  If others hold the row or slots, it commits, then waits for the row alone, then for each slot and the row. After the
-  first 1205 or 1213, it waits for no others; after ten (an index or a trigger can still wait), it ends.
+  If others hold the row or slots, it commits and waits: for the row, then slot by slot, each in a transaction. After
+  the first 1205 or 1213, it skips what others hold; after ten (the UPDATE waits for an index, a trigger), it ends.
   A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (SERIALIZABLE waits), and locks until COMMIT.
   If the UPDATE of a row waits (index, trigger), rows moved before stay locked.
@@ -21,16 +21,15 @@ Errors: 30013 {{ of }} rejects the counts of a record, which stay pending; the m
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records, or slots that a row needs to accept the rest
   After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
-: ROLLBACK or disconnect, then repeat. COMMIT or BEGIN would {# -#}
-  {% if o.mariadb() %}count twice{% else %}lose counts{% endif %}.
+: ROLLBACK or disconnect, then repeat. COMMIT or BEGIN would save half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
   DECLARE v_slots, v_pending, v_slot, v_found, v_left, v_errors, v_own, v_end INT DEFAULT 0;
-  DECLARE v_done INT DEFAULT 0; -- slots since COMMIT
+  DECLARE v_done INT DEFAULT 0; -- slots since COMMIT; 0: no transaction of its own is open
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
-  DECLARE v_records CURSOR FOR
+  DECLARE v_records CURSOR FOR -- read at OPEN: COMMIT does not close it
     SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*), SUM(slots.`count` <> 0)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
@@ -53,14 +52,14 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- the earlier moves; after 1213, they are taken back, too
+          COMMIT AND NO CHAIN NO RELEASE; -- _move has undone its own. After 1213, none are left.
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
+      -- v_slot: NULL waits for nothing, -1 for the row alone, else for this slot and then the row, because a wait with
+      -- the row locked would block child rows. Each in a transaction, READ COMMITTED. It only rises, so this ends.
       SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
-      -- Others hold the row or slots: waits for the row alone (v_slot -1), then for each slot left and the row, in a
-      -- transaction each, READ COMMITTED. The slot first: a wait with the row locked would block child rows.
       WHILE v_left AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
@@ -73,7 +72,7 @@ BEGIN
          WHERE {{ row }} AND `count` <> 0 AND slot > v_slot{{ m::own(o, "slot") }};
       END WHILE;
       IF v_why IS NOT NULL THEN
-        -- With the slots that others hold, the row may accept all: then it is 1205. compact waits for them.
+        -- If others hold slots, the row may accept the sum of all: 1205, not 30013. compact waits for them.
         SET v_why = CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why);
         IF v_left THEN SET v_locked = LEFT(v_why, 40); ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
       END IF;

@@ -90,10 +90,11 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR
   OUT p_taken BOOLEAN)
   SQL SECURITY DEFINER
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
-  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.'
+  leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
+  It and the private routine that calls it run under the SET STATEMENT of take.'
 BEGIN
-  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other finds no row and locks nothing.
-  -- INSERT only updates these rows: a joined UPDATE locks all. With binlog_format = STATEMENT, replicas can differ.
+  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other is an impossible WHERE: no lock.
+  -- INSERT only updates these rows: a joined UPDATE locks all. Replicas with STATEMENT can differ: more slots are free.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -120,7 +121,7 @@ BEGIN
         ) AS locked
     ) AS summed
    WHERE rest >= 0 AND first = 1
-  -- Below 10 per locked slot, slot 1 gets all. Otherwise each gets the same, the first 1 more: 32 in 3 are 11, 11, 10.
+  -- Below 10 per locked slot, slot 1 gets all. Otherwise equal shares, and 1 more to the first: 32 in 3 are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
   SET p_taken = ROW_COUNT() > 0; -- the sum is less, so at least one row has changed
@@ -130,8 +131,7 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_take_elsewhere`(IN p_counter_name 
   IN p_amount BIGINT)
   SQL SECURITY DEFINER
   COMMENT 'Private. Called if the slot has too little: fails if the total is too small, otherwise takes from the others.
-  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.
-  The SET STATEMENT of take applies here, too.'
+  Locks slot 1 first: outside of transactions and triggers, takes do not deadlock with each other.'
 taking: BEGIN
   DECLARE v_total, v_again DECIMAL(65, 0);
   DECLARE v_slots BIGINT;
@@ -140,16 +140,17 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- RELEASE fails (1305) only outside of a transaction, where a savepoint ends at once.
+  -- Outside of any transaction, a savepoint ends at once, so RELEASE fails (1305).
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
-    -- 1: in a transaction. There, a savepoint in a trigger would keep changes of a statement that then fails.
-    -- 0: also with autocommit = 0 and in a trigger under autocommit, where RELEASE works.
+    -- @@in_transaction is also 0 with autocommit = 0 and in a trigger under autocommit, whose error undoes all.
+    -- If it is 1, no savepoint: in a trigger, it would keep what a statement has changed before it fails.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
-  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): only two equal sums reject.
+  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): a sum can be too low. A second one must
+  -- agree. If both are wrong, a call fails with 30016 that need not, and no count is wrong.
   IF v_certain AND v_total < p_amount THEN
     SELECT SUM(counter) INTO v_again FROM `bounded_counters` WHERE counter_name = p_counter_name;
     SET v_certain = v_again <=> v_total;
@@ -160,7 +161,7 @@ taking: BEGIN
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
     -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
-    IF v_total - p_amount < 10 * v_slots THEN -- a guess: a wrong one costs an attempt
+    IF v_total - p_amount < 10 * v_slots THEN -- a guess, from an old total or NULL: it costs or skips an attempt
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
@@ -170,7 +171,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
-    -- For the message: what is committed, without slots that others hold. By now, it can be large enough.
+    -- The third attempt has decided. For the message: what is committed, without slots that others hold.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
@@ -187,7 +188,8 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(10
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_unicode_520_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose p_value / 30: below 10 in each, slot 1 gets all. At most 4 a connection
+  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, at most 4 for each connection: below 10
+  in each slot, a take that needs several leaves all in slot 1
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   4025 p_value is less than 0
@@ -279,10 +281,10 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100
   - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
-  In a trigger, it also locks the highest slot, unless binlog_format is ROW.
+  In a trigger, it also locks the highest slot and, if its own has too little, all slots, unless binlog_format is ROW.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
-  1205, 1213 lock wait timeout, deadlock: repeat the transaction
+  1205, 1213: repeat the transaction
 Example: CALL bounded_counter_take(''seats'', 2);'
 BEGIN
   DECLARE v_slot, v_have, v_rows BIGINT DEFAULT 0;
