@@ -11,7 +11,7 @@ Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; if it does not fi
 Errors: 30013 {{ of }} rejects the counts of the record, which stay pending
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} repeat the transaction. After KILL
 {%- if o.mariadb() %} or an error other than 30013{% endif -%}
-, ROLLBACK: else BEGIN saves half a move.
+, ROLLBACK, or COMMIT saves half a move.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}

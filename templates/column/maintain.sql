@@ -9,7 +9,7 @@
   Locks the row, then its slots: a roll-up that waits for them can get 1213.'
 BEGIN
   DECLARE v_column, v_others DECIMAL(65, 0);
-  DECLARE v_found, v_own INT DEFAULT 0;
+  DECLARE v_found, v_left, v_own INT DEFAULT 0;
   DECLARE v_rejected VARCHAR(512) CHARACTER SET utf8mb4;
 {%- if o.mariadb() %}
   -- KILL QUERY can end a statement as NOT FOUND, which would be a warning.
@@ -26,16 +26,16 @@ BEGIN
     END;
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
-  -- Locks the row, then all slots. Then the row again: if it was missing, it was not locked, and can exist now.
+  -- Locks the row, then all slots. Reads the row last: it can have been inserted while this waited for the slots.
   SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
     FROM {{ of.table }} AS parent WHERE {{ record }} FOR UPDATE;
   IF p_step = 'compact' THEN
-    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_found, v_rejected);
+    CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_left, v_rejected);
   ELSE
-    -- A slot that is new since the SELECT counts after the reset, but slot 0 before it, so it is overwritten.
+    -- Slots that are new since the SELECT: slot 0 is overwritten (counted before the reset), others stay (after it).
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

@@ -21,7 +21,7 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- Not the fault of the value: takes the move back, raises the error. KILL{{ sql.on_mariadb(" mostly") }} runs none.
+  -- Not the fault of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" mostly") }} runs no handler.
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
     1317, 1969, -- KILL and max_statement_time, if they run a handler
@@ -46,9 +46,10 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) = 0 INTO p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_left THEN LEAVE moving; END IF;
-  -- Locks the free slots. If it is one, MAX is its value. The cursor reads and counts several again: it can find more.
-  SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, COUNT(NULLIF(`count`, 0)) < (
-         SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }}) -- no locks: all
+  -- Locks the free slots. One needs no cursor: MAX is its value. If several, the cursor counts again: it can find more.
+  SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, {# -#}
+         COUNT(NULLIF(`count`, 0)) < ( -- a plain read: all
+         SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
     INTO v_found, v_slot, v_count{{ sql.on_mariadb(", v_sum") }}, p_left FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;

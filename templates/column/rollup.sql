@@ -9,19 +9,18 @@
   COMMENT {% filter sql_string -%}
 Moves the pending counts into {{ of }}, record by record in random order, in transactions of p_slots.
   If others hold the row or slots, it commits and waits: for the row, then slot by slot, each in a transaction. After
-  the first 1205 or 1213, it skips what others hold; after ten (the UPDATE waits for an index, a trigger), it ends.
+  the first 1205 or 1213, it skips what others hold. The UPDATE of a row can still wait (index, trigger), while the rows
+  moved before stay locked; after ten errors, it ends.
+{%- if o.mariadb() %} 1205 at an index ends it, in an open transaction.{% endif %}
   A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (SERIALIZABLE waits), and locks until COMMIT.
-  If the UPDATE of a row waits (index, trigger), rows moved before stay locked.
-{%- if o.mariadb() %} 1205 there leaves the transaction open.{% endif %}
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: p_slots, the number of slots after which a transaction ends with its record; NULL means {{ BATCH }}
 Errors: 30013 {{ of }} rejects the counts of a record, which stay pending; the message names one and the reason
   1205, 1213{% if o.cluster %}, 1180, 3101{% endif %} others hold records, or slots that a row needs to accept the rest
-  After KILL
-{%- if o.mariadb() %} or an error other than 30013{% endif -%}
-: ROLLBACK or disconnect, then repeat. COMMIT or BEGIN would save half a move.
+  After KILL{% if o.mariadb() %} or an error other than 30013{% endif %}: ROLLBACK or disconnect, then repeat. {# -#}
+  COMMIT or BEGIN would save half a move.
 Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
@@ -46,19 +45,19 @@ BEGIN
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
     BEGIN
 {%- if o.mariadb() %}
-      -- KILL QUERY can end a statement of _move as NOT FOUND. It is not the end of v_records.
+      -- KILL QUERY can end a SELECT INTO as NOT FOUND (11.8). It is not the end of v_records.
       DECLARE EXIT HANDLER FOR NOT FOUND SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
 {%- endif %}
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- _move has undone its own. After 1213, none are left.
+          COMMIT AND NO CHAIN NO RELEASE; -- the moves before: _move has undone its own, 1213 all
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
-      -- v_slot: NULL waits for nothing, -1 for the row alone, else for this slot and then the row, because a wait with
-      -- the row locked would block child rows. Each in a transaction, READ COMMITTED. It only rises, so this ends.
+      -- v_slot is what to wait for: NULL nothing, -1 the row, else this slot and then the row, because a wait with the
+      -- row locked would block child rows. One READ COMMITTED transaction for each. v_slot only rises: the loop ends.
       SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
       WHILE v_left AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
