@@ -21,11 +21,12 @@ moving: BEGIN
   DECLARE v_slots CURSOR FOR
     SELECT slot, `count`, COUNT(*) OVER (){{ sql.on_mariadb(", SUM(`count`) OVER ()") }}
       FROM {{ o.table }} WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
-  -- Not the fault of the value: takes the move back, raises it. KILL{{ sql.on_mariadb(" mostly") }} runs no handler.
+  -- Not the fault of the value: takes the move back, raises it. KILL mostly runs no handler.
   DECLARE EXIT HANDLER FOR 1205, 1206, 1213, 1114, 1290, 1792, {# -#}
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
     1317, 1969, -- KILL and max_statement_time, if they run a handler
-    {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format{% endif %}
+    {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format
+    1175, -- KILL QUERY with sql_safe_updates{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
       BEGIN

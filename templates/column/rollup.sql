@@ -25,8 +25,7 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  DECLARE v_slots, v_pending, v_slot, v_found, v_left, v_errors, v_own, v_end INT DEFAULT 0;
-  DECLARE v_done INT DEFAULT 0; -- slots since COMMIT; 0: no transaction of its own is open
+  DECLARE v_slots, v_pending, v_slot, v_found, v_left, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR -- read at OPEN: COMMIT does not close it
     SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*), SUM(slots.`count` <> 0)
@@ -42,7 +41,7 @@ BEGIN
 
   OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
   WHILE NOT v_end AND v_errors < 10 DO
-    IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF;
+    IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF; -- v_done: slots since COMMIT
     BEGIN
 {%- if o.mariadb() %}
       -- KILL QUERY can end a SELECT INTO as NOT FOUND (11.8). It is not the end of v_records.
@@ -51,15 +50,15 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- the moves before: _move has undone its own, 1213 all
-          SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 40), v_errors = v_errors + 1, v_done = 0;
+          COMMIT AND NO CHAIN NO RELEASE; -- saves the earlier moves: _move has undone its own, 1213 all
+          SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 79), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
       -- v_slot is what to wait for: NULL nothing, -1 the row, else this slot and then the row, because a wait with the
       -- row locked would block child rows. One READ COMMITTED transaction for each. v_slot only rises: the loop ends.
-      SET v_done = v_done + v_slots, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
-      WHILE v_left AND v_slot IS NOT NULL AND v_why IS NULL DO
+      SET v_done = v_done + v_slots, v_found = 1, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
+      WHILE v_left AND v_found AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
         IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_found
@@ -73,7 +72,7 @@ BEGIN
       IF v_why IS NOT NULL THEN
         -- If others hold slots, the row may accept the sum of all: 1205, not 30013. compact waits for them.
         SET v_why = CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why);
-        IF v_left THEN SET v_locked = LEFT(v_why, 40); ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
+        IF v_left THEN SET v_locked = v_why; ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
       END IF;
     END;
     FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
@@ -84,7 +83,7 @@ BEGIN
   END WHILE;
   IF COALESCE(v_rejected, v_locked) IS NOT NULL THEN
     CALL {{ fail }}(IF(v_rejected IS NULL, 1205, 30013), CONCAT('{{ sql.name.name() }}: ', CONCAT_WS('; ',
-      CONCAT('others have locked ', v_locked, ' (1205)'), CONCAT(
-{%- filter sql_string %}{{ of }} rejects the counts of {% endfilter %}, v_rejected))));
+      CONCAT('others have locked ', LEFT(v_locked, IF(v_rejected IS NULL, 79, 20)), ' (1205)'),
+      CONCAT({% filter sql_string %}{{ of }} rejects the counts of {% endfilter %}, v_rejected))));
   END IF;
 END
