@@ -40,12 +40,12 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 
 {#- Sets a variable, but not in a transaction. -#}
 {% macro outside_of_transaction(o, set) -%}
--- Outside of any transaction, a savepoint ends at once, so RELEASE fails (1305).
+-- Whether a transaction is open: only without one, a savepoint ends at once, and RELEASE fails (1305).
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET {{ set }};
 {%- if o.mariadb() %}
-    -- @@in_transaction is also 0 with autocommit = 0 and in a trigger under autocommit, whose error undoes all.
-    -- If it is 1, no savepoint: in a trigger, it would keep what a statement has changed before it fails.
+    -- @@in_transaction alone does not tell: it is also 0 with autocommit = 0, and in a trigger under autocommit. If it
+    -- is 1, a savepoint would do harm: in a trigger, it would prevent the rollback of a statement that fails.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
 {%- else %}
     SAVEPOINT slotted; RELEASE SAVEPOINT slotted;

@@ -5,10 +5,11 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
-  {{- sql.on_mariadb("\n  It and the private routine that calls it run under the SET STATEMENT of take.") }}'
+  {{- sql.on_mariadb("\n  It and its caller run with innodb_snapshot_isolation=OFF, which take sets.") }}'
 BEGIN
-  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other is an impossible WHERE: no lock.
-  -- INSERT only updates these rows: a joined UPDATE locks all. Replicas with STATEMENT can differ: more slots are free.
+  -- Locks slot 1, then the free slots or, with p_wait, all. p_wait is constant, so the other is an impossible WHERE.
+  -- The INSERT only updates these rows: a joined UPDATE would lock all slots.
+  -- binlog_format must be ROW or MIXED: with STATEMENT, replicas skip no slot, and their totals become wrong.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (

@@ -17,12 +17,13 @@ taking: BEGIN
   {%- else %}{{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
   {%- endif %}
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
-  SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM {{ o.table }} WHERE counter_name = p_counter_name;
+  SELECT SUM(counter), COUNT(*) INTO v_total, v_slots
+    FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id > 0;
 {%- if o.mariadb() %}
-  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): a sum can be too low. A second one must
-  -- agree. If both are wrong, a call fails with 30016 that need not, and no count is wrong.
+  -- A snapshot of MariaDB can contain a take and lack the add before it (seen), so that the sum is too low. A second
+  -- one must agree. If both are too low, a call fails (30016) that need not, and no count is wrong.
   IF v_certain AND v_total < p_amount THEN
-    SELECT SUM(counter) INTO v_again FROM {{ o.table }} WHERE counter_name = p_counter_name;
+    SELECT SUM(counter) INTO v_again FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id > 0;
     SET v_certain = v_again <=> v_total;
   END IF;{% endif %}
   -- An unknown counter fails here, before a gap is locked. In a transaction, NULL can be an old snapshot.
@@ -30,7 +31,7 @@ taking: BEGIN
     CALL {{ sql.routine(R::Fail) }}(30003, CONCAT('{{ take }}: unknown counter ', QUOTE(p_counter_name)));
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
-    -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
+    -- Three attempts of one statement each: slot 1, which has all if less than 10 a slot are left; free slots; all.
     IF v_total - p_amount < 10 * v_slots THEN -- a guess, from an old total or NULL: it costs or skips an attempt
       UPDATE {{ o.table }}
          SET counter = counter - p_amount
@@ -41,7 +42,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL {{ sql.routine(R::Collect) }}(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL {{ sql.routine(R::MustExist) }}('{{ take }}', p_counter_name);
-    -- The third attempt has decided. For the message: what is committed, without slots that others hold.
+    -- Only for the message: FOR UPDATE reads the newest counts, SKIP LOCKED does not wait, so it can be too low.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM {{ o.table }} WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;

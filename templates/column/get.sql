@@ -7,7 +7,7 @@
   SQL SECURITY {{ o.security.sql() }}
   COMMENT {% filter sql_string -%}
 Returns the total of a record: the column and its pending counts. Without a row, it is the pending counts.
-  In REPEATABLE READ, after an own change, what was counted or moved since the snapshot can be missing or count twice.
+  In REPEATABLE READ, after an own change of row or slot, a move since the snapshot can be missing or count twice.
   SET @t = {{ sql.name.typed() }}(..) locks rows until COMMIT unless binlog_format is ROW: SELECT it INTO @t.
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record
 Errors: 1264 the total exceeds the range of BIGINT

@@ -27,7 +27,7 @@ BEGIN
 
   CALL {{ sql.routine(R::Begin) }}(v_own);
   -- Locks the row, then all slots. Reads the row last: it can have been inserted while this waited for the slots.
-  SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE;
+  SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE; -- only locks
   SELECT COALESCE(SUM({% if o.cluster %}0{% else %}IF(slot > 0, `count`, 0){% endif %}), 0) INTO v_others
     FROM {{ o.table }} WHERE {{ record }}{{ m::own(o, "slot") }} FOR UPDATE;
   SELECT COALESCE(MAX(parent.{{ of.column }}), 0) INTO v_column
@@ -35,7 +35,7 @@ BEGIN
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_left, v_rejected);
   ELSE
-    -- Slots that are new since the SELECT: slot 0 is overwritten (counted before the reset), others stay (after it).
+    -- A slot that is new since the SELECT: 0 is overwritten, as if counted before the reset; others count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

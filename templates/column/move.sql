@@ -26,7 +26,7 @@ moving: BEGIN
     {% if o.mariadb() %}1020, 1665, -- locks, disk, read-only, snapshot, binlog
     1317, 1969, -- KILL and max_statement_time, if they run a handler
     {%- else %}1836, 1665, -- locks, disk, read-only, binlog_format
-    1175, -- KILL QUERY with sql_safe_updates{% endif %}
+    1175, -- a killed UPDATE with sql_safe_updates{% endif %}
     1044, 1142, 1143, 1370, 1449, 1054, 1146, 1305 -- privileges, definer, missing objects
     BEGIN
       BEGIN
@@ -36,7 +36,7 @@ moving: BEGIN
       END;
       RESIGNAL;
     END;
-  -- All others: the row rejects the sum. NOT FOUND: a trigger's SIGNAL{{ sql.on_mariadb(", or KILL QUERY at FETCH") }}.
+  -- All others are a rejection: the counts stay. NOT FOUND: a trigger's SIGNAL{{ sql.on_mariadb(", or KILL QUERY") }}.
   DECLARE EXIT HANDLER FOR SQLEXCEPTION, NOT FOUND
     BEGIN
       GET DIAGNOSTICS CONDITION 1 p_rejected = MESSAGE_TEXT;
@@ -47,18 +47,18 @@ moving: BEGIN
   SAVEPOINT slotted_move;
   SELECT COUNT(*) = 0 INTO p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF p_left THEN LEAVE moving; END IF;
-  -- Locks the free slots. One needs no cursor: MAX is its value. If several, the cursor counts again: it can find more.
+  -- Locks the free slots. A single one needs no cursor: MAX is its value. Else FETCH counts again, more or as many.
   SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, {# -#}
-         COUNT(NULLIF(`count`, 0)) < ( -- a plain read: all
+         COUNT(NULLIF(`count`, 0)) < ( -- not FOR UPDATE: all
          SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
     INTO v_found, v_slot, v_count{{ sql.on_mariadb(", v_sum") }}, p_left FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first: 1205 of an UPDATE at an index runs no handler and ends the call. No slot has changed yet.
+  -- The row first: if its UPDATE waits at an index, 1205 runs no handler and ends the call. No slot has changed yet.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
-    -- On 11.8, KILL QUERY can end an UPDATE without an error: again. If still 0, a trigger has dropped the counts.
+    -- 0 rows: nothing was added. KILL QUERY without an error (11.8): again. Still 0: a trigger drops the counts.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;

@@ -12,7 +12,7 @@ Moves the pending counts into {{ of }}, record by record in random order, in tra
   the first 1205 or 1213, it skips what others hold. The UPDATE of a row can still wait (index, trigger), while the rows
   moved before stay locked; after ten errors, it ends.
 {%- if o.mariadb() %} 1205 at an index ends it, in an open transaction.{% endif %}
-  A transaction that locks the row and then counts, as compact does, can deadlock with it: mostly the roll-up gets 1213.
+  A transaction that locks the row and calls increment, or compact, can deadlock with it: mostly the roll-up gets 1213.
   In a transaction or with autocommit = 0, it skips what others hold (SERIALIZABLE waits), and locks until COMMIT.
 {%- if o.cluster %}
   Call it on each node: a node moves the slots that it writes.{% endif %}
@@ -50,13 +50,13 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- saves the earlier moves: _move has undone its own, 1213 all
+          COMMIT AND NO CHAIN NO RELEASE; -- 1205: saves the moves before; 1213: all are undone
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 79), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
-      -- v_slot is what to wait for: NULL nothing, -1 the row, else this slot and then the row, because a wait with the
-      -- row locked would block child rows. One READ COMMITTED transaction for each. v_slot only rises: the loop ends.
+      -- v_slot: NULL no wait, -1 waits for the row, else for this slot and then the row, because a wait
+      -- with the row locked would block child rows. Each in a READ COMMITTED transaction. v_found = 0: no row.
       SET v_done = v_done + v_slots, v_found = 1, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
       WHILE v_left AND v_found AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
@@ -70,7 +70,7 @@ BEGIN
          WHERE {{ row }} AND `count` <> 0 AND slot > v_slot{{ m::own(o, "slot") }};
       END WHILE;
       IF v_why IS NOT NULL THEN
-        -- If others hold slots, the row may accept the sum of all: 1205, not 30013. compact waits for them.
+        -- With the slots that others hold, the row may accept the sum (-5 here, 9 held): 1205. compact waits for them.
         SET v_why = CONCAT(LEFT(CONCAT_WS(', ', {{ k }}), 99), ': ', v_why);
         IF v_left THEN SET v_locked = v_why; ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
       END IF;

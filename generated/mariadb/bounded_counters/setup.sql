@@ -85,10 +85,11 @@ CREATE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR(100) CHARA
   SQL SECURITY DEFINER
   COMMENT 'Private. Takes from slot 1 and all slots that are free or, with p_wait, from all slots. Spreads the rest, or
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
-  It and the private routine that calls it run under the SET STATEMENT of take.'
+  It and its caller run with innodb_snapshot_isolation=OFF, which take sets.'
 BEGIN
-  -- Locks slot 1, then one branch: the free slots or, with p_wait, all. The other is an impossible WHERE: no lock.
-  -- INSERT only updates these rows: a joined UPDATE locks all. Replicas with STATEMENT can differ: more slots are free.
+  -- Locks slot 1, then the free slots or, with p_wait, all. p_wait is constant, so the other is an impossible WHERE.
+  -- The INSERT only updates these rows: a joined UPDATE would lock all slots.
+  -- binlog_format must be ROW or MIXED: with STATEMENT, replicas skip no slot, and their totals become wrong.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -134,19 +135,20 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Outside of any transaction, a savepoint ends at once, so RELEASE fails (1305).
+  -- Whether a transaction is open: only without one, a savepoint ends at once, and RELEASE fails (1305).
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
-    -- @@in_transaction is also 0 with autocommit = 0 and in a trigger under autocommit, whose error undoes all.
-    -- If it is 1, no savepoint: in a trigger, it would keep what a statement has changed before it fails.
+    -- @@in_transaction alone does not tell: it is also 0 with autocommit = 0, and in a trigger under autocommit. If it
+    -- is 1, a savepoint would do harm: in a trigger, it would prevent the rollback of a statement that fails.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
   -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
-  SELECT SUM(counter), COUNT(*) INTO v_total, v_slots FROM `bounded_counters` WHERE counter_name = p_counter_name;
-  -- A snapshot of MariaDB can contain a commit and lack an earlier one (seen): a sum can be too low. A second one must
-  -- agree. If both are wrong, a call fails with 30016 that need not, and no count is wrong.
+  SELECT SUM(counter), COUNT(*) INTO v_total, v_slots
+    FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id > 0;
+  -- A snapshot of MariaDB can contain a take and lack the add before it (seen), so that the sum is too low. A second
+  -- one must agree. If both are too low, a call fails (30016) that need not, and no count is wrong.
   IF v_certain AND v_total < p_amount THEN
-    SELECT SUM(counter) INTO v_again FROM `bounded_counters` WHERE counter_name = p_counter_name;
+    SELECT SUM(counter) INTO v_again FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id > 0;
     SET v_certain = v_again <=> v_total;
   END IF;
   -- An unknown counter fails here, before a gap is locked. In a transaction, NULL can be an old snapshot.
@@ -154,7 +156,7 @@ taking: BEGIN
     CALL `_bounded_counter_fail`(30003, CONCAT('bounded_counter_take: unknown counter ', QUOTE(p_counter_name)));
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
-    -- Three attempts of one statement each, until one takes: slot 1, which has all if little is left; free slots; all.
+    -- Three attempts of one statement each: slot 1, which has all if less than 10 a slot are left; free slots; all.
     IF v_total - p_amount < 10 * v_slots THEN -- a guess, from an old total or NULL: it costs or skips an attempt
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
@@ -165,7 +167,7 @@ taking: BEGIN
     IF NOT v_taken THEN CALL `_bounded_counter_collect`(p_counter_name, p_amount, TRUE, v_taken); END IF;
     IF v_taken THEN LEAVE taking; END IF;
     CALL `_bounded_counter_must_exist`('bounded_counter_take', p_counter_name);
-    -- The third attempt has decided. For the message: what is committed, without slots that others hold.
+    -- Only for the message: FOR UPDATE reads the newest counts, SKIP LOCKED does not wait, so it can be too low.
     SELECT COALESCE(SUM(counter), 0) INTO v_total
       FROM `bounded_counters` WHERE counter_name = p_counter_name FOR UPDATE SKIP LOCKED;
   END IF;
@@ -272,7 +274,7 @@ CREATE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100) CHARACTER
   COMMENT 'Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
   bounded_counter_add. Outside of a transaction, it fails at once, without a lock, if the committed
   total is too small. In a transaction, these locks last until it ends:
-  - after a take, the slot of its connection; if that had too little, slot 1 alone, or the free slots, or all
+  - after a take, the slot of its connection; if that had too little, slot 1, also with the free slots or with all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
   In a trigger, it also locks the highest slot and, if its own has too little, all slots, unless binlog_format is ROW.
