@@ -9,7 +9,7 @@ Moves the pending counts of a record into {{ of }}, if it has a row. Waits for t
   Call it on each node: a node moves the slots that it writes.{% endif %}
 Parameters: {{ sql.key("{p}", ", ") }}, the key of the record; if it does not fit, 1264, 1265, 1292, 1366 or 1406
 Errors: 30013 {{ of }} rejects the counts of the record, which stay pending
-  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}, KILL: ROLLBACK, then repeat. COMMIT or BEGIN would save half a move.
+  1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}, KILL: ROLLBACK, then repeat. COMMIT or BEGIN saves half a move.
 Example: CALL {{ sql.name.typed() }}({{ sql.example() }});
 {%- endfilter %}
 {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
