@@ -108,7 +108,9 @@ pub fn programs(schema: &Schema<'_>) -> tempfile::TempDir {
     let own = OsStr::new(env!("CARGO_BIN_EXE_slotted"));
     let programs = [("mysql", command.get_program(), &account[..]), ("mysqldump", dump.as_os_str(), &account)];
     for (name, program, arguments) in programs.into_iter().chain([("slotted", own, "")]) {
-        write_program(&folder.path().join(name), &format!("#!/bin/sh\nexec {} {arguments} \"$@\"\n", quoted(program)));
+        // Without this folder, in which a client that is not installed would call itself.
+        let text = format!("#!/bin/sh\nPATH=\"${{PATH#*:}}\" exec {} {arguments} \"$@\"\n", quoted(program));
+        write_program(&folder.path().join(name), &text);
     }
     folder
 }
@@ -136,7 +138,6 @@ fn every_example_runs(server: &Server) {
                 }
                 "text" if text.starts_with("mysql> ") => play(&schema, text, place),
                 "text" => continue,
-                // tests/migrations.rs executes these.
                 "console" | "python" | "js" | "ruby" if page.name == "docs/migrations.md" => continue,
                 other => panic!("{place}: {other} is not run; write sh, sql or text"),
             }
@@ -266,7 +267,6 @@ fn no_message_names_a_file_of_a_clone() {
         let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let shown = |line: &&str| !line.starts_with("//") || name.starts_with("src/cli/") && line.starts_with("///");
         for line in code.lines().map(str::trim_start).filter(shown) {
-            // This one says whose file it is.
             let line = line.replace("docs/columns.md of the repository", "");
             let names = ["scripts/", "docs/", "generated/", "README", "CONTRIBUTING"];
             assert!(!names.iter().any(|name| line.contains(name)), "{name}: {line}");
