@@ -45,7 +45,7 @@ fn a_column_is_moved_and_moved_back_with_three_commands(server: &Server) {
          INSERT INTO articles (views, updated_at) VALUES (5, '2000-01-01'), (6, '2000-01-01')",
     );
     let said = ends(&schema, 0, INSTALL);
-    has(&said, &["The routines run with all privileges of your account"]);
+    has(&said, &["with all privileges of your account for its routines"]);
     let line = |start: &str| {
         let line = said.lines().map(str::trim).find(|line| line.starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {said}")).replace('?', "1")

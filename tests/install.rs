@@ -21,9 +21,9 @@ pub fn promises(mut module: Module<'_>) {
         .on_servers(counters_with_fewer_slots_than_the_routines_are_exact_and_get_the_others)
         .on_families(scripts_of_the_other_family_change_nothing)
         .on_servers(invoker_routines_run_with_the_privileges_of_the_caller)
-        .on(|name| name.starts_with("mysql"), without_the_function_that_the_server_rejects_all_the_rest_is_installed)
         .on_servers(the_example_of_each_manual_runs_and_totals_are_integers)
         .private()
+        .on(|name| name.starts_with("mysql"), without_the_function_that_the_server_rejects_all_the_rest_is_installed)
         .on_servers(a_read_only_server_rejects_the_account_of_the_routines)
         .on_servers(a_dump_is_restored_by_an_account_without_super);
 }

@@ -18,6 +18,8 @@ use crate::package::{
 use crate::render;
 use crate::server::Version;
 
+const OWN_PRIVILEGES: &str = ", with all privileges of your account for its routines; for an account of their own, add --definer slotted@localhost";
+
 /// Install or upgrade a package in a database.
 ///
 /// Executes a file that slotted generate renders: setup.sql, or create_procedures.sql if the table exists. Routines that are the same
@@ -72,7 +74,8 @@ impl Install {
             note!("{name} in {place} is already installed; nothing to do");
             return Ok(Outcome::Fine);
         }
-        note!("installed {name} in {place}");
+        let own = package.options.definer.is_none() && package.options.security == Security::Definer;
+        note!("installed {name} in {place}{}", if own { OWN_PRIVILEGES } else { "" });
         outln!("{}", next_steps(&package, &database)?)?;
         Ok(if differs { Outcome::Differs } else { Outcome::Fine })
     }

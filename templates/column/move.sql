@@ -13,8 +13,8 @@
   OUT p_rejected VARCHAR(512) CHARACTER SET utf8mb4)
   SQL SECURITY {{ o.security.sql() }}
   COMMENT 'Private. In an open transaction, adds the counts of a record to its row, except of slots that others hold.
-  p_idle: deletes the slots that were 0 before. p_left: others hold slots with counts; or they hold the row, or it is
-  missing, and nothing changes. p_rejected: the error of the row, if it rejects the counts, and nothing changes.'
+  p_idle: deletes the slots that were 0 before. p_left: counts are left, because others hold slots; or they hold the
+  row, or it is missing, and nothing changes. p_rejected: the error of the row that rejects the counts: no change.'
 moving: BEGIN
   DECLARE v_slot, v_count, v_found, v_done BIGINT DEFAULT 0;
   DECLARE v_sum DECIMAL(65, 0) DEFAULT 0;
@@ -45,8 +45,9 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*) = 0 INTO p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF p_left THEN LEAVE moving; END IF;
+  SELECT COUNT(*), EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
+    INTO v_found, p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF NOT v_found THEN LEAVE moving; END IF;
   -- Locks the free slots. A single one needs no cursor: MAX is its value. Else FETCH counts again, more or as many.
   SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, {# -#}
          COUNT(NULLIF(`count`, 0)) < ( -- not FOR UPDATE: all
@@ -71,9 +72,8 @@ moving: BEGIN
 {%- if o.mariadb() %}
       -- Leaves 0, because a connection uses the slot. Subtracts, because a trigger of the row can have counted into it.
       UPDATE {{ o.table }} SET `count` = `count` - v_count WHERE {{ record }} AND slot = v_slot;
-      -- 0 rows: KILL QUERY, as above, or a trigger has deleted the slot.
       IF ROW_COUNT() = 0 AND EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND slot = v_slot FOR UPDATE) THEN
-        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY';
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'KILL QUERY'; -- no slot: a trigger
       END IF;
 {%- else %}
       -- Leaves 0, because a connection uses the slot. The next roll-up deletes it if it is still 0.

@@ -25,10 +25,10 @@ Example: CALL {{ sql.name.typed() }}(NULL);
 {%- endfilter %}
 BEGIN
   DECLARE {{ sql.key("{v} {type}", ";\n  DECLARE ") }};
-  DECLARE v_slots, v_pending, v_slot, v_found, v_left, v_done, v_errors, v_own, v_end INT DEFAULT 0;
+  DECLARE v_slots, v_slot, v_found, v_left, v_done, v_errors, v_own, v_end INT DEFAULT 0;
   DECLARE v_why, v_locked, v_rejected VARCHAR(1000) CHARACTER SET utf8mb4;
   DECLARE v_records CURSOR FOR -- read at OPEN: COMMIT does not close it
-    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*), SUM(slots.`count` <> 0)
+    SELECT {{ sql.key("slots.{}", ", ") }}, COUNT(*)
       FROM {{ o.table }} AS slots JOIN {{ of.table }} AS parent ON {{ sql.key("parent.{} = slots.{}", " AND ") }}
 {{- m::own(o, "slots.slot") }}
      GROUP BY {{ sql.key("slots.{}", ", ") }} ORDER BY RAND();
@@ -39,7 +39,7 @@ BEGIN
       RESIGNAL;
     END;
 
-  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
+  OPEN v_records; FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots;
   WHILE NOT v_end AND v_errors < 10 DO
     IF v_done = 0 THEN CALL {{ sql.routine(R::Begin) }}(v_own); END IF; -- v_done: slots since COMMIT
     BEGIN
@@ -57,7 +57,7 @@ BEGIN
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
       -- v_slot: NULL no wait, -1 waits for the row, else for this slot and then the row, because a wait
       -- with the row locked would block child rows. Each in a READ COMMITTED transaction. v_found = 0: no row.
-      SET v_done = v_done + v_slots, v_found = 1, v_slot = IF(v_own AND v_pending AND v_errors = 0, -1, NULL);
+      SET v_done = v_done + v_slots, v_found = 1, v_slot = IF(v_own AND v_errors = 0, -1, NULL);
       WHILE v_left AND v_found AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
@@ -75,7 +75,7 @@ BEGIN
         IF v_left THEN SET v_locked = v_why; ELSE SET v_rejected = COALESCE(v_rejected, v_why); END IF;
       END IF;
     END;
-    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots, v_pending;
+    FETCH v_records INTO {{ sql.key("{v}", ", ") }}, v_slots;
     IF v_own AND (v_end OR v_done >= COALESCE(p_slots, {{ BATCH }})) THEN
       COMMIT AND NO CHAIN NO RELEASE;
       SET v_done = 0;
