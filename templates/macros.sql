@@ -40,12 +40,12 @@ IF p_slots <> {{ o.setup_slots() }} THEN
 
 {#- Sets a variable, but not in a transaction. -#}
 {% macro outside_of_transaction(o, set) -%}
--- Whether a transaction is open: only without one, a savepoint ends at once, and RELEASE fails (1305).
+-- Outside of any transaction, SAVEPOINT does nothing, so RELEASE fails (1305). In all other cases, it works.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET {{ set }};
 {%- if o.mariadb() %}
-    -- @@in_transaction alone does not tell: it is also 0 with autocommit = 0, and in a trigger under autocommit. If it
-    -- is 1, a savepoint would do harm: in a trigger, it would prevent the rollback of a statement that fails.
+    -- Not if @@in_transaction: a savepoint in a trigger would prevent the rollback of a statement that fails. Alone, it
+    -- does not tell: it is also 0 with autocommit = 0, and in a trigger under autocommit.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
 {%- else %}
     SAVEPOINT slotted; RELEASE SAVEPOINT slotted;

@@ -7,9 +7,9 @@
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
   {{- sql.on_mariadb("\n  It and its caller run with innodb_snapshot_isolation=OFF, which take sets.") }}'
 BEGIN
-  -- Locks slot 1, then the free slots or, with p_wait, all. p_wait is constant, so the other is an impossible WHERE.
+  -- Locks slot 1, then the free slots or, with p_wait, all: p_wait makes the WHERE of the other SELECT impossible.
   -- The INSERT only updates these rows: a joined UPDATE would lock all slots.
-  -- binlog_format must be ROW or MIXED: with STATEMENT, replicas skip no slot, and their totals become wrong.
+  -- With binlog_format = STATEMENT, replicas skip no slot: they share differently, and a later take finds too little.
   INSERT INTO {{ o.table }} (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -45,5 +45,5 @@ BEGIN
      SET counter = counter - p_amount
    WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
 {%- else %};{% endif %}
-  SET p_taken = ROW_COUNT() > 0; -- the sum is less, so at least one row has changed
+  SET p_taken = ROW_COUNT() > 0; -- p_amount >= 1, so at least one row has changed
 END

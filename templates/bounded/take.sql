@@ -7,10 +7,11 @@
 Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
   {{ sql.routine(R::Add).typed() }}. Outside of a transaction, it fails at once, without a lock, if the committed
   total is too small. In a transaction, these locks last until it ends:
-  - after a take, the slot of its connection; if that had too little, slot 1, also with the free slots or with all
+  - after a take, the slot of its connection, or slot 1, or slot 1 and the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
   In a trigger, it also locks the highest slot and, if its own has too little, all slots, unless binlog_format is ROW.
+  With binlog_format = STATEMENT, totals of replicas become wrong: use ROW or MIXED.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
   1205, 1213{% if o.cluster %}, 3101, 1180 conflict with another node{% endif %}: repeat the transaction

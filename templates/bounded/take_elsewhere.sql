@@ -16,7 +16,7 @@ taking: BEGIN
   {% if o.mariadb() %}{{ m::outside_of_transaction(o, "v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED'") }}
   {%- else %}{{ m::outside_of_transaction(o, "v_certain = @@SESSION.transaction_isolation <> 'READ-UNCOMMITTED'") }}
   {%- endif %}
-  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: locks decide.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots
     FROM {{ o.table }} WHERE counter_name = p_counter_name AND counter_id > 0;
 {%- if o.mariadb() %}
@@ -32,7 +32,7 @@ taking: BEGIN
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
     -- Three attempts of one statement each: slot 1, which has all if less than 10 a slot are left; free slots; all.
-    IF v_total - p_amount < 10 * v_slots THEN -- a guess, from an old total or NULL: it costs or skips an attempt
+    IF v_total - p_amount < 10 * v_slots THEN -- only a guess; NULL skips it
       UPDATE {{ o.table }}
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;

@@ -35,7 +35,7 @@ BEGIN
   IF p_step = 'compact' THEN
     CALL {{ sql.routine(R::Move) }}({{ sql.key("{p}", ", ") }}, FALSE, v_left, v_rejected);
   ELSE
-    -- A slot that is new since the SELECT: 0 is overwritten, as if counted before the reset; others count after it.
+    -- Slots that are new since the SELECT: slot 0 is overwritten (counted before the reset), slots > 0 count after it.
     INSERT INTO {{ o.table }} ({{ sql.key("{}", ", ") }}, slot, `count`)
     VALUES ({{ sql.key("{p}", ", ") }}, 0, COALESCE(p_value, 0) - v_column - v_others)
     ON DUPLICATE KEY UPDATE `count` = COALESCE(p_value, 0) - v_column - v_others;

@@ -48,18 +48,18 @@ moving: BEGIN
   SELECT COUNT(*), EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
     INTO v_found, p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
   IF NOT v_found THEN LEAVE moving; END IF;
-  -- Locks the free slots. A single one needs no cursor: MAX is its value. Else FETCH counts again, more or as many.
+  -- Locks the free slots. One needs no cursor: MAX is its value. If several, FETCH counts again: as many, or more.
   SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, {# -#}
-         COUNT(NULLIF(`count`, 0)) < ( -- not FOR UPDATE: all
+         COUNT(NULLIF(`count`, 0)) < ( -- with those of others
          SELECT COUNT(*) FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
     INTO v_found, v_slot, v_count{{ sql.on_mariadb(", v_sum") }}, p_left FROM {{ o.table }}
    WHERE {{ record }} AND (`count` <> 0 OR p_idle){{ m::own(o, "slot") }} FOR UPDATE SKIP LOCKED;
   IF v_found > 1 THEN OPEN v_slots; FETCH v_slots INTO v_slot, v_count, v_found{{ sql.on_mariadb(", v_sum") }}; END IF;
 {%- if o.mariadb() %}
-  -- The row first: if its UPDATE waits at an index, 1205 runs no handler and ends the call. No slot has changed yet.
+  -- The row first: 1205 while it writes an index entry is fatal on MariaDB: no handler runs. No slot has changed yet.
   IF v_sum <> 0 THEN
 {%- call update(o, of, record, "    ") %}{% endcall %}
-    -- 0 rows: nothing was added. KILL QUERY without an error (11.8): again. Still 0: a trigger drops the counts.
+    -- 0 rows: KILL QUERY can skip an UPDATE without an error (11.8): again. Still 0: a trigger keeps the old value.
     IF ROW_COUNT() = 0 THEN
 {%- call update(o, of, record, "      ") %}{% endcall %}
     END IF;

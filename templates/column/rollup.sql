@@ -50,19 +50,19 @@ BEGIN
       DECLARE EXIT HANDLER FOR 1205, 1213{% if o.cluster %}, 1180, 3101{% endif %}
         BEGIN
           IF NOT v_own THEN RESIGNAL; END IF;
-          COMMIT AND NO CHAIN NO RELEASE; -- 1205: saves the moves before; 1213: all are undone
+          COMMIT AND NO CHAIN NO RELEASE; -- _move has undone its own. 1213: none are left
           SET v_locked = LEFT(CONCAT_WS(', ', {{ k }}), 79), v_errors = v_errors + 1, v_done = 0;
         END;
       {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
       CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, TRUE, v_left, v_why);
-      -- v_slot: NULL no wait, -1 waits for the row, else for this slot and then the row, because a wait
-      -- with the row locked would block child rows. Each in a READ COMMITTED transaction. v_found = 0: no row.
+      -- Waits for the row alone (v_slot -1), then for each slot left and then the row, because a wait with the row
+      -- locked would block child rows. Each in a READ COMMITTED transaction. v_slot NULL: no wait; v_found = 0: no row.
       SET v_done = v_done + v_slots, v_found = 1, v_slot = IF(v_own AND v_errors = 0, -1, NULL);
       WHILE v_left AND v_found AND v_slot IS NOT NULL AND v_why IS NULL DO
         COMMIT AND NO CHAIN NO RELEASE;
         CALL {{ sql.routine(R::Begin) }}(v_own);
         IF v_slot >= 0 THEN SELECT COUNT(*) INTO v_found
-          FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF;
+          FROM {{ o.table }} WHERE {{ row }} AND slot = v_slot FOR UPDATE; END IF; -- locks
         SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ row }} FOR UPDATE;
         {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR ") -}}
         CALL {{ sql.routine(R::Move) }}({{ sql.key("{v}", ", ") }}, FALSE, v_left, v_why);

@@ -14,8 +14,8 @@ Parameters: p_counter_name, at most {{ NAME_MAX }} characters, compared by the c
   p_slots, NULL or {{ slots }}, because every counter of this package has {{ slots }} slots
 {%- else %}
   p_slots, 1 to {{ MAX_SLOTS }}, NULL means {{ o.setup_slots() }}
-{%- if o.is_bounded() %}; choose p_value / 30, at most 4 for each connection: below 10
-  in each slot, a take that needs several leaves all in slot 1
+{%- if o.is_bounded() %}; choose p_value / 30, at most 4 for each connection. Takes
+  spread p_value over the slots; below 10 in each slot, they leave all in slot 1
 {%- else if o.cluster %}, or the number of nodes if it is greater
 {%- else %}; choose 4 slots for each connection that counts at the same time
 {%- endif %}

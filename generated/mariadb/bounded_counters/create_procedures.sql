@@ -93,9 +93,9 @@ CREATE OR REPLACE PROCEDURE `_bounded_counter_collect`(IN p_counter_name VARCHAR
   leaves a small one in slot 1. p_taken: whether there was enough. If not, it changes nothing.
   It and its caller run with innodb_snapshot_isolation=OFF, which take sets.'
 BEGIN
-  -- Locks slot 1, then the free slots or, with p_wait, all. p_wait is constant, so the other is an impossible WHERE.
+  -- Locks slot 1, then the free slots or, with p_wait, all: p_wait makes the WHERE of the other SELECT impossible.
   -- The INSERT only updates these rows: a joined UPDATE would lock all slots.
-  -- binlog_format must be ROW or MIXED: with STATEMENT, replicas skip no slot, and their totals become wrong.
+  -- With binlog_format = STATEMENT, replicas skip no slot: they share differently, and a later take finds too little.
   INSERT INTO `bounded_counters` (counter_name, counter_id, start_date, counter)
   SELECT p_counter_name, slot, NOW(), 0
     FROM (
@@ -125,7 +125,7 @@ BEGIN
   -- Below 10 per locked slot, slot 1 gets all. Otherwise equal shares, and 1 more to the first: 32 in 3 are 11, 11, 10.
   ON DUPLICATE KEY UPDATE
     counter = IF(rest >= 10 * slots, (rest + slots - number) DIV slots, IF(slot = 1, rest, 0));
-  SET p_taken = ROW_COUNT() > 0; -- the sum is less, so at least one row has changed
+  SET p_taken = ROW_COUNT() > 0; -- p_amount >= 1, so at least one row has changed
 END;
 
 CREATE OR REPLACE PROCEDURE `_bounded_counter_take_elsewhere`(IN p_counter_name VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci,
@@ -141,14 +141,14 @@ taking: BEGIN
   IF p_amount IS NULL OR p_amount < 1 THEN
     CALL `_bounded_counter_fail`(30017, 'bounded_counter_take: p_amount must be at least 1');
   END IF;
-  -- Whether a transaction is open: only without one, a savepoint ends at once, and RELEASE fails (1305).
+  -- Outside of any transaction, SAVEPOINT does nothing, so RELEASE fails (1305). In all other cases, it works.
   BEGIN
     DECLARE EXIT HANDLER FOR 1305 SET v_certain = @@SESSION.tx_isolation <> 'READ-UNCOMMITTED';
-    -- @@in_transaction alone does not tell: it is also 0 with autocommit = 0, and in a trigger under autocommit. If it
-    -- is 1, a savepoint would do harm: in a trigger, it would prevent the rollback of a statement that fails.
+    -- Not if @@in_transaction: a savepoint in a trigger would prevent the rollback of a statement that fails. Alone, it
+    -- does not tell: it is also 0 with autocommit = 0, and in a trigger under autocommit.
     IF NOT @@in_transaction THEN SAVEPOINT slotted; RELEASE SAVEPOINT slotted; END IF;
   END;
-  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: lock first.
+  -- Certain outside of a transaction, where it reads what is committed. In one, a snapshot can be old: locks decide.
   SELECT SUM(counter), COUNT(*) INTO v_total, v_slots
     FROM `bounded_counters` WHERE counter_name = p_counter_name AND counter_id > 0;
   -- A snapshot of MariaDB can contain a take and lack the add before it (seen), so that the sum is too low. A second
@@ -163,7 +163,7 @@ taking: BEGIN
   END IF;
   IF NOT v_certain OR v_total >= p_amount THEN
     -- Three attempts of one statement each: slot 1, which has all if less than 10 a slot are left; free slots; all.
-    IF v_total - p_amount < 10 * v_slots THEN -- a guess, from an old total or NULL: it costs or skips an attempt
+    IF v_total - p_amount < 10 * v_slots THEN -- only a guess; NULL skips it
       UPDATE `bounded_counters`
          SET counter = counter - p_amount
        WHERE counter_name = p_counter_name AND counter_id = 1 AND counter >= p_amount;
@@ -190,8 +190,8 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_setup`(IN p_counter_name VARCHAR(10
   COMMENT 'Creates a counter with all its slots.
 Parameters: p_counter_name, at most 100 characters, compared by the collation utf8mb4_unicode_520_ci
   p_description, at most 255 characters, or NULL
-  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, at most 4 for each connection: below 10
-  in each slot, a take that needs several leaves all in slot 1
+  p_slots, 1 to 10000, NULL means 5; choose p_value / 30, at most 4 for each connection. Takes
+  spread p_value over the slots; below 10 in each slot, they leave all in slot 1
   p_value, the initial total, NULL means 0
 Errors: 30004 the counter exists; 30005 p_slots is not between 1 and 10000
   4025 p_value is less than 0
@@ -280,10 +280,11 @@ CREATE OR REPLACE PROCEDURE `bounded_counter_take`(IN p_counter_name VARCHAR(100
   COMMENT 'Takes an amount from a counter. If the total is too small, it fails and changes nothing. To put an amount back, call
   bounded_counter_add. Outside of a transaction, it fails at once, without a lock, if the committed
   total is too small. In a transaction, these locks last until it ends:
-  - after a take, the slot of its connection; if that had too little, slot 1, also with the free slots or with all
+  - after a take, the slot of its connection, or slot 1, or slot 1 and the free slots, or all
   - after a rejection, all slots. Outside of READ COMMITTED, setup or resize of the neighbouring names can wait, too
   Other changes to these slots wait (1205). In a transaction or trigger, takes can deadlock (1213).
   In a trigger, it also locks the highest slot and, if its own has too little, all slots, unless binlog_format is ROW.
+  With binlog_format = STATEMENT, totals of replicas become wrong: use ROW or MIXED.
 Parameters: p_counter_name, the name of the counter; p_amount, at least 1
 Errors: 30003 unknown counter; 30016 not enough; 30017 p_amount is less than 1 or NULL
   1205, 1213: repeat the transaction
