@@ -35,7 +35,7 @@ BEGIN
      WHERE counter_name = p_counter_name AND counter_id = v_slot AND counter >= p_amount;
     SET v_rows = ROW_COUNT();
   END IF;
-  IF v_rows = 0 THEN
+  IF v_rows < 1 THEN
     {{ sql.on_mariadb("SET STATEMENT innodb_snapshot_isolation=OFF FOR\n    ") -}}
     CALL {{ sql.routine(R::TakeElsewhere) }}(p_counter_name, p_amount);
   END IF;

@@ -45,9 +45,9 @@ moving: BEGIN
     END;
 
   SAVEPOINT slotted_move;
-  SELECT COUNT(*), EXISTS (SELECT * FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }})
-    INTO v_found, p_left FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
-  IF NOT v_found THEN LEAVE moving; END IF;
+  SELECT COUNT(*) INTO v_found FROM {{ of.table }} WHERE {{ record }} FOR UPDATE SKIP LOCKED;
+  IF NOT v_found THEN SELECT COUNT(*) > 0 INTO p_left
+    FROM {{ o.table }} WHERE {{ record }} AND `count` <> 0{{ m::own(o, "slot") }}; LEAVE moving; END IF;
   -- Locks the free slots. One needs no cursor: MAX is its value. If several, FETCH counts again: as many, or more.
   SELECT COUNT(*), MAX(slot), MAX(`count`){{ sql.on_mariadb(", SUM(`count`)") }}, {# -#}
          COUNT(NULLIF(`count`, 0)) < ( -- with those of others

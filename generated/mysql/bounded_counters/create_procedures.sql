@@ -305,7 +305,7 @@ BEGIN
      WHERE counter_name = p_counter_name AND counter_id = v_slot AND counter >= p_amount;
     SET v_rows = ROW_COUNT();
   END IF;
-  IF v_rows = 0 THEN
+  IF v_rows < 1 THEN
     CALL `_bounded_counter_take_elsewhere`(p_counter_name, p_amount);
   END IF;
 END;
